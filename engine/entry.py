@@ -1,4 +1,4 @@
-"""What a search tells of itself: everything that the command line, the window, presets and exports need to offer it.
+"""Description of a search: everything that the command line, the window, presets and exports need to offer it.
 
 An entry is light: what computes is imported when it runs.
 """
@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
+from engine.errors import ParameterError
 from engine.execution.kinds import register_kinds
 from engine.formats.registry import names_of
 
@@ -38,7 +39,7 @@ __all__ = [
 Model = TypeVar("Model", bound="SearchParameters")
 
 FileSort = Literal["spectra", "proteins", "reads", "structures", "structure database", "project"]
-"""What is known of a file: spectra in any format, sequences, structures (also a folder or a list of them), or a database of them; or that
+"""A kind of file: spectra in any format, sequences, structures (also a folder or a list of them), or a database of them; or that
 it is the folder of a project."""
 
 
@@ -79,7 +80,7 @@ class Input:
 
     @property
     def described(self) -> str:
-        """What the command line's help says of it."""
+        """Its text in the command line's help."""
         return self.help or f"{names_of(self.sort)} files, also gzipped"
 
     @property
@@ -171,7 +172,7 @@ class Demo(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What somebody asks of a search, whoever it is: the command line, a window or a script. It goes as it is to the search's `search.py`.
+    """A request to a search, whoever makes it: the command line, a window or a script. It goes as it is to the search's `search.py`.
 
     Attributes
     ----------
@@ -247,7 +248,8 @@ class Search:
     run : does it. export : writes results of a finished run; the paths of what was written.
     writes : ``project``, where results go into a project's folder (``--out DIR``); ``file`` (``--out FILE``, a project if one likes); or
         ``given project``, where they go into the project that is its input (``--out FILE`` if one likes).
-    shortcuts : parameters with an option of their own on the command line.
+    shortcuts : parameters with an option of their own on the command line. former_shortcuts : their names in earlier versions, whose
+        options still work, each with today's.
     modules : what `run` imports, which a window loads while nobody waits for it.
     kernels : ``module:NAME`` of each `engine.execution.compilation.Kernels` that it may use on the processor, in the order of their use.
     tables : ``module:name`` of its result tables, a tuple of `engine.results.columns.Table`, the first in the hierarchy first.
@@ -274,6 +276,7 @@ class Search:
     stored: str = ""
     options: tuple[Option, ...] = ()
     shortcuts: tuple[str, ...] = ()
+    former_shortcuts: Mapping[str, str] = field(default_factory=dict)
     epilog: str = ""
     modules: tuple[str, ...] = ()
     kernels: tuple[str, ...] = ()
@@ -290,6 +293,22 @@ class Search:
         """Its parameters; loaded when first asked for."""
         model: type[SearchParameters] = _loaded(self.parameters)
         return model
+
+    def parameters_of(self, preset: str = "") -> SearchParameters:
+        """The parameters of a preset, by its name or its file; the defaults where it is empty.
+
+        Raises
+        ------
+        InputError, ParameterError : there is no such preset, or it holds what the search does not take.
+        """
+        from engine.parameters import read_preset
+
+        if not preset:
+            return self.model()
+        try:
+            return self.model.checked(read_preset(self.kind, preset))
+        except ParameterError as error:
+            raise ParameterError(f"preset {preset}: {error}") from None
 
     @property
     def result_tables(self) -> tuple[Table, ...]:
@@ -310,12 +329,12 @@ class Search:
 
     def format_of(self, name: str) -> str:
         """The format that the name of a file tells by its ending; the first one where it tells none."""
-        endings = ((ending, one.name) for one in self.exports for ending in one.endings if name.lower().endswith(ending))
+        endings = ((ending, export.name) for export in self.exports for ending in export.endings if name.lower().endswith(ending))
         return max(endings, key=lambda pair: len(pair[0]), default=("", self.exports[0].name))[1]
 
     def exported_as(self, name: str) -> Export | None:
         """The format of this name, if it has it."""
-        return next((one for one in self.exports if one.name == name), None)
+        return next((export for export in self.exports if export.name == name), None)
 
 
 def _loaded(place: str) -> Any:

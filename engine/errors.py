@@ -47,6 +47,7 @@ class StorageError(ProteoscopeError):
 
 
 def shortened(text: str, most: int = _SHOWN_LETTERS) -> str:
-    """What a message repeats of a file's own words, or of the user's: on one line, the beginning of what is longer than `most` letters."""
+    """Part that a message repeats of a file's own words, or of the user's: on one line,
+    the beginning of what is longer than `most` letters."""
     text = " ".join(text[: most + 1].splitlines())
     return text if len(text) <= most else f"{text[:most]}..."

@@ -47,7 +47,7 @@ _DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, 
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
-    """What the operating system said about `path`, as an error that tells the user what to do."""
+    """The operating system's answer about `path`, as an error that tells the user what to do."""
     reason, remedy = _REASONS.get(error.errno or 0, (error.strerror or str(error), ""))
     return StorageError(f"{path}: {reason}" + (f". {remedy}." if remedy else "."))
 

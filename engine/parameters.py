@@ -34,27 +34,31 @@ _PLAIN = {
     "bool_parsing": "is neither true nor false",
     "bool_type": "is neither true nor false",
 }
-"""What is wrong with a value, by pydantic's name for it, where pydantic's own words are a programmer's."""
+"""The fault of a value, by pydantic's name for it, where pydantic's own words are a programmer's."""
 
-_MOST_PRESET_BYTES = 100_000
+_MAXIMUM_PRESET_BYTES = 100_000
 """Of a preset, which has a line for each parameter."""
-_MOST_POINTS = 1000
+_MAXIMUM_POINTS = 1000
 """In one line of it. The parts of a key are separated by points, and the time to read one grows with the square of their number."""
-_MOST_COMPARED = 100
+_MAXIMUM_COMPARED = 100
 """Letters of a name that is compared with those that there are, to suggest one."""
-_MOST_EXPLAINED = 400
+_MAXIMUM_EXPLAINED = 400
 """Letters of what is said of one wrong value."""
 
 
 Editor = Literal["", "enzyme", "matrix", "tolerance", "ion series", "modifications", "protein files", "descriptor weights", "run"]
-"""What a form edits a parameter with, where its kind alone does not say it."""
+"""Editor of a parameter in a form, where its kind alone does not say it."""
 
 
 def parameter(
-    default: Any, *, title: str, help: str, group: str, unit: str = "", advanced: bool = False, editor: Editor = "", **bounds: Any
-) -> Any:
-    """Declare a parameter: a pydantic field with the texts that users see. `bounds` are pydantic's (ge, le, gt, lt, min_length ...)."""
-    extra: JsonDict = {"group": group, "unit": unit, "advanced": advanced, "editor": editor}
+    default: Any, *, title: str, help: str, group: str, unit: str = "", advanced: bool = False, editor: Editor = "", formerly: str = "",
+    **bounds: Any,
+) -> Any:  # fmt: skip
+    """Declare a parameter: a pydantic field with the texts that users see. `bounds` are pydantic's (ge, le, gt, lt, min_length ...).
+
+    `formerly`: its name in earlier versions, which presets, records and settings may still have.
+    """
+    extra: JsonDict = {"group": group, "unit": unit, "advanced": advanced, "editor": editor, "formerly": formerly}
     return Field(default, title=title, description=help, json_schema_extra=extra, **bounds)
 
 
@@ -87,6 +91,20 @@ class SearchParameters(BaseModel):
         return [_description(name, field) for name, field in cls.model_fields.items()]
 
     @classmethod
+    def former_names(cls) -> dict[str, str]:
+        """Names of parameters in earlier versions, each with today's."""
+        extras = {name: field.json_schema_extra for name, field in cls.model_fields.items()}
+        return {str(extra["formerly"]): name for name, extra in extras.items() if isinstance(extra, dict) and extra.get("formerly")}
+
+    @classmethod
+    def with_current_names(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Values with the names that their parameters have today; a value under today's name counts where both are there."""
+        former = cls.former_names()
+        return {former[name]: value for name, value in values.items() if name in former} | {
+            name: value for name, value in values.items() if name not in former
+        }
+
+    @classmethod
     def checked(cls, values: Mapping[str, Any]) -> Self:
         """Make the model from values or texts.
 
@@ -94,9 +112,10 @@ class SearchParameters(BaseModel):
         ------
         ParameterError : one line for each wrong field, with the value and what is allowed.
         """
+        values = cls.with_current_names(values)
         for name in values:
             if name not in cls.model_fields:
-                close = get_close_matches(name[:_MOST_COMPARED], cls.model_fields, 3, 0.5)
+                close = get_close_matches(name[:_MAXIMUM_COMPARED], cls.model_fields, 3, 0.5)
                 raise ParameterError(
                     f"there is no parameter '{shortened(name)}'; "
                     + (f"did you mean {' or '.join(close)}?" if close else "proteoscope parameters lists them")
@@ -116,23 +135,23 @@ class SearchParameters(BaseModel):
 
         `settings` are texts ``field=value``; lists are separated by commas or semicolons.
         """
-        changes = dict(values)
+        changes = self.with_current_names(values)
         for setting in settings:
             name, equals, value = setting.partition("=")
             if not equals:
                 raise ParameterError(f"'{shortened(setting)}' is not a setting; write field=value, as missed_cleavages=1")
-            changes[name.strip()] = value.strip()
+            changes |= self.with_current_names({name.strip(): value.strip()})
         return type(self).checked({**self.model_dump(), **self.following(changes), **changes}) if changes else self
 
     @classmethod
     def _explain(cls, error: Any) -> str:
         if not error["loc"]:
-            return shortened(str(error["msg"]).removeprefix("Value error, "), _MOST_EXPLAINED)
+            return shortened(str(error["msg"]).removeprefix("Value error, "), _MAXIMUM_EXPLAINED)
         name = str(error["loc"][0])
         description = _description(name, cls.model_fields[name])
         message = _PLAIN.get(error["type"]) or str(error["msg"]).removeprefix("Value error, ")
         unit = f" {description.unit}" if description.unit else ""
-        message = shortened(f"{message[:1].lower()}{message[1:]}", _MOST_EXPLAINED)
+        message = shortened(f"{message[:1].lower()}{message[1:]}", _MAXIMUM_EXPLAINED)
         return f"{name} = {shortened(repr(error['input']))}: {message}{unit if 'than' in message else ''}"
 
 
@@ -205,7 +224,7 @@ def _exists(path: Path) -> bool:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
-    """What a preset file holds.
+    """Content of a preset file.
 
     Raises
     ------
@@ -214,12 +233,12 @@ def _read_toml(path: Path) -> dict[str, Any]:
     remedy = "A preset is TOML, a line field = value for each parameter"
     try:
         with path.open("rb") as file:
-            data = file.read(_MOST_PRESET_BYTES + 1)
-        if len(data) > _MOST_PRESET_BYTES:
-            raise InputError(path, f"is longer than the {_MOST_PRESET_BYTES:,} bytes of a preset", remedy=remedy)
+            data = file.read(_MAXIMUM_PRESET_BYTES + 1)
+        if len(data) > _MAXIMUM_PRESET_BYTES:
+            raise InputError(path, f"is longer than the {_MAXIMUM_PRESET_BYTES:,} bytes of a preset", remedy=remedy)
         for number, line in enumerate(data.split(b"\n"), 1):
-            if line.count(b".") > _MOST_POINTS:
-                raise InputError(path, f"has more than {_MOST_POINTS:,} points", place=f"line {number}", remedy=remedy)
+            if line.count(b".") > _MAXIMUM_POINTS:
+                raise InputError(path, f"has more than {_MAXIMUM_POINTS:,} points", place=f"line {number}", remedy=remedy)
         return tomllib.loads(data.decode().replace("\r\n", "\n").replace("\r", "\n"))
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}", remedy="Check the name of the preset file") from None
@@ -227,7 +246,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise InputError(path, "is not a preset: its values lie too deep within each other", remedy=remedy) from None
     except ValueError as error:
         # Broken TOML, text that is no UTF-8, a number of thousands of digits, a path that none can be.
-        raise InputError(path, f"is not a preset: {shortened(str(error), _MOST_EXPLAINED)}", remedy=remedy) from None
+        raise InputError(path, f"is not a preset: {shortened(str(error), _MAXIMUM_EXPLAINED)}", remedy=remedy) from None
 
 
 def preset_description(search: str, preset: str) -> str:

@@ -1,4 +1,4 @@
-"""What every search does besides its science: checked inputs, project and run, device, log, clock, and the record of what was done."""
+"""Common work of all searches: checked inputs, project and run, device, log, clock, and the record of what was done."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, Generic, TypeVar
 
 from engine.entry import SearchRequest
 from engine.errors import InputError, ParameterError
+from engine.execution.cards import open_cards
 from engine.execution.clock import StageClock
 from engine.execution.compilation import Kernels
+from engine.execution.device_lookup import DeviceLookup
 from engine.execution.devices import Device, gpus, processor
-from engine.execution.looking import DeviceLook
-from engine.execution.opening import cards
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
 from engine.files import is_there
@@ -36,7 +36,7 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class RunSpec:
-    """What a run is to do: what is asked for, and what the kind of search reads and writes for that.
+    """Task of a run: what is asked for, and what the kind of search reads and writes for that.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class SearchRun(Generic[Read]):
     inputs: tuple[RunInput, ...]
     read: Callable[[], Read]
     begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]]
-    look: DeviceLook
+    look: DeviceLookup
     progress: RecordingProgress
     threads: int
     clock: StageClock
@@ -146,12 +146,12 @@ class SearchRun(Generic[Read]):
         """
         progress = progress or self.progress
         device = self.look.device(progress)
-        used = cards(device, progress, memory_bytes=memory_bytes)
+        used = open_cards(device, progress, memory_bytes=memory_bytes)
         _tell_device(device if used else processor(), self.look.wish, progress)
         return Resources(self.threads, used, device.with_processor, progress, self.clock)
 
     @property
-    def told(self) -> dict[str, Any]:
+    def summary_fields(self) -> dict[str, Any]:
         """What every `engine.summary.Summary` tells, by its names."""
         return {
             "run_id": None if self.run is None else self.run.id,
@@ -207,7 +207,7 @@ def search_run(
     read: Callable[[Progress, int], Read],
     kernels: Kernels | None = None,
     progress: Progress | None = None,
-    look: DeviceLook | None = None,
+    look: DeviceLookup | None = None,
 ) -> Iterator[SearchRun[Read]]:
     """A search from its first to its last moment; results are kept when the block ends well.
 
@@ -226,7 +226,7 @@ def search_run(
     request = spec.request
     began, clock, threads = time.perf_counter(), StageClock(), request.threads or available_threads()
     files = spec.checked_inputs()
-    look = look or DeviceLook(request.device)
+    look = look or DeviceLookup(request.device)
 
     def read_measured(progress: Progress) -> Read:
         with clock.stage("read"):

@@ -5,16 +5,22 @@ A new search is a folder with its entry, and a line here; CONTRIBUTING says how.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
 from engine.clustering.entry import CLUSTERING, EXPLANATION
-from engine.entry import Search
+from engine.entry import Search, SearchRequest
 from engine.errors import ParameterError
 from engine.identification.entry import IDENTIFICATION
+from engine.jobs.progress import Progress
 from engine.modified_search.entry import MODIFIED_SEARCH
 from engine.read_alignment.entry import READ_ALIGNMENT
 from engine.sequence_search.entry import SEQUENCE_SEARCH
 from engine.structure_search.entry import STRUCTURE_SEARCH
+from engine.summary import Summary
 
-__all__ = ["SEARCHES", "search_of_kind"]
+__all__ = ["SEARCHES", "run_search", "search_of_kind"]
 
 SEARCHES: tuple[Search, ...] = (
     IDENTIFICATION, SEQUENCE_SEARCH, STRUCTURE_SEARCH, CLUSTERING, EXPLANATION, MODIFIED_SEARCH, READ_ALIGNMENT,
@@ -32,3 +38,29 @@ def search_of_kind(kind: str) -> Search:
         if one.kind == kind:
             return one
     raise ParameterError(f"there is no search '{kind:.40}'; there are {', '.join(one.kind for one in SEARCHES)}")
+
+
+def run_search(
+    kind: str, inputs: Mapping[str, Sequence[str | Path]], *, project: str | Path | None = None, out: str | Path | None = None,
+    preset: str = "", options: Mapping[str, Any] | None = None, device: str = "auto", threads: int | None = None,
+    progress: Progress | None = None, **parameters: Any,
+) -> Summary:  # fmt: skip
+    """Do a search as a script asks for it; `docs/from_python.md` shows each.
+
+    Parameters
+    ----------
+    kind : one of those of `SEARCHES`, which are the sub-commands. inputs : files by the names of the search's inputs.
+    project : the folder that the run is recorded in, made where it is missing. out : a file for the results, of searches that write one;
+        its ending says the format.
+    preset : its name or file; the defaults where it is empty. parameters : what differs from it, by name.
+    options, device, threads : see `engine.entry.SearchRequest`. progress : to hear of it, and to stop it.
+
+    Raises
+    ------
+    ProteoscopeError : something is wrong with the parameters, the files or the disk, and what.
+    """
+    search = search_of_kind(kind)
+    chosen = search.parameters_of(preset).changed(**parameters)
+    format = search.format_of(str(out)) if out is not None and search.writes == "file" else ""
+    request = SearchRequest(inputs, chosen, project, out, format, options or {}, device, threads)
+    return search.run(request, progress or Progress())

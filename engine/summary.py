@@ -1,4 +1,4 @@
-"""What a run tells when it is done: numbers for scripts, lines for a terminal, counts for a window."""
+"""Summary of a run: numbers for scripts, lines for a terminal, counts for a window."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Summary"]
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What a run tells when it is done; every search derives one that tells more.
+    """Summary of a run; every search derives one that tells more.
 
     Attributes
     ----------
@@ -30,12 +30,12 @@ class Summary:
     messages: tuple[str, ...]
 
     def counts(self) -> list[Count]:
-        """What was found, the most interesting first."""
+        """Results, the most interesting first."""
         return []
 
     def lines(self) -> list[str]:
         """What a terminal shows: what was searched, what was found, and the best of it."""
-        return [f"{one.number:,} {one.noun}" for one in self.counts()]
+        return [f"{count.number:,} {count.noun}" for count in self.counts()]
 
     def record(self) -> dict[str, Any]:
         """What a script is told: all attributes by name, of what JSON holds."""

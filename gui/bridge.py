@@ -11,7 +11,7 @@ from engine.jobs import Job, JobEvent, ProgressEvent
 __all__ = ["JobBridge"]
 
 _INTERVAL_MS = 70
-_MOST_MESSAGES = 200
+_MAXIMUM_MESSAGES = 200
 
 
 class JobBridge(QObject):
@@ -49,7 +49,7 @@ class JobBridge(QObject):
                 self._pending = [one for one in self._pending if one.kind != "progress" or one.job is not event.job]
             elif event.kind == "message":
                 messages = [i for i, one in enumerate(self._pending) if one.kind == "message"]
-                if len(messages) >= _MOST_MESSAGES:
+                if len(messages) >= _MAXIMUM_MESSAGES:
                     del self._pending[messages[0]]
             self._pending.append(event)
             if not self._is_awake:

@@ -30,7 +30,7 @@ from gui.forms.file_list import FileList
 from gui.forms.file_survey import FileSurvey
 from gui.forms.numbers import NumberBox
 from gui.forms.path_line import FolderLine
-from gui.forms.sections import Card
+from gui.forms.sections import Section
 from gui.icons import set_icon
 from gui.labels import toned_label
 from gui.tasks import DatabaseTask
@@ -246,7 +246,7 @@ class DatabaseDialog(QDialog):
             QGuiApplication.clipboard().setText("\n".join("\t".join(model.rows[row]) for row in chosen))
 
     def _lay_out(self, words: QLabel) -> None:
-        card = Card("Structures to put into it")
+        card = Section("Structures to put into it")
         card.grid.addWidget(self.sources, 0, 0, 1, 3)
         confidence = QLabel("&Least pLDDT of predicted structures")
         confidence.setBuddy(self.confidence)

@@ -96,7 +96,7 @@ class DeviceDialog(QDialog):
     def text(self) -> str:
         """The list, as it is copied."""
         lines = [f"Proteoscope {VERSION}, {platform.platform()}"]
-        lines += [device_text(one, QLocale.c()) for one in self._survey.devices]
+        lines += [device_text(device, QLocale.c()) for device in self._survey.devices]
         return "\n".join(lines) + "\n"
 
     def _show(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QLocale, QObject, Signal
 
 from engine.execution.devices import Device, devices, gpus, processor
-from gui.tables.worker import Worker
+from gui.tables.worker import TableWorker
 
 __all__ = ["DeviceSurvey", "device_text", "device_title", "memory_text", "state_text"]
 
@@ -22,7 +22,7 @@ class DeviceSurvey(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._worker = Worker(None, self)
+        self._worker = TableWorker(None, self)
         self.devices: tuple[Device, ...] = (processor(),)
         self.is_known = False
         """Whether the GPUs have been looked at."""
@@ -37,7 +37,7 @@ class DeviceSurvey(QObject):
     @property
     def usable_gpus(self) -> list[Device]:
         """The GPUs that can compute."""
-        return [one for one in self.devices if one.numbers and one.usable]
+        return [device for device in self.devices if device.numbers and device.usable]
 
     def look(self, *, again: bool = False) -> None:
         """Look at the GPUs in the background, once; or again, as after a driver was installed."""

@@ -14,7 +14,7 @@ from gui.theme import colours
 
 __all__ = ["LogDock"]
 
-_MOST_LINES = 5000
+_MAXIMUM_LINES = 5000
 _TONES = {"info": "text", "warning": "attention", "error": "wrong"}
 
 
@@ -27,7 +27,7 @@ class LogDock(QWidget):
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.text.setMaximumBlockCount(_MOST_LINES)
+        self.text.setMaximumBlockCount(_MAXIMUM_LINES)
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self.text.setAccessibleName("Log")
         self.copy_button = QPushButton("Copy all")
@@ -52,7 +52,7 @@ class LogDock(QWidget):
         """Add a line. `level`: ``info``, ``warning`` or ``error``."""
         line = (QTime.currentTime().toString("HH:mm:ss"), text, level)
         self._lines.append(line)
-        del self._lines[:-_MOST_LINES]
+        del self._lines[:-_MAXIMUM_LINES]
         self._write(line)
 
     def plain_text(self) -> str:

@@ -71,11 +71,13 @@ class Settings(BaseModel):
 
     def remember_project(self, folder: Path) -> None:
         """Put a project on top of the recent ones."""
-        self.recent_projects = (str(folder), *(one for one in self.recent_projects if one != str(folder)))[:_N_RECENT]
+        self.recent_projects = (str(folder), *(recent_project for recent_project in self.recent_projects if recent_project != str(folder)))[
+            :_N_RECENT
+        ]
 
     def forget_project(self, folder: str) -> None:
         """Take a project from the recent ones."""
-        self.recent_projects = tuple(one for one in self.recent_projects if one != folder)
+        self.recent_projects = tuple(recent_project for recent_project in self.recent_projects if recent_project != folder)
 
 
 def default_settings_path() -> Path:

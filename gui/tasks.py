@@ -69,7 +69,7 @@ class SearchTask:
 
     @staticmethod
     def outcome(summary: Any, locale: QLocale) -> str:
-        """What was found, in one line."""
+        """Results, in one line."""
         return counts_text(summary.counts(), locale)
 
     def _written(self, name: str) -> list[Path]:
@@ -97,7 +97,7 @@ class WritingTask:
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """What was written, in one line."""
+        """Paths that were written, in one line."""
         raise NotImplementedError
 
 
@@ -129,11 +129,11 @@ class ExportTask(WritingTask):
 class SuperpositionTask(WritingTask):
     """A hit of a structure search that is to be written superposed: coordinates, table, alignment and scripts.
 
-    `inputs`, `least_confidence`: of the run. `hit`: its row, with the residues of its query. `folder`: made where it is missing.
+    `inputs`, `minimum_confidence`: of the run. `hit`: its row, with the residues of its query. `folder`: made where it is missing.
     """
 
     inputs: tuple[tuple[str, Path], ...]
-    least_confidence: float
+    minimum_confidence: float
     hit: Mapping[str, Any]
     folder: Path
 
@@ -147,7 +147,7 @@ class SuperpositionTask(WritingTask):
         from engine.structure_search.hit_chains import HitChains, write_hit
 
         progress.stage("Reading structures")
-        chains, hit = HitChains(self.inputs, self.least_confidence), self.hit
+        chains, hit = HitChains(self.inputs, self.minimum_confidence), self.hit
         query = chains.query(hit["query"], hit["query_sequence"])
         target = chains.target(hit["target"], hit["target_sequence"], hit["target_index"])
         progress.stage("Writing")
@@ -166,12 +166,12 @@ class SuperpositionTask(WritingTask):
 class DatabaseTask(WritingTask):
     """A structure database that is to be built.
 
-    `sources`: files and folders. `least_confidence`: residues with a lower pLDDT are left out.
+    `sources`: files and folders. `minimum_confidence`: residues with a lower pLDDT are left out.
     """
 
     sources: tuple[Path, ...]
     folder: Path
-    least_confidence: float = 0.0
+    minimum_confidence: float = 0.0
 
     @property
     def title(self) -> str:
@@ -185,7 +185,7 @@ class DatabaseTask(WritingTask):
 
         progress.stage("Starting")
         STRUCTURE_KERNELS.compile(progress)
-        return build_database(self.sources, self.folder, least_confidence=self.least_confidence, progress=progress)
+        return build_database(self.sources, self.folder, minimum_confidence=self.minimum_confidence, progress=progress)
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:

@@ -50,7 +50,7 @@ from gui.theme import Theme, ThemeChoice
 __all__ = ["MainWindow"]
 
 _LAYOUT_VERSION = 1
-_MOST_MS_TO_STOP = 10_000
+_MAXIMUM_MS_TO_STOP = 10_000
 _MESSAGE_MS = 8_000
 
 
@@ -68,7 +68,7 @@ class MainWindow(QMainWindow):
         self.searches = search_pages(self.survey, self.devices, self)
         self.search = next(iter(self.searches.values()))
         """The kind of search that the user is at: the actions of form, run and results are about it."""
-        self.start_page = StartPage(one.search for one in self.searches.values())
+        self.start_page = StartPage(search.search for search in self.searches.values())
         self.message_bar = MessageBar()
         self.project_pane = ProjectPane()
         self.jobs = JobDock(self.bridge, self._outcome)
@@ -91,7 +91,7 @@ class MainWindow(QMainWindow):
         self._patience.setSingleShot(True)
         self._patience.timeout.connect(self.close)
         self._lay_out()
-        searches, docks = [one.search for one in self.searches.values()], (self.dock_project, self.dock_jobs, self.dock_log)
+        searches, docks = [search.search for search in self.searches.values()], (self.dock_project, self.dock_jobs, self.dock_log)
         self.menus = Menus(self, self, searches, docks)
         self._connect()
         self._restore()
@@ -322,7 +322,7 @@ class MainWindow(QMainWindow):
 
     def show_page(self, page: QWidget) -> None:
         """Bring a page to the front; its kind of search is the one that the user is at from now on."""
-        self.search = next((one for one in self.searches.values() if one.has_page(page)), self.search)
+        self.search = next((search for search in self.searches.values() if search.has_page(page)), self.search)
         self.pages.setCurrentWidget(page)
         for action, of_page in ((self.menus.form, self.search.made_form), (self.menus.results, self.search.made_results)):
             action.setChecked(page is of_page)
@@ -470,7 +470,7 @@ class MainWindow(QMainWindow):
             self.close()
         else:
             # A job that hears nothing must not keep the window: its thread ends with the program.
-            self._patience.start(_MOST_MS_TO_STOP)
+            self._patience.start(_MAXIMUM_MS_TO_STOP)
 
     # What is remembered
 
@@ -539,7 +539,7 @@ class MainWindow(QMainWindow):
     def _take_dropped(self, target: QWidget | None, found: Survey) -> None:
         self.statusBar().clearMessage()
         self.message_bar.clear_complaint()
-        problems = [one.problem for one in found.files if one.problem]
+        problems = [file.problem for file in found.files if file.problem]
         form = self.search.made_form
         if found.projects and form is not None and self.pages.currentWidget() is form and form.given_project is not None:
             form.given_project.files.give_project(found.projects[0])
@@ -551,8 +551,8 @@ class MainWindow(QMainWindow):
             self.show_page(search.form)
         takers = self._takers(found.sorts)
         if takers:
-            for one in takers:
-                one.form.take(found, target)
+            for taker in takers:
+                taker.form.take(found, target)
             self.show_page(takers[0].form)
         elif found.presets:
             self.show_page(self.form)
@@ -564,7 +564,7 @@ class MainWindow(QMainWindow):
 
     def _from_here(self) -> list[SearchPages]:
         """All searches, the one that the user is at first."""
-        return [self.search, *(one for one in self.searches.values() if one is not self.search)]
+        return [self.search, *(search for search in self.searches.values() if search is not self.search)]
 
     def _takers(self, sorts: set[FileSort]) -> list[SearchPages]:
         """Searches that files of these sorts are for: the first from here that takes all of them, else each that takes some."""
@@ -648,10 +648,10 @@ class MainWindow(QMainWindow):
         results.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
 
     def _made_forms(self) -> list[SearchForm]:
-        return [one.made_form for one in self.searches.values() if one.made_form is not None]
+        return [search.made_form for search in self.searches.values() if search.made_form is not None]
 
     def _made_results(self) -> list[RunView]:
-        return [one.made_results for one in self.searches.values() if one.made_results is not None]
+        return [search.made_results for search in self.searches.values() if search.made_results is not None]
 
     def _note_touch(self, search: SearchPages) -> None:
         if search is not self.search:

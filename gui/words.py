@@ -26,7 +26,7 @@ def counts_text(counts: Sequence[Count], locale: QLocale) -> str:
     """What a search found, in one line: ``12 PSMs (2 decoys; 0.1–2.6 % false), 9 peptides ...``, or ``no hits``."""
     if counts and not counts[0].number and counts[0].certainty is None:
         return f"no {counts[0].several}"
-    return ", ".join(_count_text(one, locale) for one in counts)
+    return ", ".join(_count_text(count, locale) for count in counts)
 
 
 def _count_text(one: Count, locale: QLocale) -> str:

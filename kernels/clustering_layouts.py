@@ -23,14 +23,14 @@ class Linkage(NamedTuple):
     Attributes
     ----------
     method : SINGLE, COMPLETE or AVERAGE. least : least similarity (cosine) of vectors that belong together, above 0 and at most 1.
-    least_neighbours : SINGLE alone; vectors that a core point has as similar as that, itself included. 2: connected components.
-    most_members : COMPLETE and AVERAGE; connected components of more are divided first (see `kernels.cpu.linkage_rounds`).
+    minimum_neighbours : SINGLE alone; vectors that a core point has as similar as that, itself included. 2: connected components.
+    maximum_members : COMPLETE and AVERAGE; connected components of more are divided first (see `kernels.cpu.linkage_rounds`).
     """
 
     method: int
     least: float
-    least_neighbours: int = 2
-    most_members: int = 16_384
+    minimum_neighbours: int = 2
+    maximum_members: int = 16_384
 
     def checked(self) -> Linkage:
         """Itself.
@@ -43,7 +43,7 @@ class Linkage(NamedTuple):
             raise ValueError(f"there is no linkage {self.method}")
         if not 0.0 < self.least <= 1.0:
             raise ValueError(f"the least similarity of vectors that belong together is above 0 and at most 1, not {self.least}")
-        if self.least_neighbours < 1 or self.most_members < 2:
+        if self.minimum_neighbours < 1 or self.maximum_members < 2:
             raise ValueError("a core point has at least 1 neighbour, itself, and the largest matrix at least 2 rows")
         return self
 

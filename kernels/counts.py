@@ -1,7 +1,7 @@
 """How much work a search is, counted from the size of its input, before it is done.
 
-Two things are counted. `Work` is what a card is asked to do, in the terms of ATGPU (Carroll & Wong 2017, "An improved abstract GPU model
-with data transfer"); the tests compare it with what is counted while the kernels run.
+Two things are counted. `OperationCounts` is what a card is asked to do, in the terms of ATGPU (Carroll & Wong 2017, "An improved abstract
+GPU model with data transfer"); the tests compare it with what is counted while the kernels run.
 The other functions give nanoseconds of one thread of a processor: by them the engine chooses between scoring every candidate and an index
 of fragment ions, and cuts queries into partitions. The choice changes the last digits of results: the constants, whose ratios alone
 matter, are calibrated once and stand here and nowhere else.
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.layouts import FORMS_OF_CHUNK
+from kernels.layouts import PEPTIDOFORMS_OF_CHUNK
 
 __all__ = [
     "CANDIDATES_OF_PIECE",
@@ -22,7 +22,7 @@ __all__ = [
     "CROWDING",
     "NANOSECONDS_OF_PIECE",
     "TIMES_LONGER",
-    "Work",
+    "OperationCounts",
     "covered_share",
     "digest_count",
     "exhaustive_search",
@@ -83,8 +83,8 @@ def fragment_index_search(
     `forms` (q,): in the windows of each. `ions`: of one charge of a form, on average. `charges`: of fragments. `covered` (q,): the share of
     the ions of a charge that lie within reach of a peak.
     """
-    chunks = forms / FORMS_OF_CHUNK + 1.0
-    visits = chunks * FORMS_OF_CHUNK * ions * charges * covered
+    chunks = forms / PEPTIDOFORMS_OF_CHUNK + 1.0
+    visits = chunks * PEPTIDOFORMS_OF_CHUNK * ions * charges * covered
     return chunks * _PER_PAIR + visits * _PER_VISIT + forms * _PER_RANK
 
 
@@ -107,8 +107,8 @@ def scoring_costs(candidates: NDArray[np.integer], mass: NDArray[np.float64], *,
 # ----------------------------------------------------------------------------------------------------------------------- of a card
 
 
-class Work(NamedTuple):
-    """What a card is asked to do.
+class OperationCounts(NamedTuple):
+    """Operations asked of a card.
 
     Attributes
     ----------
@@ -127,10 +127,10 @@ class Work(NamedTuple):
     transfers: int = 0
 
 
-def total(*works: Work) -> Work:
+def total(*works: OperationCounts) -> OperationCounts:
     """Of several pieces of work, one after the other."""
     sums = (sum(values) for values in zip(*works, strict=True))
-    return Work(*sums)._replace(shared_bytes=max(work.shared_bytes for work in works))
+    return OperationCounts(*sums)._replace(shared_bytes=max(work.shared_bytes for work in works))
 
 
 def spectrum_search(
@@ -147,7 +147,7 @@ def spectrum_search(
     with_heights: bool,
     shared_bytes: int,
     rounds: int = 1,
-) -> Work:
+) -> OperationCounts:
     """Queries whose peptides are on the device, one by one, see `kernels.cuda.scoring`.
 
     Parameters
@@ -157,7 +157,7 @@ def spectrum_search(
     with_heights : of peaks, for XCorr. rounds : batches.
     """
     out = queries * (kept * (13 + 2 * slots) + 8 + 4 * bins)
-    return Work(
+    return OperationCounts(
         rounds,
         ions,
         candidates + 22 * windows * items + (12 * peaks + out) // _BLOCK,
@@ -176,16 +176,16 @@ def spectrum_search_bytes(
     return peaks * (16 if with_heights else 12) + items * (8 + kept * candidate_bytes) + of_query
 
 
-def index_building(*, forms: int, ions: int, slots: int, chunks: int) -> Work:
+def index_building(*, forms: int, ions: int, slots: int, chunks: int) -> OperationCounts:
     """A fragment-ion index, or a part of it, see `kernels.cuda.fragment_index`; an ion that is counted or placed is an operation."""
     in_bytes = 8 * forms + 2 * slots * forms + 16 * (chunks + 1)
-    return Work(1, 2 * ions, 2 * ions + in_bytes // _BLOCK, -(-in_bytes // _WORD), 0, 0, 4 if slots else 2)
+    return OperationCounts(1, 2 * ions, 2 * ions + in_bytes // _BLOCK, -(-in_bytes // _WORD), 0, 0, 4 if slots else 2)
 
 
 def index_search(
     *, queries: int, segments: int, windows: int, pairs: int, forms_of_chunk: int, visits: int, kept: int, bins: int, scores: int,
     shared_bytes: int, rounds: int = 1,
-) -> Work:  # fmt: skip
+) -> OperationCounts:  # fmt: skip
     """Queries in an index that is on the device, see `kernels.cuda.fragment_index`.
 
     Parameters
@@ -196,13 +196,13 @@ def index_search(
     in_bytes = 4 * (queries + 1) + 10 * segments + 8 * windows * queries + 4 * scores + 12 * kept * queries + 16 * pairs
     out_words = queries * (3 * kept + bins)
     blocks = visits * _WORD // _BLOCK + 2 * segments + pairs * bins
-    return Work(rounds, visits + pairs * forms_of_chunk, blocks, -(-in_bytes // _WORD), out_words, shared_bytes, 9 + rounds + 3)
+    return OperationCounts(rounds, visits + pairs * forms_of_chunk, blocks, -(-in_bytes // _WORD), out_words, shared_bytes, 9 + rounds + 3)
 
 
-def digest_count(*, residues: int, proteins: int, shares: int, buckets: int, looked_at: int, rounds: int = 1) -> Work:
+def digest_count(*, residues: int, proteins: int, shares: int, buckets: int, looked_at: int, rounds: int = 1) -> OperationCounts:
     """Counting the peptides of a digest, see `kernels.cuda.digestion`; a residue that a peptide is lengthened by is an operation.
 
     `looked_at`: those of all first residues together; with a digest that is not specific the longest peptide for each.
     """
     in_bytes = residues + 8 * (proteins + 1) + 8 * (shares + 1) + 26 * 26 + 8 * (26 + 12)
-    return Work(rounds, looked_at, residues // _BLOCK + looked_at // _BLOCK, -(-in_bytes // _WORD), shares * buckets, 0, 6)
+    return OperationCounts(rounds, looked_at, residues // _BLOCK + looked_at // _BLOCK, -(-in_bytes // _WORD), shares * buckets, 0, 6)

@@ -3,7 +3,7 @@
 Definition. An alignment of a pattern with a text pairs letters in order; a run of letters of one of the two that have no partner is a gap,
 and of a gap in the text and one in the pattern that follow each other each counts. The score is the sum of the matrix over the pairs, less
 ``gap_open + k * gap_extend`` for each gap of k letters. Looked for is the greatest score of all alignments that the mode allows and that
-have at most `most_gaps` gaps.
+have at most `maximum_gaps` gaps.
 
 One alignment of several with that score is chosen by this rule, on every device: the one that ends first in the text, then first in the
 pattern (mode LOCAL); of these one with the fewest gaps; and of these the one that is found going backwards from the end, by taking at each
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "LETTERS", "LOCAL", "MOST_GAPS", "NO_ALIGNMENT", "PREFIX", "WITHIN", "Alignments", "GapRules", "Sequences", "TooLongError",
+    "LETTERS", "LOCAL", "MAXIMUM_GAPS", "NO_ALIGNMENT", "PREFIX", "WITHIN", "Alignments", "GapRules", "Sequences", "TooLongError",
     "score_bits", "windows",
 ]  # fmt: skip
 
@@ -28,7 +28,7 @@ PREFIX, WITHIN, LOCAL = 0, 1, 2
 above zero, with any part of the text."""
 LETTERS = 31
 """Codes of letters are below this."""
-MOST_GAPS = 30
+MAXIMUM_GAPS = 30
 NO_ALIGNMENT = int(np.iinfo(np.int32).min)
 """The score of a pair that has no alignment."""
 
@@ -50,7 +50,7 @@ class GapRules(NamedTuple):
     Attributes
     ----------
     matrix : (letters, letters) int32, by the codes of the pattern's and of the text's letter.
-    gap_open, gap_extend : at least 0; a gap of k letters costs ``gap_open + k * gap_extend``. most_gaps : at most `MOST_GAPS`.
+    gap_open, gap_extend : at least 0; a gap of k letters costs ``gap_open + k * gap_extend``. maximum_gaps : at most `MAXIMUM_GAPS`.
     mode : PREFIX, WITHIN or LOCAL.
     seed_length : so many letters at the beginning of the pattern are paired with the same letters, without a gap. In mode LOCAL the
         alignment then begins where the pattern does.
@@ -61,17 +61,17 @@ class GapRules(NamedTuple):
     matrix: NDArray[np.int32]
     gap_open: int
     gap_extend: int
-    most_gaps: int
+    maximum_gaps: int
     mode: int = PREFIX
     seed_length: int = 0
     is_published: bool = False
 
     @property
-    def most_gain(self) -> int:
+    def maximum_gain(self) -> int:
         """The greatest score of a pair of letters, or 0."""
         return max(0, int(self.matrix.max(initial=0)))
 
-    def most_loss(self, pattern_length: Any) -> Any:
+    def maximum_loss(self, pattern_length: Any) -> Any:
         """The best alignment of a pattern of this length, or of each of these, does not score less than this below 0.
 
         All its letters may be alone, or, without gaps, badly paired.
@@ -83,8 +83,8 @@ class Alignments(NamedTuple):
     """What is found, a row for each pair of a text and a pattern, all int32.
 
     `score`, `NO_ALIGNMENT` where there is none, and then the rest is -1; `text_start`, `text_end`, `pattern_start`, `pattern_end` (places
-    counted from 0, the end exclusive); `gaps`; `runs` (n, 2 * most_gaps + 1): pairs, gap, pairs, gap, pairs and so on: how many letters are
-    paired, then how many letters of the pattern are alone (above 0) or of the text (below 0). Pairs may be 0; zeros follow.
+    counted from 0, the end exclusive); `gaps`; `runs` (n, 2 * maximum_gaps + 1): pairs, gap, pairs, gap, pairs and so on: how many letters
+    are paired, then how many letters of the pattern are alone (above 0) or of the text (below 0). Pairs may be 0; zeros follow.
     """
 
     score: NDArray[np.int32]
@@ -96,10 +96,10 @@ class Alignments(NamedTuple):
     runs: NDArray[np.int32]
 
     @classmethod
-    def none(cls, n: int, most_gaps: int) -> Alignments:
+    def none(cls, n: int, maximum_gaps: int) -> Alignments:
         """Of `n` pairs, none of which has an alignment."""
         one, two, three, four, five = (np.full(n, -1, np.int32) for _ in range(5))
-        return cls(np.full(n, NO_ALIGNMENT, np.int32), one, two, three, four, five, np.zeros((n, 2 * most_gaps + 1), np.int32))
+        return cls(np.full(n, NO_ALIGNMENT, np.int32), one, two, three, four, five, np.zeros((n, 2 * maximum_gaps + 1), np.int32))
 
 
 def score_bits(rules: GapRules, longest_pattern: int) -> int:
@@ -108,8 +108,8 @@ def score_bits(rules: GapRules, longest_pattern: int) -> int:
     What is not possible is kept as the least number, to which sums add less than the gain of a whole pattern. The best alignment scores no
     less than all letters of the pattern alone or badly paired, and what leads to it no less than that less the gain.
     """
-    gain = longest_pattern * rules.most_gain
-    return next((bits for bits in (16, 32) if rules.most_loss(longest_pattern) + 2 * gain < 2 ** (bits - 1) - 1), 0)
+    gain = longest_pattern * rules.maximum_gain
+    return next((bits for bits in (16, 32) if rules.maximum_loss(longest_pattern) + 2 * gain < 2 ** (bits - 1) - 1), 0)
 
 
 def windows(
@@ -122,6 +122,6 @@ def windows(
     """
     if rules.mode == PREFIX:
         return np.zeros(len(score), np.int64)
-    spare = pattern_lengths * rules.most_gain - score
+    spare = pattern_lengths * rules.maximum_gain - score
     reach = pattern_lengths + spare // rules.gap_extend if rules.gap_extend else np.asarray(text_end, np.int64)
     return np.where(score == NO_ALIGNMENT, 0, np.maximum(0, text_end - reach))

@@ -90,7 +90,7 @@ class Assigned(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """What rounds came to.
+    """Result of rounds.
 
     Attributes
     ----------

@@ -14,15 +14,18 @@ from numpy.typing import NDArray
 __all__ = [
     "CORRELATION_UNITS",
     "C_TERMINAL",
-    "FORMS_OF_CHUNK",
     "ISOTOPE_BITS",
     "KEYS_OF_DALTON",
+    "PEPTIDOFORMS_OF_CHUNK",
     "BestArrays",
-    "FormCode",
     "FragmentIndexArrays",
     "HitArrays",
+    "IndexHits",
+    "MatchArrays",
     "ModificationArrays",
+    "PeakArrays",
     "PeptideArrays",
+    "PeptidoformCode",
     "QueryArrays",
     "ScoreTables",
     "ScoringSettings",
@@ -30,11 +33,19 @@ __all__ = [
     "SpectrumArrays",
 ]
 
-FORMS_OF_CHUNK = 1 << 15  # their counters, four bytes each, stay in the second-level cache of a core
+PEPTIDOFORMS_OF_CHUNK = 1 << 15  # their counters, four bytes each, stay in the second-level cache of a core
 C_TERMINAL = 1 << 15  # the bit of a posting that tells the end from which the ion counts
 KEYS_OF_DALTON = 1 << 19  # a key is a mass in units of 2^-19 Da (2e-6 Da), so that 32 bits reach 8,192 Da
 ISOTOPE_BITS = 4
 CORRELATION_UNITS = 65536.0  # to a height of one: XCorr sums whole numbers, which is exact in any order
+
+
+class PeakArrays(NamedTuple):
+    """Peaks of spectra, CSR: `mz` in thomson, ascending within a spectrum; `intensity` positive, float32 as read, float64 of means."""
+
+    offsets: NDArray[np.int64]
+    mz: NDArray[np.float64]
+    intensity: NDArray[np.floating]
 
 
 class SpectrumArrays(NamedTuple):
@@ -80,7 +91,7 @@ class ModificationArrays(NamedTuple):
 
     `mass` (m,) float64 Da; `residue_mask` (m,) uint32 with bit k for letter k (all ones: any residue); `place` (m,) int64: 0 anywhere, 1
     peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus. `combination_mass` (c,) float64 Da and
-    `combination_count` (c, m) int64: the multisets of modifications that a peptide may carry, the empty one first. `max_forms`: site
+    `combination_count` (c, m) int64: the multisets of modifications that a peptide may carry, the empty one first. `maximum_forms`: site
     arrangements tried for one peptide and combination.
     """
 
@@ -89,7 +100,7 @@ class ModificationArrays(NamedTuple):
     place: NDArray[np.int64]
     combination_mass: NDArray[np.float64]
     combination_count: NDArray[np.int64]
-    max_forms: int
+    maximum_forms: int
 
 
 class ScoringSettings(NamedTuple):
@@ -97,7 +108,7 @@ class ScoringSettings(NamedTuple):
 
     `isotope_errors` come largest first; each is tried from its `isotope_minimum_mass` (dalton) on.
     `n_term_series` and `c_term_series`: float64, what is added to the sum of residue masses from that end to give the singly charged m/z.
-    `fragment_relative` is below 1. `max_mz`: thomson, at least the smaller one of the largest peak's and the largest ion's.
+    `fragment_relative` is below 1. `maximum_mz`: thomson, at least the smaller one of the largest peak's and the largest ion's.
     `bin_width`: thomson, of the bit table of peaks. `correlation_bin_width`, `correlation_bin_offset`: of XCorr.
     """
 
@@ -110,15 +121,15 @@ class ScoringSettings(NamedTuple):
     fragment_relative: float
     n_term_series: NDArray[np.float64]
     c_term_series: NDArray[np.float64]
-    max_fragment_charge: int
+    maximum_fragment_charge: int
     bin_width: float
-    max_mz: float
+    maximum_mz: float
     correlation_bin_width: float
     correlation_bin_offset: float
     ksdp_window: int
     ksdp_power: float
     score: int
-    min_matched_ions: int
+    minimum_matched_ions: int
 
 
 class HitArrays(NamedTuple):
@@ -139,7 +150,20 @@ class HitArrays(NamedTuple):
     histogram_width: float
 
 
-class FormCode(NamedTuple):
+class MatchArrays(NamedTuple):
+    """n given matches of a spectrum with an assumed charge and a peptidoform.
+
+    `spectrum`, `charge`, `peptide` (n,) int64; `site` and `modification` (n, s) uint8, as in `HitArrays`.
+    """
+
+    spectrum: NDArray[np.int64]
+    charge: NDArray[np.int64]
+    peptide: NDArray[np.int64]
+    site: NDArray[np.uint8]
+    modification: NDArray[np.uint8]
+
+
+class PeptidoformCode(NamedTuple):
     """How the number of a candidate is put together: combination, isotope error, peptide, arrangement, from the highest bits down.
 
     A candidate's number is `((combination << ISOTOPE_BITS | e) << peptide_bits | peptide) << arrangement_bits | arrangement`, with `e` the
@@ -155,11 +179,12 @@ class FormCode(NamedTuple):
 class FragmentIndexArrays(NamedTuple):
     """The fragment ions of all forms (peptides with an arrangement of variable modifications) of one range of mass.
 
-    Forms are in order of mass and cut into chunks of `FORMS_OF_CHUNK`. The postings (an ion and its form) of chunk c are
+    Forms are in order of mass and cut into chunks of `PEPTIDOFORMS_OF_CHUNK`. The postings (an ion and its form) of chunk c are
     `chunk_start[c]:chunk_start[c + 1]`, in order of the ions' 32-bit keys: the neutral mass of the fragment (m/z of the singly charged ion
     less a proton) in units of 1 / `KEYS_OF_DALTON`, rounded down.
 
-    `form_mass` (f,) float64 dalton, ascending; `form_code` (f,) int64, the forms' numbers (`FormCode`); `chunk_start` (c + 1,) int64;
+    `form_mass` (f,) float64 dalton, ascending; `form_code` (f,) int64,
+    the forms' numbers (`PeptidoformCode`); `chunk_start` (c + 1,) int64;
     `bin_start` (c, b + 1) uint32: counted from the chunk's first, the first posting whose key >> `bin_shift` is not below the bin
     (`bin_shift` is at most 16);
     `key` (p,) uint16: the low 16 bits of the key, for the bin tells the others; `form` (p,) uint16: number of the form in its chunk, with
@@ -203,8 +228,21 @@ class ScoreTables(NamedTuple):
 class BestArrays(NamedTuple):
     """The best candidates of each query by the scores of `ScoreTables`, best first, equal scores in order of their numbers.
 
-    `score` (q, k) float32, -inf where there is none; `code` (q, k) int64, the candidates' numbers (`FormCode`), -1 where there is none.
+    `score` (q, k) float32, -inf where there is none; `code` (q, k) int64, the candidates' numbers (`PeptidoformCode`),
+    -1 where there is none.
     """
 
     score: NDArray[np.float32]
     code: NDArray[np.int64]
+
+
+class IndexHits(NamedTuple):
+    """What a search in a fragment index adds to: the best candidates of each query, and what all of them scored.
+
+    `histogram` (q, b) int32 counts candidates by score, `histogram_width` a bin; `n_candidates` (q,) int64.
+    """
+
+    best: BestArrays
+    histogram: NDArray[np.int32]
+    histogram_width: float
+    n_candidates: NDArray[np.int64]

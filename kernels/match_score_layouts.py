@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "CANDIDATES_OF_CHUNK", "MassLists", "MassRows", "candidate_ranges", "check_candidates", "counting", "longest", "most_matches",
+    "CANDIDATES_OF_CHUNK", "MassLists", "MassRows", "candidate_ranges", "check_candidates", "counting", "longest", "maximum_matches",
     "score_type",
 ]  # fmt: skip
 
@@ -84,7 +84,7 @@ def longest(lists: MassLists) -> int:
     return int(np.diff(lists.offsets).max(initial=0))
 
 
-def most_matches(queries: MassLists, longest_candidate: int) -> int:
+def maximum_matches(queries: MassLists, longest_candidate: int) -> int:
     """No match score is greater: each mass of the shorter list matches twice at most."""
     return 2 * min(longest(queries), longest_candidate)
 

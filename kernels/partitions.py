@@ -27,14 +27,14 @@ class Partition:
     cost: float
 
 
-def equal_partitions(cost: NDArray[np.number], workers: int, *, most_cost: float = float("inf"), per_worker: int = 8) -> list[Partition]:
+def equal_partitions(cost: NDArray[np.number], workers: int, *, maximum_cost: float = float("inf"), per_worker: int = 8) -> list[Partition]:
     """Cut n items into runs of nearly equal cost, largest first.
 
     Parameters
     ----------
     cost : (n,) not negative, cost of each item, in order.
     workers : how many will share the work.
-    most_cost : no partition costs more, unless it is a single item (keeps the time between two looks at a cancel short).
+    maximum_cost : no partition costs more, unless it is a single item (keeps the time between two looks at a cancel short).
     per_worker : partitions for each worker.
 
     Returns
@@ -45,14 +45,14 @@ def equal_partitions(cost: NDArray[np.number], workers: int, *, most_cost: float
     if n == 0:
         return []
     total = np.cumsum(np.maximum(np.asarray(cost, np.float64), 1e-9))
-    pieces = max(workers * per_worker, int(np.ceil(total[-1] / most_cost)) if np.isfinite(most_cost) else 1)
+    pieces = max(workers * per_worker, int(np.ceil(total[-1] / maximum_cost)) if np.isfinite(maximum_cost) else 1)
     marks = total[-1] * np.arange(1, pieces) / pieces
     cuts = np.unique(np.concatenate(([0], np.searchsorted(total, marks, side="right"), [n])))
     before = np.concatenate(([0.0], total))
     partitions = [
         Partition(a, b, float(before[b] - before[a]))
         for first, last in pairwise(cuts.tolist())
-        for a, b in pairwise(_cuts_within(total, before, first, last, most_cost))
+        for a, b in pairwise(_cuts_within(total, before, first, last, maximum_cost))
     ]
     return sorted(partitions, key=lambda partition: -partition.cost)
 
@@ -75,10 +75,10 @@ def falling_partitions(cost: NDArray[np.number], workers: int) -> list[Partition
     return sorted(partitions, key=lambda partition: -partition.cost)
 
 
-def _cuts_within(total: NDArray[np.float64], before: NDArray[np.float64], first: int, last: int, most_cost: float) -> list[int]:
-    """Cuts that leave no piece of `first:last` dearer than `most_cost`: cuts fall between items, so that a run may exceed its share."""
+def _cuts_within(total: NDArray[np.float64], before: NDArray[np.float64], first: int, last: int, maximum_cost: float) -> list[int]:
+    """Cuts that leave no piece of `first:last` dearer than `maximum_cost`: cuts fall between items, so that a run may exceed its share."""
     cuts = [first]
     while cuts[-1] < last:
-        reached = int(np.searchsorted(total, before[cuts[-1]] + most_cost, side="right"))
+        reached = int(np.searchsorted(total, before[cuts[-1]] + maximum_cost, side="right"))
         cuts.append(min(last, max(cuts[-1] + 1, reached)))
     return cuts

@@ -72,7 +72,7 @@ class StructureArrays(NamedTuple):
 
 
 class Rewards(NamedTuple):
-    """What two residues are worth beside each other, and what gaps cost.
+    """Rewards of two aligned residues, and what gaps cost.
 
     `shifts` (k,) int64, where the code of each alphabet that counts begins in a word; `tables` (k, 32, 32) int32, by the query's and the
     other residue's code; row and column `PADDING` of the first are `FORBIDDEN`. `of_length` (`LENGTH_STEPS`,) and `of_angle`

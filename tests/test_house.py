@@ -74,6 +74,23 @@ def test_the_window_asks_results_by_the_engines_views_alone():
     assert places(r"\bSELECT\b|\bORDER BY\b|\bGROUP BY\b|\bduckdb\b", "gui/") == []
 
 
+def test_what_pictures_of_spectra_and_alignments_show_lies_in_the_engine():
+    """In these folders of the window each module draws, and has no class that holds arrays, as models do, which are for scripts too."""
+    models = []
+    for path, tree in modules().items():
+        if not path.startswith(("gui/spectrum/", "gui/alignment/", "gui/results/")) or path.endswith("__init__.py"):
+            continue
+        if not any(isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "PySide6" for node in ast.walk(tree)):
+            models.append(path)
+        fields = (node for outer in ast.walk(tree) if isinstance(outer, ast.ClassDef) for node in outer.body)
+        models += [
+            f"{path}:{node.lineno}"
+            for node in fields
+            if isinstance(node, ast.AnnAssign) and re.search(r"NDArray|ndarray|pa\.Table", ast.unparse(node.annotation))
+        ]
+    assert models == []
+
+
 def test_nothing_is_left_to_do_and_nothing_tells_of_the_workshop():
     # Written in parts, so that this file does not hold them.
     assert places(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b") == []
@@ -96,6 +113,28 @@ def test_every_kernel_says_what_it_takes():
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not ast.get_docstring(node)
     ]
     assert silent == []
+
+
+MAXIMUM_ARGUMENTS = 11
+MANY_ARGUMENTS = {
+    "kernels/counts.py spectrum_search": "numbers that have nothing in common, each given by its name",
+    "kernels/cpu/lanes.py score_lanes": "columns of a group, costs and work space of lanes, one by one",
+    "kernels/cpu/structure_alignment.py score_group": "a query, rewards, columns of a group and work space of lanes, one by one",
+    "kernels/cpu/superposition.py _rewards": "two runs of points, an array for each coordinate, as vector instructions take them",
+}
+"""Kernels that take more, and what."""
+
+
+def test_what_belongs_together_goes_into_a_kernel_as_one_argument():
+    """As a named tuple (`kernels/layouts.py` and its neighbours), which Numba takes like its fields: long lists are put in wrong order."""
+    found = set()
+    for path, tree in modules().items():
+        for node in ast.walk(tree) if path.startswith("kernels/") else ():
+            if isinstance(node, ast.FunctionDef):
+                given = node.args
+                if len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs) > MAXIMUM_ARGUMENTS:
+                    found.add(f"{path} {node.name}")
+    assert found == set(MANY_ARGUMENTS)
 
 
 def test_what_a_module_offers_is_there():

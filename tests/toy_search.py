@@ -25,7 +25,7 @@ from engine.summary import Summary
 class CompositionParameters(SearchParameters):
     """All that decides a composition."""
 
-    least_length: int = parameter(
+    minimum_length: int = parameter(
         1, ge=1, le=1000, title="Shortest protein", unit="residues", group="Proteins", help="Shorter ones are left."
     )
     order: Literal["residue", "count"] = parameter("residue", title="Order", group="Table", help="What the rows are sorted by.")
@@ -61,7 +61,7 @@ def compose(request: SearchRequest, progress: Progress) -> CompositionSummary:
     spec = RunSpec("composition", request, {"proteins": "PROTEINS.fasta"})
     with search_run(spec, lambda progress, threads: read_proteins(paths, progress=progress), progress=progress) as run:
         proteins = run.read()
-        kept = [text for text in map(proteins.sequence, range(len(proteins))) if len(text) >= parameters.least_length]
+        kept = [text for text in map(proteins.sequence, range(len(proteins))) if len(text) >= parameters.minimum_length]
         with run.step("score"):
             run.progress.stage("Counting", len(kept))
             found = Counter("".join(kept))
@@ -75,7 +75,7 @@ def compose(request: SearchRequest, progress: Progress) -> CompositionSummary:
         run.device = "cpu"
         counts = {"proteins": len(kept), "residues": found.total()}
         run.record(counts, f"{found.total():,} residues")
-        return CompositionSummary(**run.told, **{f"n_{name}": number for name, number in counts.items()})
+        return CompositionSummary(**run.summary_fields, **{f"n_{name}": number for name, number in counts.items()})
 
 
 def _table(found: Counter[str], order: str) -> Any:

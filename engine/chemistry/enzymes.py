@@ -168,8 +168,8 @@ def digest(
     agent: Enzyme,
     missed_cleavages: int = 0,
     specificity: Specificity = "specific",
-    min_length: int = 1,
-    max_length: int | None = None,
+    minimum_length: int = 1,
+    maximum_length: int | None = None,
     clip_methionine: bool = False,
 ) -> list[PeptideSpan]:
     """Every peptide of one protein, each place once, ordered by start and stop; plain, as the reference that kernels are tested by.
@@ -182,7 +182,7 @@ def digest(
     ----------
     sequence : capitals A-Z.
     missed_cleavages : sites at most within a peptide.
-    min_length, max_length : residues, both included; `max_length` None: no limit.
+    minimum_length, maximum_length : residues, both included; `maximum_length` None: no limit.
 
     Raises
     ------
@@ -190,8 +190,8 @@ def digest(
     """
     if specificity not in SPECIFICITIES:
         raise ParameterError(f"specificity {specificity!r} is unknown; expected one of {', '.join(SPECIFICITIES)}")
-    if missed_cleavages < 0 or min_length < 1:
-        raise ParameterError(f"{missed_cleavages} missed cleavages and peptides of {min_length} residues are not possible")
+    if missed_cleavages < 0 or minimum_length < 1:
+        raise ParameterError(f"{missed_cleavages} missed cleavages and peptides of {minimum_length} residues are not possible")
     length = len(sequence)
     sites = {int(site) for site in cleavage_sites(sequence, agent)}
     starts = sites | {0}
@@ -202,12 +202,12 @@ def digest(
     peptides = []
     for start in range(length):
         missed = 0
-        for stop in range(start + 1, min(length, start + (max_length or length)) + 1):
+        for stop in range(start + 1, min(length, start + (maximum_length or length)) + 1):
             missed += stop - 1 in sites and stop - 1 > start
             if missed > missed_cleavages and not unlimited:
                 break
             ends_at_sites = (start in starts) + (stop in stops)
             wanted = {"specific": 2, "semi-specific": 1, "non-specific": 0}[specificity]
-            if ends_at_sites >= wanted and stop - start >= min_length:
+            if ends_at_sites >= wanted and stop - start >= minimum_length:
                 peptides.append(PeptideSpan(start, stop, missed))
     return peptides

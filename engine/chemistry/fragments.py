@@ -102,7 +102,7 @@ def fragment_ions(
     modifications: Mapping[int, float] | None = None,
     *,
     series: str = "by",
-    max_charge: int = 2,
+    maximum_charge: int = 2,
     neutral_losses: Sequence[str] = (),
     losses_of_modifications: Mapping[int, Iterable[float]] | None = None,
 ) -> FragmentIons:
@@ -117,7 +117,7 @@ def fragment_ions(
     sequence : capitals A-Z, without B, X and Z.
     modifications : dalton by position, 0 the N-terminus, 1 to L the residues, L + 1 the C-terminus.
     series : letters of `SERIES`; ``p`` adds the precursor.
-    max_charge : charges 1 to this.
+    maximum_charge : charges 1 to this.
     neutral_losses : formulas.
     losses_of_modifications : dalton by position, see `modification_losses`.
 
@@ -127,13 +127,13 @@ def fragment_ions(
 
     Examples
     --------
-    >>> ions = fragment_ions("PEK", max_charge=1)
+    >>> ions = fragment_ions("PEK", maximum_charge=1)
     >>> [f"{label} {mz:.3f}" for label, mz in zip(ions.labels(), ions.mz)]
     ['b1 98.060', 'b2 227.103', 'y2 276.155', 'y1 147.113']
     """
     length = len(sequence)
-    if max_charge < 1 or max_charge > 100:
-        raise ParameterError(f"fragments of up to {max_charge} charges are not possible; expected 1 to 100")
+    if maximum_charge < 1 or maximum_charge > 100:
+        raise ParameterError(f"fragments of up to {maximum_charge} charges are not possible; expected 1 to 100")
     unknown = [letter for letter in series if letter not in SERIES]
     if unknown:
         raise ParameterError(f"there is no ion series {unknown[0]!r}; expected letters of {SERIES} (p is the precursor)")
@@ -143,7 +143,7 @@ def fragment_ions(
     # Sums of the first i positions: before the bond behind residue i lie the N-terminus and i residues.
     sums = np.cumsum(masses)
     bonds = np.arange(1, length)
-    charges = np.arange(1, max_charge + 1)
+    charges = np.arange(1, maximum_charge + 1)
     columns = []
     for letter in dict.fromkeys(series):
         if letter == "p":
@@ -167,11 +167,11 @@ def fragment_ions(
             columns.append(
                 (
                     (neutral / charges[:, None] + PROTON_MASS).ravel(),
-                    np.full(n * max_charge, SERIES.index(letter)),
-                    np.tile(number[chosen], max_charge),
+                    np.full(n * maximum_charge, SERIES.index(letter)),
+                    np.tile(number[chosen], maximum_charge),
                     np.repeat(charges, n),
-                    np.full(n * max_charge, loss),
-                    np.tile(position[chosen], max_charge),
+                    np.full(n * maximum_charge, loss),
+                    np.tile(position[chosen], maximum_charge),
                 )
             )
     mz, codes, numbers, charge, lost, positions = (

@@ -72,8 +72,8 @@ _SITE_TEXT = re.compile(
 _NAME_AND_SITE = re.compile(r"(?P<name>.+?)\s*\(\s*(?P<site>[A-Za-z][A-Za-z\s.-]*)\)")
 _CUSTOM = re.compile(r"(?:(?P<name>[^:\[\]|]+(?::[^:\[\]|]+)*?)\s*:\s*)?(?P<mass>[+-]\s*\d*\.?\d+(?:[eE][+-]?\d+)?)")
 
-_MOST_LETTERS = 1000  # of a text of a modification
-_MOST_COMPARED = 100  # letters of a name that is compared with all titles, to suggest one
+_MAXIMUM_LETTERS = 1000  # of a text of a modification
+_MAXIMUM_COMPARED = 100  # letters of a name that is compared with all titles, to suggest one
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,9 @@ class UnimodCatalogue:
         i = self._row_of_name.get(name.strip().lower())
         if i is not None:
             return self._entry(i)
-        raise ParameterError(f"Unimod has no modification {shortened(repr(name.strip()))}; {self._advice(name.strip()[:_MOST_COMPARED])}")
+        raise ParameterError(
+            f"Unimod has no modification {shortened(repr(name.strip()))}; {self._advice(name.strip()[:_MAXIMUM_COMPARED])}"
+        )
 
     def by_id(self, record: int) -> Modification:
         """The entry ``UNIMOD:record``.
@@ -420,7 +422,7 @@ def parse_modification(text: str) -> SearchModification:
     >>> str(parse_modification("Phospho (YTS)"))
     'Phospho (STY)'
     """
-    match = _NAME_AND_SITE.fullmatch(text.strip()) if len(text) <= _MOST_LETTERS else None
+    match = _NAME_AND_SITE.fullmatch(text.strip()) if len(text) <= _MAXIMUM_LETTERS else None
     if match is None:
         raise ParameterError(f"{shortened(repr(text))} is not a modification; expected a name and a site, {_example(text.strip())}")
     residues, position = parse_site(match["site"])

@@ -17,8 +17,8 @@ from engine.errors import ParameterError, shortened
 __all__ = ["FloatingModification", "Peptidoform", "PlacedModification", "parse", "tag", "write", "write_many"]
 
 _MASS = re.compile(r"[+-](?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_MOST_MASS = 100_000  # dalton
-_MOST_DIGITS = 10  # of a number of Unimod
+_MAXIMUM_MASS = 100_000  # dalton
+_MAXIMUM_DIGITS = 10  # of a number of Unimod
 _COUNT = re.compile(r"\^(\d{1,3})")
 _CHARGE = re.compile(r"/\+?([1-9]\d{0,2})")
 _RULE_TARGETS = re.compile(r"@((?:(?:[NC]-term(?::[A-Z])?|[A-Z])(?:,|(?=>)))+)>", re.IGNORECASE)
@@ -169,7 +169,7 @@ class _Reader:
         )
 
     def enclosed(self) -> str:
-        """What stands between the bracket here and its partner; names of Unimod may hold brackets of their own."""
+        """Text between the bracket here and its partner; names of Unimod may hold brackets of their own."""
         opening = self.next()
         closing = {"[": "]", "{": "}"}[opening]
         depth = 0
@@ -260,13 +260,13 @@ class _Reader:
             return FloatingModification(f"Formula:{value}", formula_mass(value))
         if kind == "glycan":
             return FloatingModification(f"Glycan:{value}", self.glycan_mass(value))
-        if kind == "unimod" and value.strip().isdecimal() and len(value) < _MOST_DIGITS:
+        if kind == "unimod" and value.strip().isdecimal() and len(value) < _MAXIMUM_DIGITS:
             entry = unimod().by_id(int(value))
             return FloatingModification(entry.title, entry.mass)
         if kind in ("u", "unimod", "obs"):
             name = value.strip()
         if _MASS.fullmatch(name):
-            if not abs(float(name)) < _MOST_MASS:
+            if not abs(float(name)) < _MAXIMUM_MASS:
                 raise self.error(f"a mass of {shortened(name)} is beyond that of any modification")
             return FloatingModification(write_mass(float(name)), float(name))
         entry = unimod().by_name(name)
@@ -279,7 +279,7 @@ class _Reader:
 
 
 def tag(name: str, mass: float) -> str:
-    """What stands between the brackets: the name if Unimod has it (or it is a composition), else the mass, as ``+15.9949``."""
+    """Text between the brackets: the name if Unimod has it (or it is a composition), else the mass, as ``+15.9949``."""
     if name in unimod() or name.startswith(("Formula:", "Glycan:")):
         return name
     return write_mass(mass)

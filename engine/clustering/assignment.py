@@ -38,7 +38,7 @@ _COST_OF_ELEMENT = (
 
 
 class Assignment(NamedTuple):
-    """What rounds came to.
+    """Result of rounds.
 
     Attributes
     ----------
@@ -123,9 +123,9 @@ class _Kind:
         raise NotImplementedError
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """The items on the device."""
-        yield _Opened(self._means(work, device), self.is_sparse, self._length(work), self.of_item, is_shared)
+        yield _Computation(self._means(work, device), self.is_sparse, self._length(work), self.of_item, is_shared)
 
     def _length(self, work: Work) -> int:
         raise NotImplementedError
@@ -195,7 +195,7 @@ class VectorsToCentroids(_Kind):
         return twin(device, "k_means").VectorMeans(device, vectors, work.settings["n_bins"], **work.sources["ranges"])
 
 
-class _Opened:
+class _Computation:
     """Points or vectors on a device."""
 
     def __init__(self, means: Any, is_sparse: bool, n: int, of_item: int, is_shared: bool) -> None:
@@ -217,11 +217,11 @@ class _Opened:
         if self._state["rounds"] > 1 and until - begun == len(self._labels):
             yield from self._rounds(last)
             return
-        told = NEVER if self._state["measures"] else IN_PIECES if self._is_shared else AT_THE_END
-        parts: Generator[Assigned, None, None] = self._means.assign(self._centroids, self._labels, self._distances, begun, until, told)
+        reporting = NEVER if self._state["measures"] else IN_PIECES if self._is_shared else AT_THE_END
+        parts: Generator[Assigned, None, None] = self._means.assign(self._centroids, self._labels, self._distances, begun, until, reporting)
         with closing(parts):
             for end, sums in parts:
-                if end == begun or (sums is None and told != NEVER):
+                if end == begun or (sums is None and reporting != NEVER):
                     yield Piece(begun // self._of_item)
                     continue
                 rows = {"labels": self._labels[begun:end], **({} if sums is None else sums._asdict())}

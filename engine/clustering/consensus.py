@@ -13,13 +13,14 @@ from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.spectra.columns import Spectra
 from engine.spectra.vectors import SpectrumVectors
-from kernels.cpu.consensus import BEST, MEAN, MOST_SIMILAR, count_mean_peaks, describe_clusters, mean_peaks
+from kernels.cpu.consensus import BEST, MAXIMUM_SIMILAR, MEAN, count_mean_peaks, describe_clusters, mean_peaks
+from kernels.layouts import PeakArrays
 from kernels.partitions import Partition, equal_partitions
 
 __all__ = ["ConsensusSpectra", "SpectrumClusters", "consensus_spectra", "described_clusters"]
 
-_CHOICES = {"most-similar": MOST_SIMILAR, "best": BEST, "mean": MEAN}
-_LEAST_SHARE = 0.25
+_CHOICES = {"most-similar": MAXIMUM_SIMILAR, "best": BEST, "mean": MEAN}
+_MINIMUM_SHARE = 0.25
 """Of its members that a peak of a mean spectrum is seen in."""
 
 
@@ -81,13 +82,12 @@ def described_clusters(
         total = np.concatenate(([0.0], np.cumsum(spectra.intensity, dtype=np.float64)))
         brightness = np.diff(total[spectra.offsets])[vectors.order]
     representative, similarity = np.empty(len(firsts), np.int64), np.empty(n)
-    arrays = vectors.arrays
     progress.stage("Comparing spectra with their clusters", n)
 
     def describe(part: Partition) -> None:
         describe_clusters(
-            arrays.offsets, arrays.bins, arrays.weights, vectors.n_bins, member_offsets, members,
-            _CHOICES[parameters.consensus_spectrum], brightness, part.first, part.last, representative, similarity,
+            vectors.arrays, vectors.n_bins, member_offsets, members, _CHOICES[parameters.consensus_spectrum], brightness, part.first,
+            part.last, representative, similarity,
         )  # fmt: skip
 
     parts = equal_partitions(np.diff(member_offsets), threads)
@@ -107,7 +107,7 @@ def consensus_spectra(
         return ConsensusSpectra(offsets, mz, take_runs(spectra.intensity, spectra.offsets, chosen)[0].astype(np.float64))
     members, member_offsets = take_runs(clusters.members, clusters.member_offsets, which)
     count, threads, progress = np.zeros(len(which), np.int64), resources.threads, resources.progress
-    settings = spectra.offsets, spectra.mz, spectra.intensity, member_offsets, members, parameters.bin_width, _LEAST_SHARE
+    settings = spectra.peak_arrays, member_offsets, members, parameters.bin_width, _MINIMUM_SHARE
     parts = equal_partitions(np.diff(member_offsets), threads)
     progress.stage("Making mean spectra", 2 * len(which))
     run_on_threads(
@@ -116,8 +116,9 @@ def consensus_spectra(
     )  # fmt: skip
     offsets = offsets_of(count)
     mz, intensity = np.empty(offsets[-1]), np.empty(offsets[-1])
+    means = PeakArrays(offsets, mz, intensity)
     run_on_threads(
-        lambda part: mean_peaks(*settings, part.first, part.last, offsets, mz, intensity), parts, threads, progress,
+        lambda part: mean_peaks(*settings, part.first, part.last, means), parts, threads, progress,
         steps=lambda part: part.last - part.first,
     )  # fmt: skip
     return ConsensusSpectra(offsets, mz, intensity)

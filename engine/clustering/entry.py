@@ -19,7 +19,7 @@ Spectra are compared by the cosine of their vectors (bins of m/z, square roots o
 tolerance and among ions of the same charge and polarity; those without a charge form a class of their own. Every spectrum has a row in
 exports/clusters.tsv; one that joins none has a cluster number of its own.
 
-hierarchical: average or complete linkage up to --max-distance. dbscan: connected neighbours up to that distance. k-means: CLUSTERS
+hierarchical: average or complete linkage up to --maximum-distance. dbscan: connected neighbours up to that distance. k-means: CLUSTERS
 centroids, which spectra of their class and within the precursor tolerance join.
 
 --labels FILE: a table (tab-separated) with the columns label and one of spectrum_id, title, accession, index; the summary then tells how
@@ -77,7 +77,8 @@ CLUSTERING = Search(
         Option("consensus", "", "write the consensus spectra of clusters of two and more into this file (MGF)", metavar="FILE"),
         Option("labels", "", "table of known labels, to tell how well clusters agree with them", metavar="FILE"),
     ),
-    shortcuts=("method", "max_distance", "linkage", "precursor_tolerance", "clusters"),
+    shortcuts=("method", "maximum_distance", "linkage", "precursor_tolerance", "clusters"),
+    former_shortcuts={"max_distance": "maximum_distance"},
     writes="project",
     run=_run_clustering,
     kernels=("engine.clustering.compilation:CLUSTERING",),
@@ -109,7 +110,8 @@ EXPLANATION = Search(
             wanted="a project with an identification", one="project", hint="the folder of a project",
         ),
     ),
-    shortcuts=("run", "precursor_tolerance", "min_similarity", "mass_difference"),
+    shortcuts=("run", "precursor_tolerance", "minimum_similarity", "mass_difference"),
+    former_shortcuts={"min_similarity": "minimum_similarity"},
     writes="given project",
     run=_run_explanation,
     kernels=("engine.clustering.compilation:EXPLANATION",),

@@ -26,13 +26,13 @@ from engine.formats.spectrum_blocks import NEGATIVE
 from engine.spectra.columns import Spectra
 from engine.spectra.vectors import bin_factors, spectrum_vectors
 from engine.statistics.target_decoy import q_values
-from kernels.cpu.nearest_vectors import nearest_shifted, nearest_vectors
+from kernels.cpu.nearest_vectors import CandidateRanges, MassRange, nearest_shifted, nearest_vectors
 from kernels.partitions import Partition, equal_partitions
 from kernels.vector_layouts import VectorArrays
 
 __all__ = ["Explained", "Library", "Queries", "explained", "library_of"]
 
-_MOST_CHARGE = 31
+_MAXIMUM_CHARGE = 31
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def library_of(
     joined = offsets_of(np.concatenate([np.diff(one.arrays.offsets) for one in made]))
     bins, offsets = take_runs(np.concatenate([one.arrays.bins for one in made]), joined, order)
     weights, _ = take_runs(np.concatenate([one.arrays.weights for one in made]), joined, order)
-    starts = np.searchsorted(charge[order], np.arange(_MOST_CHARGE + 2))
+    starts = np.searchsorted(charge[order], np.arange(_MAXIMUM_CHARGE + 2))
     return Library(row[order], is_decoy[order], charge[order], mz[order], VectorArrays(offsets, bins, weights), factor, starts)
 
 
@@ -163,15 +163,14 @@ class Queries:
         centre = self.mz[:, None] - shift[None] / self.charge[:, None]
         width = parameters.precursor_tolerance.width(centre)
         low, high = self._ranges(centre - width, centre + width)
-        price = parameters.precursor_weight / np.maximum(width, 1e-12)
+        ranges = CandidateRanges(low, high, centre, parameters.precursor_weight / np.maximum(width, 1e-12))
         nearest, similarity, value = np.empty(n, np.int64), np.empty(n), np.empty(n)
         resources.progress.stage("Comparing with identified spectra", n)
 
         def compare(part: Partition) -> None:
             nearest_vectors(
-                *self.arrays, low, high, centre, price, *library.arrays, library.mz, library.n_bins, part.first, part.last, nearest,
-                similarity, value,
-            )  # fmt: skip
+                self.arrays, ranges, library.arrays, library.mz, library.n_bins, part.first, part.last, nearest, similarity, value
+            )
 
         parts = equal_partitions((high - low).sum(axis=1) + 1, resources.threads)
         run_on_threads(compare, parts, resources.threads, resources.progress, steps=lambda part: part.last - part.first)
@@ -193,14 +192,14 @@ class Queries:
         largest = float(mass.max()) if n else 0.0
         width = float(parameters.precursor_tolerance.width(largest))
         shift = np.array(parameters.isotope_errors, np.float64) * ISOTOPE_SPACING
-        skipped = np.stack([shift - width, shift + width], axis=1)
+        mass_range = MassRange(low, high, np.stack([shift - width, shift + width], axis=1))
         nearest, similarity = np.empty(n, np.int64), np.empty(n)
         resources.progress.stage("Comparing with identified spectra of other masses", n)
 
         def compare(part: Partition) -> None:
             nearest_shifted(
-                *self.arrays, mass, low, high, *library.arrays, of_mass, parameters.bin_width, skipped, library.n_bins, part.first,
-                part.last, nearest, similarity,
+                self.arrays, mass, mass_range, library.arrays, of_mass, parameters.bin_width, library.n_bins, part.first, part.last,
+                nearest, similarity,
             )  # fmt: skip
 
         parts = equal_partitions(high - low + 1, resources.threads, per_worker=32)

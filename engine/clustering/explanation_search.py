@@ -34,7 +34,7 @@ __all__ = ["explain"]
 
 _NAME = "explained.tsv"
 _UNEXPLAINED, _IDENTIFIED, _EXPLAINED = 0, 1, 2
-_USUAL_MZ, _MOST_BINS_OF_TOLERANCE = 500.0, 2
+_USUAL_MZ, _MAXIMUM_BINS_OF_TOLERANCE = 500.0, 2
 
 
 class _Read(NamedTuple):
@@ -74,7 +74,7 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
                 remedy="Explain a run that identified something, or raise peptide_fdr",
             )  # fmt: skip
         tolerance = source.fragment_tolerance.width(_USUAL_MZ)
-        if tolerance > _MOST_BINS_OF_TOLERANCE * parameters.bin_width:
+        if tolerance > _MAXIMUM_BINS_OF_TOLERANCE * parameters.bin_width:
             run.progress.message(
                 f"The run was searched with a fragment tolerance of {source.fragment_tolerance}, and bins are {parameters.bin_width:g} Th"
                 " wide: the preset low-resolution suits it better", "warning",
@@ -90,16 +90,18 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
             every = explained(queries, parameters, resources)
         run.device = "cpu"
         with run.step("report"):
-            told = every.take(~every.is_decoy & (every.similarity >= parameters.min_similarity))
-            order = np.lexsort((told.spectrum, -told.similarity, told.q_value))
-            table = _explained_table(told.take(order), spectra, identified)
-            accepted = told.take(told.q_value <= parameters.fdr)
+            reported = every.take(~every.is_decoy & (every.similarity >= parameters.minimum_similarity))
+            order = np.lexsort((reported.spectrum, -reported.similarity, reported.q_value))
+            table = _explained_table(reported.take(order), spectra, identified)
+            accepted = reported.take(reported.q_value <= parameters.fdr)
             run.run.write_table("explained", table)
             run.run.write_table("map", _map(spectra, identified, accepted))
             for path in (run.run.folder / EXPORTS / _NAME, *([] if out is None else [out])):
                 write_separated(path, table, EXPLAINED.saved_columns, run.progress, ROUNDED)
             run.progress.check()
-        decoys = int(np.count_nonzero(every.is_decoy & (every.q_value <= parameters.fdr) & (every.similarity >= parameters.min_similarity)))
+        decoys = int(
+            np.count_nonzero(every.is_decoy & (every.q_value <= parameters.fdr) & (every.similarity >= parameters.minimum_similarity))
+        )
         low, high = false_share_interval(len(accepted), decoys)
         counts = {
             "spectra": len(spectra), "identified": len(identified), "unidentified": len(rows), "explained": len(accepted),
@@ -107,13 +109,13 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
         }  # fmt: skip
         run.record(counts, f"{len(accepted):,} spectra explained", exports=[_NAME], source_run=source.run)
         return ExplanationSummary(
-            **run.told, source_run=source.run, n_spectra=len(spectra), n_identified=len(identified), n_unidentified=len(rows),
+            **run.summary_fields, source_run=source.run, n_spectra=len(spectra), n_identified=len(identified), n_unidentified=len(rows),
             n_explained=len(accepted), n_same=int((~accepted.is_modified).sum()), n_modified=int(accepted.is_modified.sum()),
             n_peptides=len(np.unique(identified.peptide)), fdr=parameters.fdr, decoys=decoys, false_share_low=low, false_share_high=high,
         )  # fmt: skip
 
 
-def _explained_table(told: Explained, spectra: Spectra, identified: Identified) -> pa.Table:
+def _explained_table(reported: Explained, spectra: Spectra, identified: Identified) -> pa.Table:
     import pyarrow as pa
 
     def names_of(rows: NDArray[np.int64]) -> pa.Array:
@@ -122,24 +124,24 @@ def _explained_table(told: Explained, spectra: Spectra, identified: Identified) 
     def known(values: NDArray) -> pa.Array:
         return pa.array(values, mask=np.isnan(values))
 
-    nearest, scan = identified.spectrum[told.identified], spectra.scan[told.spectrum]
-    of_form = identified.peptide[told.identified]
+    nearest, scan = identified.spectrum[reported.identified], spectra.scan[reported.spectrum]
+    of_form = identified.peptide[reported.identified]
     return EXPLAINED.arrow(
         {
-            "spectrum": pa.array(told.spectrum),
-            "spectrum_file": pa.array(spectra.files, pa.string()).take(pa.array(spectra.file[told.spectrum])),
-            "spectrum_id": names_of(told.spectrum),
+            "spectrum": pa.array(reported.spectrum),
+            "spectrum_file": pa.array(spectra.files, pa.string()).take(pa.array(spectra.file[reported.spectrum])),
+            "spectrum_id": names_of(reported.spectrum),
             "scan": pa.array(scan, mask=scan < 0),
             "peptide": pa.array(identified.peptides, pa.string()).take(pa.array(of_form)),
-            "charge": pa.array(told.charge.astype(np.int32)),
-            "similarity": pa.array(told.similarity),
-            "mass_difference": pa.array(told.mass_difference),
-            "q_value": pa.array(told.q_value),
+            "charge": pa.array(reported.charge.astype(np.int32)),
+            "similarity": pa.array(reported.similarity),
+            "mass_difference": pa.array(reported.mass_difference),
+            "q_value": pa.array(reported.q_value),
             "nearest_spectrum": names_of(nearest),
             "nearest": pa.array(nearest),
-            "precursor_mz": known(spectra.precursor_mz[told.spectrum]),
-            "retention_time": known(spectra.retention_time[told.spectrum]),
-            "kind": pa.array(np.where(told.is_modified, "modified", "same"), pa.string()),
+            "precursor_mz": known(spectra.precursor_mz[reported.spectrum]),
+            "retention_time": known(spectra.retention_time[reported.spectrum]),
+            "kind": pa.array(np.where(reported.is_modified, "modified", "same"), pa.string()),
         }
     )
 

@@ -54,11 +54,11 @@ class VectorGroups:
         return np.add.reduceat(1 + window_pairs(ends), starts[:-1]) * elements
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """The vectors on the device."""
         vectors, windows = VectorArrays(**work.sources["vectors"]), work.sources["windows"]
         clustering = twin(device, "vector_clustering").VectorClustering(device, vectors, windows["ends"])
-        yield _Opened(clustering, windows["starts"])
+        yield _Computation(clustering, windows["starts"])
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
         """Each vector alone; and where the vectors of each island begin, which `merge` goes by."""
@@ -70,7 +70,7 @@ class VectorGroups:
         into["labels"][into["starts"][first] : into["starts"][end]] = rows["labels"]
 
 
-class _Opened:
+class _Computation:
     """Vectors on a device."""
 
     def __init__(self, clustering: VectorClustering, starts: NDArray[np.int64]) -> None:

@@ -24,11 +24,11 @@ __all__ = ["Clusters", "Points", "Seeds", "Vectors", "k_means", "seed_items"]
 _BITS = 30  # of the largest coordinate
 _FARTHEST = 1e100  # coordinate of a centroid, whose square must be a number
 _POINTS_AT_A_TIME = 10_000  # that become whole numbers, so that what is made meanwhile stays in the cache
-_MOST_EXPONENT = 1000  # of the scale, which must be a number itself
+_MAXIMUM_EXPONENT = 1000  # of the scale, which must be a number itself
 
 
 class Clusters(NamedTuple):
-    """What k-means found.
+    """Result of k-means.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Seeds:
 
 
 class _Data(Protocol):
-    """What k-means needs of points or vectors besides their assignment."""
+    """Operations of k-means on points or vectors besides their assignment."""
 
     def __len__(self) -> int:
         """How many."""
@@ -75,7 +75,7 @@ class _Data(Protocol):
     def given(self, centroids: Any) -> Any:
         """Centroids as they are computed with."""
 
-    def told(self, centroids: Any) -> Any:
+    def in_data_unit(self, centroids: Any) -> Any:
         """Centroids in the unit of the data."""
 
     def moved(self, sums: Any, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> Any:
@@ -107,7 +107,7 @@ class Points:
         most = float(max(abs(values.min(initial=0)), abs(values.max(initial=0)))) if values.ndim == 2 else np.nan
         if not np.isfinite(most) or values.shape[1] == 0:
             raise ParameterError("points for k-means: expected an array (n, d) of finite numbers, d at least 1")
-        self.scale = 2.0 ** min(_MOST_EXPONENT, _BITS - (int(np.frexp(most)[1]) if most > 0.0 else 0))
+        self.scale = 2.0 ** min(_MAXIMUM_EXPONENT, _BITS - (int(np.frexp(most)[1]) if most > 0.0 else 0))
         self.points: NDArray[np.int32] = np.empty(values.shape, np.int32)
         for first in range(0, len(values), _POINTS_AT_A_TIME):
             some = slice(first, first + _POINTS_AT_A_TIME)
@@ -131,7 +131,7 @@ class Points:
             raise ParameterError(f"centroids: expected an array (k, {self.points.shape[1]}) of numbers, none very far from the points")
         return centroids * self.scale
 
-    def told(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
+    def in_data_unit(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `_Data`."""
         return centroids / self.scale
 
@@ -191,7 +191,7 @@ class Vectors:
             raise ParameterError(f"ranges of centroids: expected none beyond {k}, their number")
         return centroids
 
-    def told(self, centroids: VectorSums) -> VectorSums:
+    def in_data_unit(self, centroids: VectorSums) -> VectorSums:
         """See `_Data`."""
         return centroids
 
@@ -267,7 +267,7 @@ def k_means(
                 break
         last = assign(session, work, centroids, labels, measures=True)  # which makes no sums
         moved = movement(found.centroids, centroids) * source.unit**2
-        return Clusters(last.labels, source.told(centroids), sums, done, moved, is_settled)
+        return Clusters(last.labels, source.in_data_unit(centroids), sums, done, moved, is_settled)
 
 
 def _filled(session: Session, work: Work, data: _Data, found: Assignment) -> Any:

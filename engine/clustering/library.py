@@ -18,7 +18,7 @@ from engine.matches.columns import EXPORTED_PSMS
 from engine.results.reader import TableFile
 from engine.spectra.columns import Spectra
 from engine.spectra.spectrum_index import absolute_and_relative
-from kernels.cpu.shuffled_spectra import move_peaks, shuffle_residues
+from kernels.cpu.shuffled_spectra import ShuffledPeptides, move_peaks, shuffle_residues
 from kernels.partitions import Partition, equal_partitions
 
 __all__ = ["Identified", "read_identified", "shuffled_spectra", "spectra_of"]
@@ -27,8 +27,8 @@ _COLUMNS = (
     "spectrum", "charge", "calculated_mass", "peptide", "sequence", "q_value", "rank", "is_decoy", "modification_positions",
     "modification_masses",
 )  # fmt: skip
-_MOST_CHARGE = 31
-_MOST_LENGTH = 1000
+_MAXIMUM_CHARGE = 31
+_MAXIMUM_LENGTH = 1000
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Identified:
         return replace(self, spectrum=self.spectrum[rows], charge=self.charge[rows], mass=self.mass[rows], peptide=self.peptide[rows])
 
 
-def read_identified(path: Path, n_spectra: int, most_q_value: float) -> Identified:
+def read_identified(path: Path, n_spectra: int, maximum_q_value: float) -> Identified:
     """The spectra that an identification identified up to a q-value: targets, the best match of each.
 
     Raises
@@ -80,14 +80,16 @@ def read_identified(path: Path, n_spectra: int, most_q_value: float) -> Identifi
 
     with TableFile(path, EXPORTED_PSMS, _COLUMNS, n_rows_of={"spectra": n_spectra}, remedy="Run the identification again") as source:
         table = source.read(_COLUMNS)
-        wanted = pc.and_(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], most_q_value))
+        wanted = pc.and_(
+            pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], maximum_q_value)
+        )
         table = table.filter(pc.fill_null(wanted, False))
         spectrum, charge = (table[name].cast(pa.int64()).to_numpy().copy() for name in ("spectrum", "charge"))
         mass = table["calculated_mass"].to_numpy().copy()
         peptide, sequence = (table[name].to_pylist() for name in ("peptide", "sequence"))
         sites, changes = table["modification_positions"].to_pylist(), table["modification_masses"].to_pylist()
         is_sound = (
-            len(np.unique(spectrum)) == len(spectrum) and (charge <= _MOST_CHARGE).all() and np.isfinite(mass).all() and (mass > 0).all()
+            len(np.unique(spectrum)) == len(spectrum) and (charge <= _MAXIMUM_CHARGE).all() and np.isfinite(mass).all() and (mass > 0).all()
         )
         if not is_sound:
             raise source.damaged("holds PSMs that the program does not write")
@@ -111,7 +113,7 @@ def _residues(
     ends = np.zeros((len(peptides), 2))
     for row, (letters, sites, changes) in enumerate(peptides):
         n = len(letters)
-        if not 0 < n <= _MOST_LENGTH:
+        if not 0 < n <= _MAXIMUM_LENGTH:
             raise InputError(path, "holds PSMs that the program does not write", remedy="Run the identification again")
         for site, change in zip(sites, changes, strict=True):
             if site in (0, n + 1):
@@ -147,15 +149,14 @@ def shuffled_spectra(library: Spectra, identified: Identified, seed: int, fragme
     )  # fmt: skip
     residues, offsets = take_runs(identified.residues, identified.offsets, identified.peptide)
     other, _ = take_runs(shuffled, identified.offsets, identified.peptide)
-    n_terminal, c_terminal = identified.n_terminal[identified.peptide], identified.c_terminal[identified.peptide]
+    peptides = ShuffledPeptides(
+        offsets, residues, other, identified.n_terminal[identified.peptide], identified.c_terminal[identified.peptide]
+    )
     mz, intensity = np.empty_like(library.mz), np.empty_like(library.intensity)
     absolute, relative = absolute_and_relative(fragment_tolerance)
 
     def move(part: Partition) -> None:
-        move_peaks(
-            library.offsets, library.mz, library.intensity, identified.charge, residues, other, offsets, n_terminal, c_terminal, absolute,
-            relative, part.first, part.last, mz, intensity,
-        )  # fmt: skip
+        move_peaks(library.peak_arrays, identified.charge, peptides, absolute, relative, part.first, part.last, mz, intensity)
 
     run_on_threads(move, equal_partitions(np.diff(library.offsets) + 1, threads), threads, progress, steps=lambda _: 0)
     return replace(library, mz=mz, intensity=intensity)

@@ -16,11 +16,11 @@ _CLUSTERS, _MEANS, _PRECURSOR, _VECTORS, _CONSENSUS, _EXPLANATION = (
     "Clusters", "k-means", "Precursor", "Vectors", "Consensus", "Explanation",
 )  # fmt: skip
 _WIDEST_PRECURSOR = {"ppm": 1_000_000, "Da": 10_000}
-_MOST_BINS = 1 << 20
+_MAXIMUM_BINS = 1 << 20
 
 
 class VectorParameters(SearchParameters):
-    """What decides the vectors that spectra are compared by (`engine.spectra.vectors.VectorSettings`)."""
+    """Settings that decide the vectors that spectra are compared by (`engine.spectra.vectors.VectorSettings`)."""
 
     bin_width: float = parameter(
         0.05, ge=0.001, le=10, title="Bin width", unit="Th", group=_VECTORS,
@@ -80,8 +80,15 @@ class VectorParameters(SearchParameters):
     maximum_charge: int = parameter(
         31, ge=1, le=31, title="Highest charge", group=_PRECURSOR, advanced=True, help="Spectra with more charges stay alone."
     )
-    most_peaks: int = parameter(
-        200, ge=1, le=100_000, title="Most peaks", group=_VECTORS, advanced=True, help="The most intense peaks of a spectrum are used."
+    maximum_peaks: int = parameter(
+        200,
+        formerly="most_peaks",
+        ge=1,
+        le=100_000,
+        title="Most peaks",
+        group=_VECTORS,
+        advanced=True,
+        help="The most intense peaks of a spectrum are used.",
     )
     minimum_peaks: int = parameter(
         3, ge=1, le=1000, title="Fewest peaks", group=_VECTORS, advanced=True, help="Spectra with fewer peaks stay alone."
@@ -94,8 +101,8 @@ class VectorParameters(SearchParameters):
                 raise ValueError(f"minimum_{what} must be below maximum_{what}")
         if self.minimum_charge > self.maximum_charge:
             raise ValueError("minimum_charge must not be above maximum_charge")
-        if (self.maximum_mz - self.minimum_mz) / self.bin_width > _MOST_BINS:
-            raise ValueError(f"bin_width = {self.bin_width:g} Th gives more than {_MOST_BINS:,} bins; make it wider")
+        if (self.maximum_mz - self.minimum_mz) / self.bin_width > _MAXIMUM_BINS:
+            raise ValueError(f"bin_width = {self.bin_width:g} Th gives more than {_MAXIMUM_BINS:,} bins; make it wider")
         return self
 
 
@@ -112,8 +119,8 @@ class ClusteringParameters(VectorParameters):
         "hierarchical", title="Method", group=_CLUSTERS,
         help="Hierarchical: clusters up to a distance. DBSCAN: chains of neighbours. k-means: a given number of clusters.",
     )  # fmt: skip
-    max_distance: float = parameter(
-        0.3, ge=0, le=0.99, title="Largest distance", group=_CLUSTERS,
+    maximum_distance: float = parameter(
+        0.3, formerly="max_distance", ge=0, le=0.99, title="Largest distance", group=_CLUSTERS,
         help="1 less the cosine of two spectra's vectors: up to it clusters are joined, and spectra are neighbours.",
     )  # fmt: skip
     linkage: Literal["average", "complete"] = parameter(
@@ -160,7 +167,7 @@ class ClusteringParameters(VectorParameters):
     @property
     def least_similarity(self) -> float:
         """Cosine from which on spectra belong together."""
-        return 1.0 - self.max_distance
+        return 1.0 - self.maximum_distance
 
 
 class ExplanationParameters(VectorParameters):
@@ -173,8 +180,8 @@ class ExplanationParameters(VectorParameters):
         editor="run",
         help="The identification whose spectra are explained; the newest where it is empty.",
     )
-    min_similarity: float = parameter(
-        0.6, ge=0, le=1, title="Least similarity", group=_EXPLANATION,
+    minimum_similarity: float = parameter(
+        0.6, formerly="min_similarity", ge=0, le=1, title="Least similarity", group=_EXPLANATION,
         help="Cosine of a spectrum and an identified one from which on it is reported.",
     )  # fmt: skip
     precursor_tolerance: Tolerance = parameter(

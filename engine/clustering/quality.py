@@ -16,7 +16,7 @@ from engine.spectra.columns import Spectra
 __all__ = ["Quality", "cluster_quality", "majority_labels", "read_labels"]
 
 _KEYS = ("spectrum_id", "title", "accession", "index")
-_MOST_BYTES = 1 << 30
+_MAXIMUM_BYTES = 1 << 30
 
 
 class Quality(NamedTuple):
@@ -45,8 +45,8 @@ def read_labels(path: Path, spectra: Spectra) -> list[str]:
     """
     remedy = f"A tab-separated table with the columns label and one of {', '.join(_KEYS)} is expected"
     with ByteSource(path) as source:
-        data = source.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
+        data = source.read(_MAXIMUM_BYTES + 1)
+    if len(data) > _MAXIMUM_BYTES:
         raise InputError(path, "is larger than a table of labels can be", remedy=remedy)
     try:
         lines = data.decode("utf-8-sig").splitlines()

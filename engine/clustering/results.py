@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _CLUSTERS_PER_GROUP = 256
-_MOST_CHARGE = 31
+_MAXIMUM_CHARGE = 31
 
 
 def signed_charges(mask: NDArray[np.uint32]) -> pa.Array:

@@ -76,10 +76,15 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
             run.progress.check()
         n_clustered = int(clusters.sizes[clusters.groups].sum())
         counts = {"spectra": len(found), "clusters": len(groups), "clustered": n_clustered}
-        told = {} if quality is None else {"quality": quality._asdict()}
-        run.record(counts, f"{len(groups):,} clusters of {n_clustered:,} spectra", exports=[exported], **told)
+        recorded = {} if quality is None else {"quality": quality._asdict()}
+        run.record(counts, f"{len(groups):,} clusters of {n_clustered:,} spectra", exports=[exported], **recorded)
         return ClusteringSummary(
-            **run.told, n_spectra=len(found), n_clusters=len(groups), n_clustered=n_clustered, method=parameters.method, quality=quality
+            **run.summary_fields,
+            n_spectra=len(found),
+            n_clusters=len(groups),
+            n_clustered=n_clustered,
+            method=parameters.method,
+            quality=quality,
         )
 
 

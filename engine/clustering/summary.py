@@ -1,4 +1,4 @@
-"""What grouping spectra, and explaining the unidentified, tell when they are done."""
+"""Summaries of grouping spectra, and of explaining the unidentified."""
 
 from __future__ import annotations
 

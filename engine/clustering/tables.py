@@ -17,10 +17,10 @@ __all__ = [
     "MEMBERS",
 ]
 
-_MOST_CHARGE = 31
+_MAXIMUM_CHARGE = 31
 _CHARGE = Column(
     "charge", "z", "Charge of the precursor; negative for negative ions", "integer", 4, type="int32", is_nullable=True,
-    low=-_MOST_CHARGE, high=_MOST_CHARGE,
+    low=-_MAXIMUM_CHARGE, high=_MAXIMUM_CHARGE,
 )  # fmt: skip
 _MZ = Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, saved=".6f", is_nullable=True, low=-1e9, high=1e9)
 _TIME = Column("retention_time", "RT", "Retention time", "minutes", 8, unit="min", saved=".3f", is_nullable=True, low=-1e12, high=1e12)

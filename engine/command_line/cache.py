@@ -49,16 +49,16 @@ def _cache(options: argparse.Namespace) -> None:
     indexes = store.kept() if is_list else store.clear(None if options.clear == "all" else options.clear)
     if options.json:
         rows = [
-            {"kind": one.kind, "bytes": one.bytes, "used": one.used.isoformat(), "made_from": one.title, "path": str(one.folder)}
-            for one in indexes
+            {"kind": index.kind, "bytes": index.bytes, "used": index.used.isoformat(), "made_from": index.title, "path": str(index.folder)}
+            for index in indexes
         ]
         print(json.dumps({"folder": str(cache_folder()), "kept" if is_list else "removed": rows}, indent=2))
         return
-    total = sum(one.bytes for one in indexes)
+    total = sum(index.bytes for index in indexes)
     if is_list:
-        for one in indexes:
+        for index in indexes:
             # What made it holds names of files, which may hold anything.
-            say(f"{one.kind:<10} {_size(one.bytes):>9}  {one.used.astimezone():%Y-%m-%d %H:%M}  {one.title}")
+            say(f"{index.kind:<10} {_size(index.bytes):>9}  {index.used.astimezone():%Y-%m-%d %H:%M}  {index.title}")
     done = "kept" if is_list else "removed"
     say(f"{len(indexes)} index{'' if len(indexes) == 1 else 'es'}, {_size(total)}, {done}: {cache_folder()}")
 

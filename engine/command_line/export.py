@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["add_export"]
 
-_MOST_PROBLEMS = 3  # of a damaged project that are told
+_MAXIMUM_PROBLEMS = 3  # of a damaged project that are told
 
 
 def add_export(commands: Any) -> None:
     """Add ``export`` to the sub-commands, which are argparse's sub-parsers."""
-    formats = list(dict.fromkeys(one.name for search in searches.SEARCHES for one in search.exports))
+    formats = list(dict.fromkeys(export.name for search in searches.SEARCHES for export in search.exports))
     parser = commands.add_parser(
         "export", help="write the results of a project for other programs", epilog=" ".join(map(_formats, searches.SEARCHES))
     )
@@ -53,7 +53,7 @@ def _export(options: argparse.Namespace) -> None:
     if options.spreadsheet_safe and options.format != "tsv":
         raise ParameterError("--spreadsheet-safe is for --format tsv")
     project = Project.open(options.project)
-    for problem in project.problems[:_MOST_PROBLEMS]:
+    for problem in project.problems[:_MAXIMUM_PROBLEMS]:
         print(f"proteoscope: {printable(problem)}", file=sys.stderr)
     progress = Progress()
     run = _run(project, options)
@@ -79,7 +79,7 @@ def _run(project: Project, options: argparse.Namespace) -> RunRecord:
         return fitting[-1]
     if runs:
         search = kinds[runs[-1].kind]
-        names = ", ".join(one.name for one in search.exports)
+        names = ", ".join(export.name for export in search.exports)
         raise ParameterError(
             f"run {runs[-1].id} is {_with_article(search.name)}, which has no format {options.format}; expected one of {names}"
         )

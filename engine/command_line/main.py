@@ -21,7 +21,7 @@ from engine.command_line.cache import add_cache
 from engine.command_line.compile import add_compile
 from engine.command_line.export import add_export
 from engine.command_line.interruption import INTERRUPTED, INTERRUPTED_TEXT, end_on_interrupt
-from engine.command_line.search import add_demo, add_search, preset_of
+from engine.command_line.search import add_demo, add_search
 from engine.command_line.terminal import printable, say
 from engine.errors import ProteoscopeError
 from engine.jobs.progress import Cancelled
@@ -180,24 +180,24 @@ def _parameters(options: argparse.Namespace) -> None:
 
     search = search_of_kind(options.search)
     model = search.model
-    values = (preset_of(search, options.preset) if options.preset else model()).model_dump()
+    values = search.parameters_of(options.preset or "").model_dump()
     descriptions = model.describe()
     if options.json:
-        print(json.dumps([{**asdict(one), "value": values[one.name]} for one in descriptions], indent=2))
+        print(json.dumps([{**asdict(description), "value": values[description.name]} for description in descriptions], indent=2))
         return
     group = ""
-    for one in descriptions:
-        if one.group != group:
-            group = one.group
+    for description in descriptions:
+        if description.group != group:
+            group = description.group
             print(f"\n{group}")
-        value = values[one.name]
+        value = values[description.name]
         shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value).lower() if isinstance(value, bool) else str(value)
-        allowed = f" [{'|'.join(one.choices)}]" if one.choices else ""
-        if one.minimum is not None or one.maximum is not None:
-            allowed = f" [{one.minimum:g} to {one.maximum:g}]"
-        unit = f" {one.unit}" if one.unit else ""
-        say(f"  {one.name} = {shown or '(none)'}{unit}{allowed}")
-        print(f"      {one.help}")
+        allowed = f" [{'|'.join(description.choices)}]" if description.choices else ""
+        if description.minimum is not None or description.maximum is not None:
+            allowed = f" [{description.minimum:g} to {description.maximum:g}]"
+        unit = f" {description.unit}" if description.unit else ""
+        say(f"  {description.name} = {shown or '(none)'}{unit}{allowed}")
+        print(f"      {description.help}")
 
 
 def _devices(options: argparse.Namespace) -> None:

@@ -18,7 +18,8 @@ _ITS_OTHER_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 def output_name(text: str) -> str:
-    """What was written on the command line; ``-`` for all names of standard output, where writing a file would replace what is there."""
+    """Name of an output as given on the command line; ``-`` for all names of standard output, where writing a file would
+    replace what is there."""
     return STANDARD_OUTPUT if text in _ITS_OTHER_NAMES else text
 
 

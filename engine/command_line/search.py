@@ -20,11 +20,11 @@ from engine.jobs.progress import Progress
 from engine.summary import Summary
 
 if TYPE_CHECKING:
-    from engine.parameters import SearchParameters
+    pass
 
-__all__ = ["add_demo", "add_search", "add_search_options", "preset_of", "run_search"]
+__all__ = ["add_demo", "add_search", "add_search_options", "run_search"]
 
-_MOST_THREADS = 1024
+_MAXIMUM_THREADS = 1024
 PUBLISHED = "published"
 """The preset with the settings of a paper, where a search has one."""
 
@@ -53,7 +53,7 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
             "--out", required=True, type=output_name, metavar="FILE",
             help="file for the results; - for standard output, where then nothing else is printed",
         )  # fmt: skip
-        formats = [one.name for one in search.exports]
+        formats = [export.name for export in search.exports]
         parser.add_argument("--format", choices=formats, help=f"what to write there (default: by the ending of FILE, else {formats[0]})")
         parser.add_argument("--project", metavar="DIR", help="also record the run and its tables in this project folder")
     add_search_options(parser, search, explains=explains)
@@ -100,6 +100,8 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
         if name in described:
             text = f"{described[name].help} The same as --set {name}=VALUE (default: {described[name].default})".replace("%", "%%")
         parser.add_argument(flag, dest=f"parameter_{name}", metavar="VALUE", help=text)
+    for former, name in search.former_shortcuts.items():
+        parser.add_argument(f"--{former.replace('_', '-')}", dest=f"parameter_{name}", help=argparse.SUPPRESS)
     parser.add_argument(
         "--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all",
         help="what computes: auto, all usable GPUs or else the processor; cuda, the first usable GPU; all, the GPUs and the processor"
@@ -132,20 +134,9 @@ def add_demo(commands: Any, search: Search, demo: Demo) -> None:
 
 
 def _thread_count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MOST_THREADS:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of threads; expected 1 to {_MOST_THREADS}")
+    if not text.isdecimal() or not 1 <= int(text) <= _MAXIMUM_THREADS:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of threads; expected 1 to {_MAXIMUM_THREADS}")
     return int(text)
-
-
-def preset_of(search: Search, name: str) -> SearchParameters:
-    """The parameters of a preset of a search; an error in them names it."""
-    from engine.parameters import read_preset
-
-    values = read_preset(search.kind, name)
-    try:
-        return search.model.checked(values)
-    except ParameterError as error:
-        raise ParameterError(f"preset {name}: {error}") from None
 
 
 def run_search(search: Search, options: argparse.Namespace) -> None:
@@ -157,9 +148,9 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
         threading.Thread(target=gpus, daemon=True).start()
     shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
     changes = {name: value for name, value in shortcuts.items() if value is not None}
-    parameters = (preset_of(search, options.preset) if options.preset else search.model()).changed(options.set, **changes)
+    parameters = search.parameters_of(options.preset or "").changed(options.set, **changes)
     writes_file = search.writes == "file" or (search.writes == "given project" and options.out is not None)
-    others = [getattr(options, one.name) for one in search.options if one.metavar]
+    others = [getattr(options, option.name) for option in search.options if option.metavar]
     if writes_file and (STANDARD_OUTPUT in others or (options.json and options.out == STANDARD_OUTPUT)):
         raise ParameterError("standard output takes the results alone; give other files a name, and leave out --json with --out -")
     shows_progress = not options.quiet and not options.json
@@ -173,7 +164,7 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
             None if project is None else Path(project),
             out,
             (options.format or search.format_of(options.out)) if search.writes == "file" else "",
-            {one.name: getattr(options, one.name) for one in search.options},
+            {option.name: getattr(options, option.name) for option in search.options},
             options.device,
             options.threads,
         )

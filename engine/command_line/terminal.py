@@ -1,4 +1,4 @@
-"""What people see at a terminal: texts without control characters, and progress.
+"""Output to a terminal: texts without control characters, and progress.
 
 Progress is one line that is drawn over, with a bar and the time left; plain lines where the output is no terminal.
 """

@@ -27,10 +27,10 @@ from engine.jobs.progress import Progress
 __all__ = ["Device", "chosen_device", "devices", "gpus", "processor"]
 
 _SILENT_SECONDS = 30.0  # a driver that takes so long for one step hangs: importing CuPy and compiling took 10 s on a cold, slow machine
-_MOST_SECONDS = 60.0  # of looking, after which it is not begun again without the GPU at which it ended
+_MAXIMUM_SECONDS = 60.0  # of looking, after which it is not begun again without the GPU at which it ended
 _LOOK_SECONDS = 0.05  # between two looks at a cancel
 _KILLED_SECONDS = 0.2
-_MOST_LETTERS = 300  # of what is passed on of a complaint
+_MAXIMUM_LETTERS = 300  # of what is passed on of a complaint
 _WISH = re.compile(r"auto|cpu|cuda|all|cuda:0*(?P<number>[0-9]{1,6})")
 
 
@@ -182,7 +182,7 @@ def _tried(progress: Progress) -> dict[str, Any]:
     found = _probe(0, progress)
     while untried := [gpu for gpu in found["devices"] if not gpu["usable"] and not gpu["reason"]]:
         first, reason = untried[0]["number"], found["reason"]
-        if not reason and time.monotonic() - began > _MOST_SECONDS:
+        if not reason and time.monotonic() - began > _MAXIMUM_SECONDS:
             reason = "it was not tried: those before it took too long"
         if not reason:
             again = _probe(first, progress)
@@ -211,11 +211,11 @@ def _probe(first: int, progress: Progress) -> dict[str, Any]:
             fault = _ending(process, output, progress)
             for line in _lines(output):
                 with contextlib.suppress(ValueError):
-                    told = json.loads(line)
-                    if isinstance(told, dict) and "step" in told:
-                        found = told
+                    answer = json.loads(line)
+                    if isinstance(answer, dict) and "step" in answer:
+                        found = answer
             if fault.startswith("ended"):
-                fault = f"{fault} {''.join(_lines(complaint)[-1:])[:_MOST_LETTERS]}".strip()
+                fault = f"{fault} {''.join(_lines(complaint)[-1:])[:_MAXIMUM_LETTERS]}".strip()
     except OSError as error:
         fault = f"could not be started: {error}"
     step = found["step"]

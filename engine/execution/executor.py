@@ -23,7 +23,7 @@ from engine.execution.remembered_gpus import forget_gpus
 from engine.execution.resources import Resources
 from engine.execution.scheduler import Account, Costs, Scheduler, Worker
 from engine.execution.speeds import Speeds
-from engine.execution.work import Kind, Opened, Piece, Rows, Work, kind_of
+from engine.execution.work import Computation, Kind, Piece, Rows, Work, kind_of
 from kernels.cpu.processor import Processor
 from kernels.device import Device, DeviceError
 from kernels.partitions import Partition
@@ -32,12 +32,12 @@ __all__ = ["PROCESSOR", "Executor", "Session", "Share"]
 
 PROCESSOR = Processor.name
 """What the processor is called beside the names of the cards."""
-_LEAST_SECONDS_TO_TELL = 0.05  # a speed measured in less says little
+_MINIMUM_SECONDS_TO_TELL = 0.05  # a speed measured in less says little
 
 
 @dataclass(frozen=True)
 class Share:
-    """What a device did of a work: its share of the cost, and cost in a second while it worked.
+    """A device's share of a work: its share of the cost, and cost in a second while it worked.
 
     `with_start`: too little was done to leave out what a device does once, such as compiling.
     """
@@ -82,7 +82,7 @@ class Session:
             self._devices.append(self._processor)
         self._speeds = Speeds(work.kind, self._processor.threads)
         self._accounts: dict[str, Account] = {}
-        self._opened: dict[int, Opened] = {}  # by the device's identity
+        self._opened: dict[int, Computation] = {}  # by the device's identity
         self._rounds: dict[int, int] = {}
         self._opening = Lock()
         self._round, self._homes, self._n_items, self._has_told = 0, dict[str, list[tuple[int, int]]](), 0, False
@@ -154,7 +154,7 @@ class Session:
 
     def remember(self) -> None:
         """Keep the speeds of the devices that did enough to tell, for later searches."""
-        accounts = {name: one for name, one in self._accounts.items() if one.warm_seconds >= _LEAST_SECONDS_TO_TELL}
+        accounts = {name: one for name, one in self._accounts.items() if one.warm_seconds >= _MINIMUM_SECONDS_TO_TELL}
         self._speeds.remember({name: one.speed for name, one in accounts.items() if one.speed is not None})
 
     def _worker(
@@ -174,7 +174,7 @@ class Session:
         speed = (account.speed or self._speeds.of(device.name)) if knows_speed else None
         return Worker(device.name, search, account, device.is_processor, speed)
 
-    def _begun(self, device: Device, state: Any, items: NDArray[np.int64] | None) -> Opened:
+    def _begun(self, device: Device, state: Any, items: NDArray[np.int64] | None) -> Computation:
         """The work on a device, brought there once, in this round."""
         key = id(device)
         if key not in self._opened:
@@ -192,7 +192,7 @@ class Session:
         """A card that failed takes no part any more, in this run, and is tried before the next."""
         forget_gpus()
         self._devices = [one for one in self._devices if one is not device]
-        self._resources.cards[:] = [one for one in self._resources.cards if one is not device]
+        self._resources.cards[:] = [card for card in self._resources.cards if card is not device]
         self._homes = {}
 
     def _tell_plan(self, workers: list[Worker], cost: float) -> None:

@@ -69,9 +69,9 @@ def _is_sound(found: dict[str, Any]) -> bool:
         bool(devices)
         and not found["reason"]
         and all(isinstance(found[name], str) for name in ("driver", "cuda"))
-        and all(set(one) == set(_KINDS) and all(type(one[name]) is kind for name, kind in _KINDS.items()) for one in devices)
-        and [one["number"] for one in devices] == list(range(len(devices)))
-        and all(one["usable"] and not one["reason"] for one in devices)
+        and all(set(device) == set(_KINDS) and all(type(device[name]) is kind for name, kind in _KINDS.items()) for device in devices)
+        and [device["number"] for device in devices] == list(range(len(devices)))
+        and all(device["usable"] and not device["reason"] for device in devices)
     )
 
 

@@ -35,9 +35,9 @@ _KEPT_OF_MEASURED = 0.8  # of what was measured before, at each new piece
 _PIECES_UNDER_WAY = 2  # which a card throws away when it gives up a partition
 _FIRST_PARTS = 512  # the processor takes so small a part of a partition while nothing is known of its speed,
 _FIRST_SECONDS = 0.3  # and what it does in so short a time while nothing is known of the cards'
-_LEAST_SHARE = 0.05  # of the cards' speed: a slower processor takes more from the threads that feed them than it brings
+_MINIMUM_SHARE = 0.05  # of the cards' speed: a slower processor takes more from the threads that feed them than it brings
 _PARTS_OF_CARD = 4  # of a planned share, so that a wrong plan can be corrected
-_MOST_LETTERS = 300  # of an error that is told
+_MAXIMUM_LETTERS = 300  # of an error that is told
 
 
 class Costs:
@@ -257,7 +257,7 @@ class Scheduler:
         return self._costs.part(smallest.first, cut)
 
     def _search(self, pace: _Pace, part: Partition) -> None:
-        began, shares, told = time.perf_counter(), list[Partition](), 0.0
+        began, shares, reported = time.perf_counter(), list[Partition](), 0.0
         with closing(pace.worker.search(part)) as pieces:
             for piece in pieces:
                 now, first = time.perf_counter(), pace.done
@@ -273,8 +273,8 @@ class Scheduler:
                         if shares:  # rows come in pieces: what is given up now is written nowhere
                             self._leave(pace, shares)
                 beyond = min(piece.beyond, self._costs.before(part.last) - self._costs.before(piece.end))
-                self._advance(max(0.0, cost + beyond - told))
-                told = max(0.0, told - cost, beyond)
+                self._advance(max(0.0, cost + beyond - reported))
+                reported = max(0.0, reported - cost, beyond)
                 self._progress.check()
                 if shares or self._is_broken:
                     break
@@ -290,7 +290,7 @@ class Scheduler:
         faster = [other for other in self._paces if not other.has_failed and (other.speed or 0.0) > speed]
         if not faster:
             return True
-        if pace.worker.is_processor and speed < _LEAST_SHARE * sum(other.speed or 0.0 for other in faster):
+        if pace.worker.is_processor and speed < _MINIMUM_SHARE * sum(other.speed or 0.0 for other in faster):
             return False
         part = self._waiting[-1 if pace.worker.is_processor else 0]
         seconds = min(part.cost / speed, pace.piece_seconds)
@@ -375,4 +375,4 @@ def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 def one_line(error: Exception) -> str:
     """What an error says, on one line that a person can read."""
     text = " ".join(str(error).split())
-    return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}..."
+    return text if len(text) <= _MAXIMUM_LETTERS else f"{text[:_MAXIMUM_LETTERS]}..."

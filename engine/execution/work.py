@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from engine.execution.kinds import KINDS
 from kernels.device import Device
 
-__all__ = ["Columns", "Kind", "Opened", "Piece", "Rows", "Work", "by_item", "kind_of"]
+__all__ = ["Columns", "Computation", "Kind", "Piece", "Rows", "Work", "by_item", "kind_of"]
 
 Columns: TypeAlias = Mapping[str, Any]
 """Arrays, and numbers, by name. An array may be a memory map of a file."""
@@ -57,7 +57,7 @@ class Piece(NamedTuple):
     beyond: float = 0.0
 
 
-class Opened(Protocol):
+class Computation(Protocol):
     """A work on a device."""
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
@@ -86,7 +86,7 @@ class Kind(Protocol):
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """(items,) what each item of the work costs, in operations; only the ratios matter."""
 
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> AbstractContextManager[Opened]:
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> AbstractContextManager[Computation]:
         """The work on a device, as long as the block lasts.
 
         `is_shared`: others may take over what is left, so that pieces must end a few times a second. One that is alone may do all in one

@@ -20,7 +20,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """What is read most, loaded when it is first asked for."""
+    """The most frequent readers, loaded when first asked for."""
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_PLACES[name]), name)

@@ -12,18 +12,18 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.formats.spectrum_blocks import MOST_PEAKS, FaultCode
+from engine.formats.spectrum_blocks import MAXIMUM_PEAKS, FaultCode
 
-__all__ = ["LINEAR", "MOST_NUMBERS", "PIC", "PLAIN", "SLOF", "UNSUPPORTED", "Arrays", "decode_arrays", "room_for"]
+__all__ = ["LINEAR", "MAXIMUM_NUMBERS", "PIC", "PLAIN", "SLOF", "UNSUPPORTED", "Arrays", "decode_arrays", "room_for"]
 
 # Compressions that may lie under zlib.
 PLAIN, LINEAR, PIC, SLOF = range(4)
 UNSUPPORTED = 9
 
-MOST_NUMBERS = 4 * MOST_PEAKS
+MAXIMUM_NUMBERS = 4 * MAXIMUM_PEAKS
 """Of one block, two for each peak: a megabyte of text of arrays that are packed well unpacks to a tenth of it."""
-_LARGE = MOST_NUMBERS // 8
-_MOST_NUMBERS_OF_BYTE = 1032  # zlib packs no better, and numpress puts two numbers into a byte
+_LARGE = MAXIMUM_NUMBERS // 8
+_MAXIMUM_NUMBERS_OF_BYTE = 1032  # zlib packs no better, and numpress puts two numbers into a byte
 
 
 @dataclass
@@ -50,8 +50,8 @@ class Arrays:
     @property
     def n_numbers(self) -> int:
         """How many numbers there may be to unpack: what the file says, as far as its bytes can hold so many."""
-        most = (self.stop - self.start) * np.where(self.is_zlib, _MOST_NUMBERS_OF_BYTE, 2)
-        counts = np.where((self.length > 0) & (self.length <= MOST_PEAKS), self.length * self.per_peak, 0)
+        most = (self.stop - self.start) * np.where(self.is_zlib, _MAXIMUM_NUMBERS_OF_BYTE, 2)
+        counts = np.where((self.length > 0) & (self.length <= MAXIMUM_PEAKS), self.length * self.per_peak, 0)
         return int(np.minimum(counts, most).sum())
 
     def of(self, rows: NDArray[np.int64]) -> Arrays:
@@ -101,7 +101,7 @@ def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.f
     is_known = (arrays.compression != UNSUPPORTED) & ((arrays.dtype != "") | (arrays.compression != PLAIN))
     faults[~absent & ~is_known] = FaultCode.UNSUPPORTED
     faults[(faults == 0) & (arrays.length < 0)] = FaultCode.LENGTHS
-    faults[(faults == 0) & (arrays.length > MOST_PEAKS)] = FaultCode.PEAKS
+    faults[(faults == 0) & (arrays.length > MAXIMUM_PEAKS)] = FaultCode.PEAKS
     skipped = absent | (faults != 0)
     starts, stops = np.where(skipped, 0, arrays.start), np.where(skipped, 0, arrays.stop)
     counts = np.where(skipped, 0, arrays.length) * arrays.per_peak

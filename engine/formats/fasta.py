@@ -21,20 +21,20 @@ __all__ = ["read_proteins"]
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BEGIN_WITH_A_NAME = "Give a FASTA file: begin each sequence with a line > and a name"
 
-MOST_RESIDUES = 1_000_000
+MAXIMUM_RESIDUES = 1_000_000
 """Of one protein; the largest known have 45,000. What is longer is a chromosome."""
-MOST_NUCLEOTIDES = 300_000_000
+MAXIMUM_NUCLEOTIDES = 300_000_000
 """Of one sequence of nucleotides, where these are wanted; the longest human chromosome has 249,000,000."""
-MOST_HEADER_BYTES = 1 << 20
+MAXIMUM_HEADER_BYTES = 1 << 20
 """Of one record: databases that put the names of all organisms with one sequence behind each other come to a third of it."""
-_MOST_RECORD_BYTES = 16 << 20
+_MAXIMUM_RECORD_BYTES = 16 << 20
 """A part of the file in which no record ends: a header, and a protein with blanks between its residues, are shorter."""
-_MOST_CHROMOSOME_BYTES = 400 << 20
-_LEAST_RECORD_BYTES = 8
+_MAXIMUM_CHROMOSOME_BYTES = 400 << 20
+_MINIMUM_RECORD_BYTES = 8
 _NUCLEOTIDE_SHARE = 0.9
 """Of the letters of a sequence that may be as long as a chromosome; the others may be IUPAC's for several bases."""
-_FREE_RECORDS, _MOST_RECORDS_PER_BYTE = 1 << 17, 0.5
-"""What a file may hold for each of its bytes, gzipped or not: a name alone takes several."""
+_FREE_RECORDS, _MAXIMUM_RECORDS_PER_BYTE = 1 << 17, 0.5
+"""Records that a file may hold for each of its bytes, gzipped or not: a name alone takes several."""
 
 
 @dataclass
@@ -67,14 +67,14 @@ def read_proteins(
     every_record : keep each record of the files, in their order, those without residues and those of a name that stood before too, and
         take nucleotides for what they look like to the caller: for searches that tell records apart by their place. They read no spectra,
         so that remedies speak of FASTA alone.
-    with_chromosomes : sequences of nucleotides may have up to `MOST_NUCLEOTIDES` letters.
+    with_chromosomes : sequences of nucleotides may have up to `MAXIMUM_NUCLEOTIDES` letters.
 
     Raises
     ------
     InputError
         Naming the file, the line, the reason and the remedy: a file that is missing, unreadable, empty, cut off or no FASTA, a character
         that is no residue, a record without a name, two sequences of one name, nucleotides instead of proteins, no sequence at all, a
-        sequence of more than `MOST_RESIDUES`, or `MOST_NUCLEOTIDES`.
+        sequence of more than `MAXIMUM_RESIDUES`, or `MAXIMUM_NUCLEOTIDES`.
     Cancelled
         When the user asked to stop.
     """
@@ -119,21 +119,21 @@ def _cut(text: bytes) -> int:
 def _read_file(path: Path, progress: Progress, every_record: bool, with_chromosomes: bool) -> list[_Records]:
     parts = []
     n_lines = n_records = 0
-    most_bytes = _MOST_CHROMOSOME_BYTES if with_chromosomes else _MOST_RECORD_BYTES
+    maximum_bytes = _MAXIMUM_CHROMOSOME_BYTES if with_chromosomes else _MAXIMUM_RECORD_BYTES
 
     def cut(text: bytes) -> int:
         end = _cut(text)
-        if not end and (len(text) > most_bytes or (len(text) > _MOST_RECORD_BYTES and not _begins_a_chromosome(text))):
+        if not end and (len(text) > maximum_bytes or (len(text) > _MAXIMUM_RECORD_BYTES and not _begins_a_chromosome(text))):
             raise _endless(path, text, n_lines, with_chromosomes=with_chromosomes)
         return end
 
     with ByteSource(path) as source:
         _check_kind(source, every_record)
-        for block in blocks(source, cut, most=2 * most_bytes):
+        for block in blocks(source, cut, most=2 * maximum_bytes):
             records, lines = _parse(path, block, n_lines, every_record, with_chromosomes)
             n_lines += lines
             n_records += records.n_read
-            if n_records > _FREE_RECORDS + _MOST_RECORDS_PER_BYTE * source.consumed:
+            if n_records > _FREE_RECORDS + _MAXIMUM_RECORDS_PER_BYTE * source.consumed:
                 raise InputError(
                     path,
                     f"there are more than {n_records:,} records in {source.consumed:,} bytes, which no proteins are packed to",
@@ -148,7 +148,7 @@ def _read_file(path: Path, progress: Progress, every_record: bool, with_chromoso
 
 def _begins_a_chromosome(text: bytes) -> bool:
     """Whether a text that begins with a record goes on with nucleotides, as far as a protein would go."""
-    rest = text[: _MOST_RECORD_BYTES >> 2].upper()
+    rest = text[: _MAXIMUM_RECORD_BYTES >> 2].upper()
     header_end = max(rest.find(b"\n"), 0) or max(rest.find(b"\r"), 0)
     return bool(header_end) and _are_of_chromosome(np.frombuffer(rest[header_end:], dtype=np.uint8))
 
@@ -162,28 +162,28 @@ def _are_of_chromosome(letters: NDArray[np.uint8]) -> bool:
 def _endless(path: Path, text: bytes, n_lines: int, *, with_chromosomes: bool) -> InputError:
     """What to say of a text that begins with a record and in which none ends."""
     header, _, rest = text.partition(b"\n") if b"\n" in text else text.partition(b"\r")
-    if len(header) > MOST_HEADER_BYTES:
+    if len(header) > MAXIMUM_HEADER_BYTES:
         return _too_long_header(path, n_lines + 1)
     return _too_long(path, np.frombuffer(rest.upper(), dtype=np.uint8), n_lines + 1, with_chromosomes=with_chromosomes)
 
 
 def _too_long_header(path: Path, line: int) -> InputError:
-    reason = f"the header is longer than {MOST_HEADER_BYTES:,} bytes"
+    reason = f"the header is longer than {MAXIMUM_HEADER_BYTES:,} bytes"
     return InputError(path, reason, place=f"line {line}", remedy="Is it a FASTA file of proteins? Shorten the header")
 
 
 def _too_long(path: Path, letters: NDArray[np.uint8], line: int, *, with_chromosomes: bool = False) -> InputError:
     """What to say of the sequence of a record, or its beginning: capitals, and what else there may be."""
     if with_chromosomes and _are_of_chromosome(letters):
-        reason = f"the sequence has more than {MOST_NUCLEOTIDES:,} nucleotides"
+        reason = f"the sequence has more than {MAXIMUM_NUCLEOTIDES:,} nucleotides"
         return InputError(path, reason, place=f"line {line}", remedy="Split it")
     counts = np.bincount(letters[(letters >= ord("A")) & (letters <= ord("Z"))], minlength=256)
-    if counts.sum() > MOST_RESIDUES and are_nucleotides(counts):
+    if counts.sum() > MAXIMUM_RESIDUES and are_nucleotides(counts):
         reason, remedy = "the sequence is a chromosome of nucleotides, not a protein", "Translate it, or give a protein database"
-    elif counts.sum() > MOST_RESIDUES:
-        reason, remedy = f"the sequence has more than {MOST_RESIDUES:,} residues, as no protein has", "Split or remove it"
+    elif counts.sum() > MAXIMUM_RESIDUES:
+        reason, remedy = f"the sequence has more than {MAXIMUM_RESIDUES:,} residues, as no protein has", "Split or remove it"
     else:
-        reason, remedy = f"the record is longer than {_MOST_RECORD_BYTES >> 20} MB", "Is it a FASTA file of proteins?"
+        reason, remedy = f"the record is longer than {_MAXIMUM_RECORD_BYTES >> 20} MB", "Is it a FASTA file of proteins?"
     return InputError(path, reason, place=f"line {line}", remedy=remedy)
 
 
@@ -194,7 +194,7 @@ def _parse(path: Path, block: Block, n_lines: int, every_record: bool, with_chro
     data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
     text = np.frombuffer(data, dtype=np.uint8)
     room = data.count(b">")
-    if room > len(data) // _LEAST_RECORD_BYTES:
+    if room > len(data) // _MINIMUM_RECORD_BYTES:
         # Most of them stand within headers; to count the others exactly takes longer.
         room = data.count(b"\n>") + data.count(b"\r>") + data.startswith(b">")
     headers = np.empty((room, 3), dtype=np.int64)
@@ -208,13 +208,13 @@ def _parse(path: Path, block: Block, n_lines: int, every_record: bool, with_chro
         raise InputError(
             path, reason, place=f"line {n_lines + refused_line}", remedy="Residues are letters; is it a FASTA file of proteins?"
         )
-    long_headers = np.flatnonzero(headers[:n, 1] - headers[:n, 0] > MOST_HEADER_BYTES)
+    long_headers = np.flatnonzero(headers[:n, 1] - headers[:n, 0] > MAXIMUM_HEADER_BYTES)
     if len(long_headers):
         raise _too_long_header(path, n_lines + int(headers[long_headers[0], 2]))
     lengths = np.diff(offsets[: n + 1])
-    for i in np.flatnonzero(lengths > MOST_RESIDUES).tolist():
+    for i in np.flatnonzero(lengths > MAXIMUM_RESIDUES).tolist():
         letters = residues[offsets[i] : offsets[i + 1]]
-        if not (with_chromosomes and lengths[i] <= MOST_NUCLEOTIDES and _are_of_chromosome(letters)):
+        if not (with_chromosomes and lengths[i] <= MAXIMUM_NUCLEOTIDES and _are_of_chromosome(letters)):
             raise _too_long(path, letters, n_lines + int(headers[i, 2]), with_chromosomes=with_chromosomes)
     accessions, descriptions = [], []
     for start, stop in headers[:n, :2].tolist():

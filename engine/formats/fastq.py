@@ -15,14 +15,14 @@ from engine.jobs.progress import Progress
 
 __all__ = ["Reads", "is_fastq", "looks_like_phred_64", "read_fastq"]
 
-_LEAST_RECORD_BYTES = 5  # of a block: @, a letter, and three ends of lines
-_MOST_RECORD_BYTES = 64 << 20
-_FREE_RECORDS, _MOST_RECORDS_PER_BYTE = 1 << 17, 0.5
-"""What a file may hold for each of its bytes, gzipped or not."""
+_MINIMUM_RECORD_BYTES = 5  # of a block: @, a letter, and three ends of lines
+_MAXIMUM_RECORD_BYTES = 64 << 20
+_FREE_RECORDS, _MAXIMUM_RECORDS_PER_BYTE = 1 << 17, 0.5
+"""Records that a file may hold for each of its bytes, gzipped or not."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Qualities of Illumina before 1.8 began at ; or @ and reached h. Those of Sanger's kind begin at !, and machines that write no low ones
 # write K at the most, or go up to ~.
-_LEAST_OF_64, _SURELY_64, _GREATEST_OF_64 = ord(";"), ord("L"), ord("h")
+_MINIMUM_OF_64, _SURELY_64, _GREATEST_OF_64 = ord(";"), ord("L"), ord("h")
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,12 @@ def looks_like_phred_64(qualities: NDArray[np.uint8]) -> bool:
     if not len(qualities):
         return False
     least, greatest = int(qualities.min()), int(qualities.max())
-    return least >= _LEAST_OF_64 and _SURELY_64 <= greatest <= _GREATEST_OF_64
+    return least >= _MINIMUM_OF_64 and _SURELY_64 <= greatest <= _GREATEST_OF_64
 
 
 def _parts(source: ByteSource, progress: Progress) -> list[_Records]:
     """The records of a file, block by block."""
-    parts, carried, lines, told, n = list[_Records](), b"", 0, 0, 0
+    parts, carried, lines, reported, n = list[_Records](), b"", 0, 0, 0
     is_first, is_last = True, False
     while not is_last:
         piece = source.read(max(BLOCK_BYTES, len(carried)))
@@ -108,14 +108,14 @@ def _parts(source: ByteSource, progress: Progress) -> list[_Records]:
         records, consumed, n_lines = _scanned(source.path, text, lines, is_last=is_last)
         parts.append(records)
         carried, lines, n = text[consumed:], lines + n_lines, n + len(records.lengths)
-        if n > max(_FREE_RECORDS, _MOST_RECORDS_PER_BYTE * source.consumed):
-            reason = f"holds more than a read for every {1 / _MOST_RECORDS_PER_BYTE:g} bytes"
+        if n > max(_FREE_RECORDS, _MAXIMUM_RECORDS_PER_BYTE * source.consumed):
+            reason = f"holds more than a read for every {1 / _MAXIMUM_RECORDS_PER_BYTE:g} bytes"
             raise InputError(source.path, reason, place=f"line {lines}", remedy="Is it what its beginning looks like? Make it again")
-        if not consumed and len(carried) > _MOST_RECORD_BYTES:
-            reason = f"no record ends within {_MOST_RECORD_BYTES >> 20} MB"
+        if not consumed and len(carried) > _MAXIMUM_RECORD_BYTES:
+            reason = f"no record ends within {_MAXIMUM_RECORD_BYTES >> 20} MB"
             raise InputError(source.path, reason, place=f"after line {lines}", remedy="Is it what its beginning looks like?")
-        progress.advance(source.consumed - told)
-        told = source.consumed
+        progress.advance(source.consumed - reported)
+        reported = source.consumed
         progress.check()
     return parts
 
@@ -126,7 +126,7 @@ def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[_
 
     text = np.frombuffer(data, np.uint8)
     # Most @ stand within qualities; a record takes some bytes, the last one perhaps without an end of its line.
-    room = min(data.count(b"@"), len(data) // _LEAST_RECORD_BYTES + 1)
+    room = min(data.count(b"@"), len(data) // _MINIMUM_RECORD_BYTES + 1)
     headers, offsets = np.empty((room, kernels.HEADER_FIELDS), np.int64), np.zeros(room + 1, np.int64)
     letters, qualities = np.empty(len(data), np.uint8), np.empty(len(data), np.uint8)
     n, consumed, lines, fault, place, line, count = kernels.scan_fastq(text, is_last, headers, letters, qualities, offsets)

@@ -30,11 +30,11 @@ _IS_NUCLEOTIDE = np.isin(np.arange(256), np.frombuffer(b"ACGTUN", dtype=np.uint8
 # Fewer letters than these may be short peptides of A, C, G, N and T by chance.
 _LETTERS_TO_JUDGE_ONE, _LETTERS_TO_JUDGE_ALL = 30, 1000
 _NUCLEOTIDE_SHARE = 0.95
-_LEAST_SHARE_OF_MANY = 0.01
+_MINIMUM_SHARE_OF_MANY = 0.01
 """Of a database: among millions of proteins there are some of only A, C, G, N and T."""
-_MOST_COUNTED = 1 << 29
+_MAXIMUM_COUNTED = 1 << 29
 _BLOCK = 1 << 20
-_MOST_JUDGED = 1 << 22
+_MAXIMUM_JUDGED = 1 << 22
 _HEADERS, _REMARKS = re.compile(rb"^>.*", re.MULTILINE), re.compile(rb"^;.*", re.MULTILINE)
 _NOT_RESIDUES = b" \t\n0123456789-.*"
 
@@ -52,8 +52,8 @@ def are_nucleotides(letters: NDArray[np.int64]) -> bool:
 def letter_counts(letters: NDArray[np.uint8]) -> NDArray[np.int64]:
     """(256,) how often each character occurs; in pieces, since NumPy makes eight bytes of each."""
     counts = np.zeros(256, np.int64)
-    for first in range(0, len(letters), _MOST_JUDGED):
-        counts += np.bincount(letters[first : first + _MOST_JUDGED], minlength=256)
+    for first in range(0, len(letters), _MAXIMUM_JUDGED):
+        counts += np.bincount(letters[first : first + _MAXIMUM_JUDGED], minlength=256)
     return counts
 
 
@@ -102,12 +102,12 @@ def worth_a_warning(n_nucleotides: int, n_sequences: int, *, is_each_meant: bool
     ----------
     is_each_meant : each sequence was chosen by somebody, as a query; among the many of a database some look so by chance.
     """
-    return n_nucleotides > 0 and (is_each_meant or n_nucleotides >= _LEAST_SHARE_OF_MANY * n_sequences)
+    return n_nucleotides > 0 and (is_each_meant or n_nucleotides >= _MINIMUM_SHARE_OF_MANY * n_sequences)
 
 
 @dataclass(frozen=True)
 class SequenceCount:
-    """What a FASTA file holds.
+    """Content of a FASTA file.
 
     `n_nucleotides`: sequences that look like DNA or RNA. `is_whole` is false where only its beginning was counted.
     """
@@ -118,7 +118,9 @@ class SequenceCount:
     is_whole: bool = True
 
 
-def count_sequences(path: Path, most_bytes: int = _MOST_COUNTED, is_wanted: Callable[[], bool] = lambda: True) -> SequenceCount | None:
+def count_sequences(
+    path: Path, maximum_bytes: int = _MAXIMUM_COUNTED, is_wanted: Callable[[], bool] = lambda: True
+) -> SequenceCount | None:
     """Count the sequences and residues of a FASTA or FASTQ file, up to so many bytes.
 
     None where it cannot be read or is not wanted any more, or where the records of a FASTQ file have more lines than four.
@@ -132,7 +134,7 @@ def count_sequences(path: Path, most_bytes: int = _MOST_COUNTED, is_wanted: Call
                     return None
                 counter.add(block.text)
                 n_read += len(block.text)
-                if n_read >= most_bytes and not block.is_last:
+                if n_read >= maximum_bytes and not block.is_last:
                     return counter.result(is_whole=False)
     except (ProteoscopeError, OSError):
         return None
@@ -163,10 +165,10 @@ class _Counter:
         finished, mark, rest = (self._unfinished + letters).rpartition(b">")
         self._count(finished)
         # So many letters say what a sequence is, also a chromosome.
-        self._unfinished = (mark + rest)[:_MOST_JUDGED]
+        self._unfinished = (mark + rest)[:_MAXIMUM_JUDGED]
 
     def result(self, *, is_whole: bool = True) -> SequenceCount:
-        """What was counted."""
+        """Counts."""
         self._count(self._unfinished)
         self._unfinished = b""
         n_nucleotides = int(looks_like_nucleotides(np.concatenate(self._lengths), np.concatenate(self._counts)).sum())
@@ -210,7 +212,7 @@ class _FastqCounter:
         self._counts.append(is_nucleotide[ends[1::4]] - is_nucleotide[starts[1:-1:4]])
 
     def result(self, *, is_whole: bool = True) -> SequenceCount | None:
-        """What was counted; None where records are not of four lines."""
+        """Counts; None where records are not of four lines."""
         if is_whole and self._held:
             self.add(b"\n")
         if is_whole and self._unfinished.strip(b"\n"):

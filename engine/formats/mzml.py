@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InputError, shortened
-from engine.formats.binary_arrays import LINEAR, MOST_NUMBERS, PIC, PLAIN, SLOF, UNSUPPORTED, Arrays, decode_arrays, room_for
+from engine.formats.binary_arrays import LINEAR, MAXIMUM_NUMBERS, PIC, PLAIN, SLOF, UNSUPPORTED, Arrays, decode_arrays, room_for
 from engine.formats.sources import Block
 from engine.formats.spectrum_blocks import (
     CUT_OFF,
-    MOST_NAME_BYTES,
+    MAXIMUM_NAME_BYTES,
     NEGATIVE,
     Fault,
     FaultCode,
@@ -113,8 +113,8 @@ class MzmlParser:
         owner = np.where(is_inside, np.cumsum(is_start) - 1, -1)
         starts = np.flatnonzero(is_start)
         table = SpectrumTable(len(starts))
-        table.identifier = tags.names_at("id", starts, self._encoding, MOST_NAME_BYTES)
-        table.note(np.flatnonzero(tags.lengths("id", starts) > MOST_NAME_BYTES), FaultCode.NAME)
+        table.identifier = tags.names_at("id", starts, self._encoding, MAXIMUM_NAME_BYTES)
+        table.note(np.flatnonzero(tags.lengths("id", starts) > MAXIMUM_NAME_BYTES), FaultCode.NAME)
         for i, name in enumerate(table.identifier):
             found = _NATIVE_SCAN.search(name)
             if found:
@@ -305,10 +305,10 @@ def collect_ms2(
     rows = np.flatnonzero((levels == 2) & (table.fault == FaultCode.NONE))
     chosen = [each.of(rows) for each in arrays]
     n_numbers = sum(each.n_numbers for each in chosen)
-    if n_numbers > MOST_NUMBERS:
+    if n_numbers > MAXIMUM_NUMBERS:
         raise InputError(
             path,
-            f"the peak arrays unpack to more than {MOST_NUMBERS // 2:,} peaks in {len(text):,} bytes",
+            f"the peak arrays unpack to more than {MAXIMUM_NUMBERS // 2:,} peaks in {len(text):,} bytes",
             place=f"spectrum {shortened(table.identifier[rows[0]]) or 'at the beginning'}",
             remedy="If you trust the file, convert it without zlib compression",
         )

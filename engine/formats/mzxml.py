@@ -12,7 +12,7 @@ from engine.errors import InputError
 from engine.formats.binary_arrays import PLAIN, UNSUPPORTED, Arrays
 from engine.formats.mzml import collect_ms2, read_charges
 from engine.formats.sources import Block
-from engine.formats.spectrum_blocks import CUT_OFF, MOST_NAME_BYTES, NEGATIVE, Fault, FaultCode, Mode, ParsedBlock, SpectrumTable
+from engine.formats.spectrum_blocks import CUT_OFF, MAXIMUM_NAME_BYTES, NEGATIVE, Fault, FaultCode, Mode, ParsedBlock, SpectrumTable
 from engine.formats.tags import Names, TagKind, TagTable
 
 __all__ = ["MzxmlParser"]
@@ -72,8 +72,8 @@ class MzxmlParser:
         is_start = tags.opening("scan")
         starts, owner = np.flatnonzero(is_start), np.cumsum(is_start) - 1
         table = SpectrumTable(len(starts))
-        table.identifier = [f"scan={name}" for name in tags.names_at("num", starts, "utf-8", MOST_NAME_BYTES)]
-        table.note(np.flatnonzero(tags.lengths("num", starts) > MOST_NAME_BYTES), FaultCode.NAME)
+        table.identifier = [f"scan={name}" for name in tags.names_at("num", starts, "utf-8", MAXIMUM_NAME_BYTES)]
+        table.note(np.flatnonzero(tags.lengths("num", starts) > MAXIMUM_NAME_BYTES), FaultCode.NAME)
         table.scan[:] = tags.whole_numbers("num", starts)
         centroided = {b"1": Mode.CENTROID, b"true": Mode.CENTROID, b"0": Mode.PROFILE, b"false": Mode.PROFILE}
         table.mode[:] = [centroided.get(value, self._default_mode) for value in tags.values("centroided", starts)]

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from engine.errors import InputError
 from engine.formats.sources import Block
 from engine.formats.spectrum_blocks import (
-    MOST_NAME_BYTES,
-    MOST_PEAKS,
-    MOST_SCAN,
+    MAXIMUM_NAME_BYTES,
+    MAXIMUM_PEAKS,
+    MAXIMUM_SCAN,
     Fault,
     FaultCode,
     ParsedBlock,
@@ -34,7 +34,7 @@ _GLOBAL_CHARGE = re.compile(rb"^[ \t]*CHARGE[ \t]*=([^\r\n]*)", re.MULTILINE)
 _COMMENTS = np.isin(np.arange(256), np.frombuffer(b"#;!/", dtype=np.uint8))
 # Titles carry the scan number as ``scan=12`` (ProteoWizard) or as ``run.12.12.2`` (SEQUEST and the Trans-Proteomic Pipeline).
 _TITLE_SCAN = re.compile(r"\bscan=([0-9]{1,18})\b|\.([0-9]{1,27})(?=\.([0-9]{1,27})\.[0-9])")
-MOST_LINES = 1 << 20
+MAXIMUM_LINES = 1 << 20
 """Of one block that are no peaks: an ordinary one has some thousand, and one that is longer is a spectrum of many peaks."""
 _LINES_AT_FIRST = 1 << 14
 _Read: TypeAlias = tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]
@@ -129,7 +129,7 @@ class _PeakListParser(ABC):
             table.scan[i] = _scan_of_title(table.identifier[i])
         after = np.append(lines.n_peaks_before, len(lines.mz))
         starts, stops = lines.n_peaks_before[firsts], after[ends]
-        too_many = np.flatnonzero(stops - starts > MOST_PEAKS)
+        too_many = np.flatnonzero(stops - starts > MAXIMUM_PEAKS)
         table.note(too_many, FaultCode.PEAKS, lines.number[firsts[too_many]])
         rows = np.flatnonzero(table.fault == FaultCode.NONE)
         parsed = finish(table, rows, *_peaks_of(lines, starts[rows], stops[rows]), centroid)
@@ -197,7 +197,7 @@ def _scan_of_title(title: str) -> int:
     """The scan number that a title carries, -1: none. Numbers are compared here, since an expression would try every split of zeros."""
     for found in _TITLE_SCAN.finditer(title):
         named, first, second = found.groups()
-        if named or int(first) == int(second) < MOST_SCAN:
+        if named or int(first) == int(second) < MAXIMUM_SCAN:
             return int(named or first)
     return -1
 
@@ -215,9 +215,11 @@ def _scan(data: bytes, path: Path, *, is_headed: bool) -> _Lines:
         table = np.empty((room, 5), dtype=np.int64)
         parts.append(table[: kernels.scan_peak_lines(text, is_headed, state, mz, intensity, table)])
         room *= 2
-        if sum(map(len, parts)) > MOST_LINES:
+        if sum(map(len, parts)) > MAXIMUM_LINES:
             raise InputError(
-                path, f"more than {MOST_LINES:,} lines that are no peaks belong to one part of the file", remedy="Is it a file of spectra?"
+                path,
+                f"more than {MAXIMUM_LINES:,} lines that are no peaks belong to one part of the file",
+                remedy="Is it a file of spectra?",
             )
     start, stop, number, n_before, code = (np.concatenate([part[:, k] for part in parts]) for k in range(5))
     n_lines, n_peaks = int(state[1]), int(state[2])
@@ -267,9 +269,9 @@ def _name(
     stop: NDArray[np.int64],
 ) -> None:
     """Name spectra by what lines hold from `start` to `stop`."""
-    too_long = stop - start > MOST_NAME_BYTES
+    too_long = stop - start > MAXIMUM_NAME_BYTES
     table.note(spectra[too_long], FaultCode.NAME, lines.number[at[too_long]])
-    for spectrum, a, b in zip(spectra.tolist(), start.tolist(), np.minimum(stop, start + MOST_NAME_BYTES).tolist(), strict=True):
+    for spectrum, a, b in zip(spectra.tolist(), start.tolist(), np.minimum(stop, start + MAXIMUM_NAME_BYTES).tolist(), strict=True):
         table.identifier[spectrum] = _text(lines.data[a:b])
 
 
@@ -320,7 +322,7 @@ def _read_mgf(lines: _Lines, *, takes_negative: bool) -> _Read:
     table.note(owners[broken], FaultCode.NUMBER, lines.number[at[broken]])
     at, owners, start, stop = field(b"SCANS")
     scans = kernels.parse_numbers(lines.text, start, stop, np.empty(len(at), dtype=np.int64))
-    usable = (scans >= 0) & (scans < MOST_SCAN)
+    usable = (scans >= 0) & (scans < MAXIMUM_SCAN)
     table.scan[owners[usable]] = scans[usable].astype(np.int64)
     at, owners, start, stop = field(b"CHARGE")
     seen: dict[bytes, tuple[int, FaultCode]] = {}
@@ -394,7 +396,7 @@ def _read_ms2(lines: _Lines, *, takes_negative: bool) -> _Read:
 def _scan_number(word: bytes) -> int:
     """A scan number; a `ValueError` where it is none."""
     number = int(word)
-    if not 0 <= number < MOST_SCAN:
+    if not 0 <= number < MAXIMUM_SCAN:
         raise ValueError(word)
     return number
 
@@ -417,7 +419,7 @@ def _read_headed(lines: _Lines, *, with_intensity: bool, takes_negative: bool) -
         if is_head[line]:
             spectrum += 1
             here = np.array([spectrum])
-            if len(title) > MOST_NAME_BYTES:
+            if len(title) > MAXIMUM_NAME_BYTES:
                 table.note(here, FaultCode.NAME, number)
             table.identifier[spectrum], title = title, ""
             words = content.split()
@@ -435,7 +437,7 @@ def _read_headed(lines: _Lines, *, with_intensity: bool, takes_negative: bool) -
             table.precursor_mz[spectrum] = (numbers[0] + (charge - 1) * PROTON_MASS) / charge if not with_intensity else numbers[0]
             table.precursor_intensity[spectrum] = max(numbers[1], 0.0) if with_intensity else 0.0
         elif letters[line] == ord("="):
-            title = _text(content[: 2 * MOST_NAME_BYTES].strip(b'= "'))  # merged DTA files name each spectrum in a line of equals signs
+            title = _text(content[: 2 * MAXIMUM_NAME_BYTES].strip(b'= "'))  # merged DTA files name each spectrum in a line of equals signs
         elif spectrum >= 0 and line < ends[spectrum]:
             table.note(np.array([spectrum]), FaultCode.LINE, number)
         elif not stray:

@@ -29,7 +29,7 @@ _WAIT_SECONDS = 0.1
 # What a file may hold for each of its bytes, gzipped or not: far more than any does whose spectra somebody measured, and little enough that
 # a small file neither fills the memory nor takes minutes.
 _FREE_ITEMS = 1 << 17
-_MOST_SPECTRA_PER_BYTE, _MOST_ENTRIES_PER_BYTE, _MOST_PEAKS_PER_BYTE = 1 / 8, 1.0, 10.0
+_MAXIMUM_SPECTRA_PER_BYTE, _MAXIMUM_ENTRIES_PER_BYTE, _MAXIMUM_PEAKS_PER_BYTE = 1 / 8, 1.0, 10.0
 
 
 class _GrowingColumn:
@@ -55,7 +55,7 @@ class _GrowingColumn:
 
 @dataclass
 class _FileState:
-    """What is known of a file while its blocks come in."""
+    """State of a file while its blocks come in."""
 
     path: Path
     n_spectra: int = 0
@@ -234,9 +234,9 @@ def _take(state: _FileState, parsed: ParsedBlock, skip_broken: bool, centroid: b
 def _check_proportions(state: _FileState, n_bytes: int) -> None:
     """Refuse a file that holds more than `n_bytes` bytes of measured spectra can."""
     for what, n, per_byte in (
-        ("spectra", state.n_spectra, _MOST_SPECTRA_PER_BYTE),
-        ("lines that are no peaks", state.n_entries, _MOST_ENTRIES_PER_BYTE),
-        ("peaks", state.n_peaks_read, _MOST_PEAKS_PER_BYTE),
+        ("spectra", state.n_spectra, _MAXIMUM_SPECTRA_PER_BYTE),
+        ("lines that are no peaks", state.n_entries, _MAXIMUM_ENTRIES_PER_BYTE),
+        ("peaks", state.n_peaks_read, _MAXIMUM_PEAKS_PER_BYTE),
     ):
         if n > _FREE_ITEMS * max(1.0, per_byte) + per_byte * n_bytes:
             raise InputError(

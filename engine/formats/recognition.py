@@ -1,4 +1,4 @@
-"""What kind of file it is, from its first bytes."""
+"""The kind of a file, from its first bytes."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 Sort = Literal["spectra", "proteins", "reads", "structures"]
-"""What a file holds, in whichever format."""
+"""Content of a file, in whichever format."""
 
 
 class Beginning:

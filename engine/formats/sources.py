@@ -14,9 +14,9 @@ __all__ = ["BLOCK_BYTES", "DATA_FOLDERS", "Block", "ByteSource", "blocks"]
 
 BLOCK_BYTES = 2 << 20
 """What a reader makes of a block takes many times its room, in each of its threads."""
-MOST_RECORD_BYTES = 64 << 20
+MAXIMUM_RECORD_BYTES = 64 << 20
 """A spectrum of two million points, as base64 of doubles that are not packed, takes 43 MB."""
-MOST_TIMES_UNPACKED = 100
+MAXIMUM_TIMES_UNPACKED = 100
 """Spectra and sequences unpack to three or ten times their size, a database of variants of one protein to forty."""
 UNPACKED_AT_LEAST = 16 << 20
 """So many bytes may come out whatever the size of the file: its beginning may well be blank."""
@@ -33,7 +33,7 @@ class ByteSource:
     """A file opened for reading, unpacked on the way where its content (not its name) is gzip.
 
     Raises `InputError` where the file is missing, unreadable, a folder or empty, and, while reading, where gzip data are damaged, cut off
-    or unpack to more than `MOST_TIMES_UNPACKED` times their size.
+    or unpack to more than `MAXIMUM_TIMES_UNPACKED` times their size.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -135,10 +135,10 @@ class ByteSource:
                 raise InputError(self.path, "the gzip file is cut off", place=f"byte {self.consumed}", remedy="Copy or download it again")
             self._finished = not piece  # the unpacker may hold more back
         self._n_unpacked += len(piece)
-        if self._n_unpacked > max(UNPACKED_AT_LEAST, MOST_TIMES_UNPACKED * self.consumed):
+        if self._n_unpacked > max(UNPACKED_AT_LEAST, MAXIMUM_TIMES_UNPACKED * self.consumed):
             raise InputError(
                 self.path,
-                f"the gzip data unpack to more than {MOST_TIMES_UNPACKED} times their size, as neither spectra nor sequences do",
+                f"the gzip data unpack to more than {MAXIMUM_TIMES_UNPACKED} times their size, as neither spectra nor sequences do",
                 place=f"before byte {self.consumed}",
                 remedy="If you trust the file, unpack it and give it unpacked",
             )
@@ -159,7 +159,9 @@ class Block:
     consumed: int
 
 
-def blocks(source: ByteSource, cut: Callable[[bytes], int], size: int = BLOCK_BYTES, *, most: int = MOST_RECORD_BYTES) -> Iterator[Block]:
+def blocks(
+    source: ByteSource, cut: Callable[[bytes], int], size: int = BLOCK_BYTES, *, most: int = MAXIMUM_RECORD_BYTES
+) -> Iterator[Block]:
     """Cut a file into blocks of about `size` bytes.
 
     `cut` says behind which byte of a text a record ends (the last such place, 0: nowhere); a block grows until there is one, or until it

@@ -16,9 +16,9 @@ from engine.formats.sources import Block
 
 __all__ = [
     "CUT_OFF",
-    "MOST_NAME_BYTES",
-    "MOST_PEAKS",
-    "MOST_SCAN",
+    "MAXIMUM_NAME_BYTES",
+    "MAXIMUM_PEAKS",
+    "MAXIMUM_SCAN",
     "NEGATIVE",
     "Fault",
     "FaultCode",
@@ -32,26 +32,26 @@ __all__ = [
 
 # Bounds of what a spectrum can be: far beyond every instrument, and well within what the searches can count with.
 HIGHEST_CHARGE = 31
-MOST_MZ = 1e5
+MAXIMUM_MZ = 1e5
 """Thomson. Whole viruses are measured at a third of it."""
-LEAST_MZ = 1e-3
+MINIMUM_MZ = 1e-3
 """Thomson. What lies below is no ion: it fills up an array, as zeros do, and is left out."""
-MOST_INTENSITY = 1e30
-MOST_SECONDS = 1e7
+MAXIMUM_INTENSITY = 1e30
+MAXIMUM_SECONDS = 1e7
 """A run of four months."""
-MOST_PEAKS = 1 << 21
+MAXIMUM_PEAKS = 1 << 21
 """Of one spectrum; a profile of a time-of-flight instrument has some hundred thousand points."""
-MOST_NAME_BYTES = 1 << 14
+MAXIMUM_NAME_BYTES = 1 << 14
 """Of a spectrum's name, which stands in every line of the results."""
-MOST_SCAN = 10**15
+MAXIMUM_SCAN = 10**15
 NEGATIVE = 1
 """Bit 0 among those of charges: the ions are negative."""
-_MOST_CHARGE_BYTES = 1000
+_MAXIMUM_CHARGE_BYTES = 1000
 _CHARGE = re.compile(rb"([-+]?)(\d+)(?:\.0+)?([-+]?)(?!\d)")
 
 
 class Mode(IntEnum):
-    """What the file says of a spectrum's peaks."""
+    """Values of a spectrum's peaks."""
 
     UNKNOWN = 0
     CENTROID = 1
@@ -59,7 +59,7 @@ class Mode(IntEnum):
 
 
 class FaultCode(IntEnum):
-    """What can be wrong with one spectrum."""
+    """Faults of one spectrum."""
 
     NONE = 0
     NUMBER = 1
@@ -99,11 +99,11 @@ _REASONS: dict[FaultCode, tuple[str, str]] = {
     FaultCode.LENGTHS: ("a peak array does not have as many values as the spectrum says", _AGAIN),
     FaultCode.UNSUPPORTED: ("a peak array is in an unknown encoding", "Convert the file with 32 or 64 bit floats and zlib"),
     FaultCode.NO_ARRAY: ("the m/z or the intensity array is missing", _AGAIN),
-    FaultCode.MZ: (f"the precursor m/z is larger than {MOST_MZ:,.0f}", _AGAIN),
-    FaultCode.PEAK: (f"a peak has an m/z larger than {MOST_MZ:,.0f} or an intensity larger than {MOST_INTENSITY:g}", _AGAIN),
-    FaultCode.TIME: (f"the retention time is beyond {MOST_SECONDS:,.0f} seconds", _AGAIN),
-    FaultCode.PEAKS: (f"the spectrum has more than {MOST_PEAKS:,} peaks", "Centroid it, or leave it out"),
-    FaultCode.NAME: (f"the spectrum's name is longer than {MOST_NAME_BYTES:,} bytes", "Shorten its title"),
+    FaultCode.MZ: (f"the precursor m/z is larger than {MAXIMUM_MZ:,.0f}", _AGAIN),
+    FaultCode.PEAK: (f"a peak has an m/z larger than {MAXIMUM_MZ:,.0f} or an intensity larger than {MAXIMUM_INTENSITY:g}", _AGAIN),
+    FaultCode.TIME: (f"the retention time is beyond {MAXIMUM_SECONDS:,.0f} seconds", _AGAIN),
+    FaultCode.PEAKS: (f"the spectrum has more than {MAXIMUM_PEAKS:,} peaks", "Centroid it, or leave it out"),
+    FaultCode.NAME: (f"the spectrum's name is longer than {MAXIMUM_NAME_BYTES:,} bytes", "Shorten its title"),
 }
 
 
@@ -166,13 +166,13 @@ class SpectrumTable:
         """Note spectra whose precursor or time is beyond all bounds; `lines`: that of each spectrum."""
         at = np.broadcast_to(np.asarray(lines, dtype=np.int64), self.scan.shape)
         for is_absurd, code in (
-            (self.precursor_mz > MOST_MZ, FaultCode.MZ),
-            (np.abs(self.retention_time) > MOST_SECONDS, FaultCode.TIME),
+            (self.precursor_mz > MAXIMUM_MZ, FaultCode.MZ),
+            (np.abs(self.retention_time) > MAXIMUM_SECONDS, FaultCode.TIME),
         ):
             rows = np.flatnonzero(is_absurd)
             self.note(rows, code, at[rows])
         # Nothing is searched by it, and what no number can hold is as good as unknown.
-        self.precursor_intensity[~(self.precursor_intensity <= MOST_INTENSITY)] = 0.0
+        self.precursor_intensity[~(self.precursor_intensity <= MAXIMUM_INTENSITY)] = 0.0
 
     def broken(self, rows: NDArray[np.bool_] | None = None) -> tuple[int, int]:
         """How many spectra are broken, of those that `rows` chooses, and which is the first; -1: none."""
@@ -231,7 +231,7 @@ class SpectrumParser(Protocol):
 def charge_bits(text: bytes, *, takes_negative: bool = False) -> tuple[int, FaultCode]:
     """Bits of the charges named in ``2+ and 3+``, ``+2``, ``2,3``; none for nothing or 0; for negative ones `NEGATIVE`, or that bit too."""
     mask, fault = 0, FaultCode.NONE
-    if len(text) > _MOST_CHARGE_BYTES:
+    if len(text) > _MAXIMUM_CHARGE_BYTES:
         return mask, FaultCode.CHARGE
     found = _CHARGE.findall(text)
     for before, digits, after in found:
@@ -266,7 +266,7 @@ def finish(
     """
     n_peaks_read = len(mz)
     owner = np.repeat(np.arange(len(rows)), np.diff(offsets))
-    is_absurd = (mz > MOST_MZ) | (intensity > MOST_INTENSITY)
+    is_absurd = (mz > MAXIMUM_MZ) | (intensity > MAXIMUM_INTENSITY)
     if is_absurd.any():
         is_absurd &= (mz < np.inf) & (intensity < np.inf)
         table.note(rows[owner[is_absurd]], FaultCode.PEAK)
@@ -274,7 +274,7 @@ def finish(
         sound = is_kept[owner]
         rows = rows[is_kept]
         mz, intensity, owner = mz[sound], intensity[sound], (np.cumsum(is_kept) - 1)[owner[sound]]
-    sound = (mz > LEAST_MZ) & (mz < np.inf)
+    sound = (mz > MINIMUM_MZ) & (mz < np.inf)
     if not sound.all():
         mz, intensity, owner = mz[sound], intensity[sound], owner[sound]
     if ((mz[1:] < mz[:-1]) & (owner[1:] == owner[:-1])).any():

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError
 
-__all__ = ["MOST_TAGS", "Names", "TagKind", "TagTable", "check_tags", "xml_encoding"]
+__all__ = ["MAXIMUM_TAGS", "Names", "TagKind", "TagTable", "check_tags", "xml_encoding"]
 
-MOST_TAGS = 1 << 18
+MAXIMUM_TAGS = 1 << 18
 """Of one block: an ordinary one has some ten thousand, and one that is longer is a spectrum of many peaks and few tags."""
 _ROWS_AT_FIRST = 1 << 14
 _ENCODINGS = re.compile(r"utf-8|ascii|iso8859-\d+|cp125\d|koi8-[ru]|shift_jis|euc_jp|gb2312|gbk|gb18030|big5")
@@ -73,7 +73,7 @@ class TagTable:
 
         Raises
         ------
-        InputError : there are more than `MOST_TAGS`.
+        InputError : there are more than `MAXIMUM_TAGS`.
         """
         from kernels.cpu import text as kernels
 
@@ -135,9 +135,9 @@ class TagTable:
         start, stop = self.span(attribute)
         return stop[at] - start[at]
 
-    def names_at(self, attribute: str, at: NDArray[np.int64], encoding: str, most_bytes: int) -> list[str]:
-        """Values of an attribute at some tags, decoded; of each the first `most_bytes`."""
-        texts = [value[:most_bytes].decode(encoding, "replace") for value in self.values(attribute, at)]
+    def names_at(self, attribute: str, at: NDArray[np.int64], encoding: str, maximum_bytes: int) -> list[str]:
+        """Values of an attribute at some tags, decoded; of each the first `maximum_bytes`."""
+        texts = [value[:maximum_bytes].decode(encoding, "replace") for value in self.values(attribute, at)]
         return [unescape(text, _ENTITIES) if "&" in text else text for text in texts]
 
     def numbers(self, attribute: str, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -169,8 +169,10 @@ class TagTable:
 
 
 def check_tags(n: int, path: Path) -> None:
-    """Refuse to work on more than `MOST_TAGS` tags at once."""
-    if n > MOST_TAGS:
+    """Refuse to work on more than `MAXIMUM_TAGS` tags at once."""
+    if n > MAXIMUM_TAGS:
         raise InputError(
-            path, f"more than {MOST_TAGS:,} XML tags belong to one part of the file", remedy="No spectra look like that; convert it again"
+            path,
+            f"more than {MAXIMUM_TAGS:,} XML tags belong to one part of the file",
+            remedy="No spectra look like that; convert it again",
         )

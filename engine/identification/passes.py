@@ -16,7 +16,7 @@ from engine.identification.compilation import FRAGMENT_INDEX
 from engine.identification.parameters import IdentificationParameters
 from engine.matches.fragment_intensities import why_not_predicted
 from engine.matches.psms import Psms, collect_psms
-from engine.matches.scoring import Search, modification_arrays
+from engine.matches.scoring import ScoringPass, modification_arrays
 from engine.matches.search_passes import SearchPass
 from engine.matches.tables import Scored, identified_proteins
 from engine.peptides.digestion import Digestion
@@ -27,8 +27,8 @@ from engine.spectra.spectrum_index import build_spectrum_index, nothing_to_searc
 
 __all__ = ["Pass", "SecondPass", "second_pass"]
 
-_MOST_ISOTOPES = 1
-_MOST_WITHOUT_DECOY = 0.02  # of the found proteins; false matches to them would meet no decoy to tell of them
+_MAXIMUM_ISOTOPES = 1
+_MAXIMUM_WITHOUT_DECOY = 0.02  # of the found proteins; false matches to them would meet no decoy to tell of them
 _MB = 1_000_000
 
 
@@ -45,7 +45,7 @@ class Pass:
     ) -> None:
         self._spectra, self._indexes, self._modifications = spectra, indexes, modifications
         self._parameters, self._resources = parameters, resources
-        self._search: Search
+        self._search: ScoringPass
         self.n_searched = 0
         """Spectra that are searched, once it is planned."""
 
@@ -56,7 +56,7 @@ class Pass:
             index = build_spectrum_index(self._spectra, parameters, resources)
             self.n_searched = index.n_searched
             arrays, peptides = modification_arrays(self._modifications, parameters), self._indexes.peptides.arrays(self._indexes.proteins)
-            self._search = Search(index, peptides, arrays, parameters, resources, FRAGMENT_INDEX.compile)
+            self._search = ScoringPass(index, peptides, arrays, parameters, resources, FRAGMENT_INDEX.compile)
             self._search.plan()
 
     def score(self) -> Psms:
@@ -96,13 +96,13 @@ def second_pass(
     """Search the spectra that the first pass left, on the proteins it found and their decoys; None where there are none.
 
     With more modifications and fewer required cuts, and so with many more candidates: within the tolerance that was asked for, whatever the
-    run was found to need, and for isotope errors up to `_MOST_ISOTOPES`. The wider windows of the first pass found no more at the same
+    run was found to need, and for isotope errors up to `_MAXIMUM_ISOTOPES`. The wider windows of the first pass found no more at the same
     measured share of false ones, in twice the time. The index is made for this once, in `folder`.
     """
     proteins = indexes.proteins
     found = identified_proteins(first, proteins, parameters.fdr)
     partners = proteins.partners()[found]
-    if np.count_nonzero(partners < 0) > _MOST_WITHOUT_DECOY * len(found):
+    if np.count_nonzero(partners < 0) > _MAXIMUM_WITHOUT_DECOY * len(found):
         reason = "not each of the found proteins has its decoy, whose accession is the protein's behind the decoy prefix"
         resources.progress.message(f"There is no second pass: {reason}", "warning")
         return None
@@ -119,7 +119,7 @@ def second_pass(
             memory_bytes = parameters.index_memory * _MB
             peptides = build_peptide_index(Path(own), proteins, digestion, resources, memory_bytes=memory_bytes, selected=selected)
         of_found = Indexes(proteins, peptides)
-        isotope_errors = tuple(error for error in parameters.isotope_errors if error <= _MOST_ISOTOPES) or parameters.isotope_errors
+        isotope_errors = tuple(error for error in parameters.isotope_errors if error <= _MAXIMUM_ISOTOPES) or parameters.isotope_errors
         narrow = parameters.changed(isotope_errors=isotope_errors)
         again = Pass(spectra.only(remaining), of_found, modifications, narrow, resources)
         again.plan()

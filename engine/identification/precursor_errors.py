@@ -43,7 +43,7 @@ _NORMAL = 1.4826  # of a normal distribution, the standard deviation over the me
 
 @dataclass(frozen=True)
 class PrecursorTolerance:
-    """What is searched with, and why.
+    """The tolerance, and why.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ class Results:
         self.later_passes: tuple[SearchPass, ...] = ()
         """What the passes behind the first were done with."""
         self.tables: RunTables
-        """What was written."""
+        """Tables that were written."""
 
     def judge(self, psms: Psms, indexes: Indexes) -> None:
         """The statistics of the matches; with those of a second pass, where the parameters want one."""
@@ -92,6 +92,6 @@ class Results:
         """What the run tells."""
         numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
         return IdentificationSummary(
-            **run.told, **numbers, certainty=self.certainty, top_proteins=self.tables.best_proteins, fdr=self._parameters.fdr,
+            **run.summary_fields, **numbers, certainty=self.certainty, top_proteins=self.tables.best_proteins, fdr=self._parameters.fdr,
             passes=passes,
         )  # fmt: skip

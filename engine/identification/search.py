@@ -81,18 +81,18 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
                 "spectra": len(found), "searched": searched.n_searched, "proteins_in_database": indexes.proteins.n_targets,
                 "peptides_in_index": len(indexes.peptides), **results.tables.counts,
             }  # fmt: skip
-            told = results.tables
+            tables = results.tables
             searched_in, searched_of = run.files("database", "contaminants"), run.files("spectra")
             passes = tuple(replace(one, databases=searched_in, spectra=searched_of) for one in (first, *results.later_passes))
             run.record(
-                counts, told.message, exports=EXPORTED, certainty=results.certainty, decoy_ratio=results.decoy_ratio,
+                counts, tables.message, exports=EXPORTED, certainty=results.certainty, decoy_ratio=results.decoy_ratio,
                 passes=[one.record() for one in passes], **tolerance.record(),
             )  # fmt: skip
             return results.summary(run, counts, passes)
 
 
 def _index(run: SearchRun[Spectra], spare: Path, parameters: IdentificationParameters, progress: Progress) -> tuple[Resources, Indexes]:
-    """What computes, and the indexes."""
+    """Devices and indexes."""
     resources = run.resources(progress, memory_bytes=parameters.device_memory * _MB)
     digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
     databases = Databases(run.paths("database"), run.paths("contaminants"), digests)

@@ -1,4 +1,4 @@
-"""What an identification tells when it is done."""
+"""Summary of an identification."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["IdentificationSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class IdentificationSummary(Summary):
-    """What an identification found, counted at the false discovery rate, targets only.
+    """Results of an identification, counted at the false discovery rate, targets only.
 
     `n_peptides` counts peptidoforms by their own q-values (target rows of the peptide
     table), `n_sequences` the different sequences among them, `n_proteins` groups by theirs. `certainty` holds for ``psms``, ``peptides``
@@ -50,7 +50,7 @@ class IdentificationSummary(Summary):
         ]
 
     def lines(self) -> list[str]:
-        """What was searched, what was found and how certain that is, and the best proteins."""
+        """Lines that tell what was searched, what was found and how certain that is, and the best proteins."""
         lines = [
             f"{self.n_searched:,} of {self.n_spectra:,} spectra searched against {self.n_proteins_in_database:,} proteins",
             *(one.sentence() for one in self.passes),

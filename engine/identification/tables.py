@@ -10,4 +10,4 @@ __all__ = ["STORED", "TABLES"]
 TABLES = (PROTEINS, PEPTIDES, PSMS)
 """From the group to its peptides and their PSMs."""
 STORED = (SPECTRA,)
-"""What a run keeps besides."""
+"""Further tables that a run keeps."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from engine.results.columns import Column, Rule, Table
 from kernels.score_kinds import score_kind
@@ -16,7 +17,7 @@ __all__ = [
 FEATURE = r"feature_[a-z0-9_]{1,80}"
 """Names of the features that rescoring used, which are columns of PSMs too."""
 _LETTERS = "[A-Z*]*"
-_MOST_CHARGE = 127
+_MAXIMUM_CHARGE = 127
 
 
 def _told(name: str) -> tuple[str, str]:
@@ -31,7 +32,7 @@ PSM_COLUMNS = (
     Column("scan", "Scan", "Number of the scan in its file", "identifier", 7, is_nullable=True),
     Column("retention_time", "RT", "Retention time", "minutes", 8, unit="min", saved=".3f", is_nullable=True),
     Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, saved=".6f"),
-    Column("charge", "z", "Charge of the precursor", "integer", 3, type="int8", low=1, high=_MOST_CHARGE),
+    Column("charge", "z", "Charge of the precursor", "integer", 3, type="int8", low=1, high=_MAXIMUM_CHARGE),
     Column("observed_mass", "Observed mass", "Neutral mass of the precursor", "number", 11, 4, is_shown=False, unit="Da", saved=".6f"),
     Column("calculated_mass", "Calculated mass", "Neutral mass of the peptide", "number", 11, 4, is_shown=False, unit="Da", saved=".6f"),
     Column(
@@ -158,30 +159,30 @@ PROTEIN_COLUMNS = (
 )  # fmt: skip
 
 
-def described_columns(columns: tuple[Column, ...], **others: dict[str, object]) -> tuple[Column, ...]:
+def described_columns(columns: tuple[Column, ...], **others: dict[str, Any]) -> tuple[Column, ...]:
     """The same columns, some of which a table shows otherwise: by their names, what is other.
 
     >>> described_columns((Column("peptide", width=24),), peptide={"width": 28})[0].width
     28
     """
-    return tuple(replace(one, **others[one.name]) if one.name in others else one for one in columns)  # type: ignore[arg-type]
+    return tuple(replace(column, **others[column.name]) if column.name in others else column for column in columns)
 
 
-def _are_placed(positions: object, sequences: object) -> bool:
+def _are_placed(positions: Any, sequences: Any) -> bool:
     """Whether modifications sit on residues of their peptides, or at their ends."""
     import pyarrow.compute as pc
 
     return _fit(positions, pc.utf8_length(sequences))
 
 
-def _is_placed(position: object, sequences: object) -> bool:
+def _is_placed(position: Any, sequences: Any) -> bool:
     import pyarrow.compute as pc
 
     in_range = pc.and_(pc.greater_equal(position, 0), pc.less_equal(position, pc.add(pc.utf8_length(sequences), 1)))
     return bool(pc.all(in_range).as_py() is not False)
 
 
-def _is_among(position: object, positions: object) -> bool:
+def _is_among(position: Any, positions: Any) -> bool:
     """Whether each shift sits where some modification does."""
     import numpy as np
     import pyarrow.compute as pc
@@ -194,17 +195,17 @@ def _is_among(position: object, positions: object) -> bool:
     return bool((found | (wanted < 0)).all())
 
 
-def _fit(positions: object, lengths: object) -> bool:
+def _fit(positions: Any, lengths: Any) -> bool:
     import numpy as np
     import pyarrow.compute as pc
 
     counts = pc.list_value_length(positions).to_numpy(zero_copy_only=False)
     flat = pc.list_flatten(positions).to_numpy(zero_copy_only=False)
-    most = np.repeat(lengths.to_numpy(zero_copy_only=False), counts) + 1  # type: ignore[attr-defined]
+    most = np.repeat(lengths.to_numpy(zero_copy_only=False), counts) + 1
     return bool(((flat >= 0) & (flat <= most)).all())
 
 
-def _have_some(lists: object) -> bool:
+def _have_some(lists: Any) -> bool:
     import pyarrow.compute as pc
 
     return bool(pc.all(pc.greater(pc.list_value_length(lists), 0)).as_py() is not False)

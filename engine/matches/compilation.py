@@ -23,7 +23,7 @@ def spectrum_of(shift: float = 0.0) -> str:
     from engine.chemistry.fragments import fragment_ions
     from engine.chemistry.masses import mz, sequence_mass
 
-    peaks = "".join(f"{one:.5f} 1.5\n" for one in sorted(fragment_ions(_PEPTIDE, max_charge=1).mz.tolist()))
+    peaks = "".join(f"{one:.5f} 1.5\n" for one in sorted(fragment_ions(_PEPTIDE, maximum_charge=1).mz.tolist()))
     return f"BEGIN IONS\nTITLE=one\nPEPMASS={mz(sequence_mass(_PEPTIDE) + shift, 2):.5f}\nCHARGE=2+\n{peaks}END IONS\n"
 
 
@@ -34,10 +34,10 @@ def use_scoring(parameters: Any, *, with_index: bool = False) -> None:
     """
     from engine.execution.resources import Resources
     from engine.formats import read_proteins, read_spectra
-    from engine.matches.fragment_index import FragmentSearch
+    from engine.matches.fragment_index import FragmentIndexSearch
     from engine.matches.fragment_intensities import MatchColumns, intensity_features
     from engine.matches.psms import collect_psms
-    from engine.matches.scoring import Search, modification_arrays, scoring_settings
+    from engine.matches.scoring import ScoringPass, modification_arrays, scoring_settings
     from engine.peptides.digestion import Digestion
     from engine.peptides.peptide_index import build_peptide_index
     from engine.peptides.protein_index import build_protein_index
@@ -62,12 +62,12 @@ def use_scoring(parameters: Any, *, with_index: bool = False) -> None:
         peptides = build_peptide_index(folder, proteins, digestion, alone, memory_bytes=1 << 26)
         index = build_spectrum_index(spectra, parameters, alone)
         arrays, modifications = peptides.arrays(proteins), modification_arrays((), parameters)
-        search = Search(index, arrays, modifications, parameters, alone)
+        search = ScoringPass(index, arrays, modifications, parameters, alone)
         search.plan()
         if with_index:
             # So small a search is not worth a fragment-ion index.
             settings = scoring_settings(parameters, float(index.arrays.mz.max()))
-            FragmentSearch(index, arrays, modifications, settings, alone, 1 << 26).run(search.score())
+            FragmentIndexSearch(index, arrays, modifications, settings, alone, 1 << 26).run(search.score())
         else:
             psms = collect_psms(search.run(with_bonds=True), peptides, proteins, ())
             assert psms.bonds is not None

@@ -4,7 +4,7 @@ The answers are those of scoring every candidate, with two exceptions. While can
 beyond a peak's tolerance may count, and scores are rounded; the exact scores of the best mend that, but for nearly equal ones at the last
 ranks kept. And masses are added in another order, so that a candidate whose mass is at the very end of the precursor window, to the last
 digit of a double (1e-12 Da), may be inside by one way and outside by the other.
-`FragmentSearch.is_worthwhile` tells, by counting the work of both ways, which one is taken: the same on every device, because of those
+`FragmentIndexSearch.is_worthwhile` tells, by counting the work of both ways, which one is taken: the same on every device, because of those
 exceptions. Of GPUs, each has an index of the forms that its share of the queries reaches.
 """
 
@@ -22,26 +22,26 @@ from engine.execution.executor import Executor
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
-from engine.matches.fragment_scoring import BYTES_OF_FORM, BYTES_OF_POSTING, MOST_FORMS, work_of
+from engine.matches.fragment_scoring import BYTES_OF_FORM, BYTES_OF_POSTING, MAXIMUM_FORMS, work_of
 from engine.spectra.spectrum_index import SpectrumIndex
 from kernels import counts
 from kernels.cpu.candidates import score_candidates
-from kernels.cpu.forms import count_forms, form_code, list_forms
+from kernels.cpu.peptidoforms import count_peptidoforms, list_peptidoforms, peptidoform_code
 from kernels.cpu.segments import empty_best, precursor_windows, why_unsupported
 from kernels.layouts import BestArrays, HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 
-__all__ = ["FragmentSearch"]
+__all__ = ["FragmentIndexSearch"]
 
 _BUCKET_WIDTH = 0.1  # dalton, of the masses that are counted before
 _MORE_THAN_KEPT = 3  # candidates that the rounded scores choose beyond those kept
 _BYTES_OF_LISTED_FORM = 40  # on the way to a card, which makes the postings
 _BYTES_OF_THREAD = 32 << 20  # while it sorts the ions of a chunk
-_MOST_FORMS_COUNTED, _MOST_FORMS_LISTED = 1 << 20, 1 << 18  # by a thread between two looks at a cancel
+_MAXIMUM_FORMS_COUNTED, _MAXIMUM_FORMS_LISTED = 1 << 20, 1 << 18  # by a thread between two looks at a cancel
 
 
 @dataclass(frozen=True)
-class _Forms:
+class _Peptidoforms:
     """Forms in buckets of mass, of those buckets that a precursor window reaches.
 
     `is_reached` (b,) bool; `forms` and `ions` (b + 1,) int64, sums of all buckets before, so that what lies in a window is a difference.
@@ -52,7 +52,7 @@ class _Forms:
     ions: NDArray[np.int64]
 
 
-class FragmentSearch:
+class FragmentIndexSearch:
     """Search of spectra against peptides with a fragment-ion index.
 
     Parameters
@@ -75,7 +75,7 @@ class FragmentSearch:
         self._resources, self._threads, self._progress = resources, resources.threads, resources.progress
         self._memory_bytes = memory_bytes
         self._series = len(settings.n_term_series) + len(settings.c_term_series)
-        self._counted: _Forms | None = None
+        self._counted: _Peptidoforms | None = None
 
     def is_worthwhile(self, candidates: NDArray[np.int64], compile_index: Callable[[Progress], None] | None = None) -> bool:
         """Whether building an index and searching it takes far less work than scoring the `candidates` (q,) int64 of each query.
@@ -116,7 +116,7 @@ class FragmentSearch:
         for number, (low, high) in enumerate(listed, 1):
             found = self._search(low, high, found, hits.histogram_width, f" (part {number} of {len(listed)})" if len(listed) > 1 else "")
         hits.histogram[:], hits.n_candidates[:] = found["histogram"], found["n_candidates"]
-        best, code = BestArrays(found["score"], found["code"]), form_code(self._peptides, self._modifications)
+        best, code = BestArrays(found["score"], found["code"]), peptidoform_code(self._peptides, self._modifications)
 
         def finish(part: Partition) -> None:
             score_candidates(
@@ -125,11 +125,11 @@ class FragmentSearch:
             )  # fmt: skip
 
         run_on_threads(
-            finish, equal_partitions(np.ones(n), self._threads, most_cost=4096), self._threads, self._progress, steps=lambda _: 0
+            finish, equal_partitions(np.ones(n), self._threads, maximum_cost=4096), self._threads, self._progress, steps=lambda _: 0
         )
 
     def _search(self, low: int, high: int, found: dict[str, NDArray], width: float, part: str) -> dict[str, NDArray]:
-        """What was found, and what the forms in a run of buckets add to it."""
+        """Hits so far, and what the forms in a run of buckets add to it."""
         queries, ions = self._index.queries, self._ions_of_form()
         mass, number = self._list(low, high, f"Indexing fragments{part}")
         work = work_of(
@@ -144,21 +144,21 @@ class FragmentSearch:
         with Executor(self._resources).session(work, with_processor=False) as session:
             return dict(session.run({**found, "cost": cost}))
 
-    def _count(self) -> _Forms:
+    def _count(self) -> _Peptidoforms:
         """Forms and their ions by mass; those that no precursor window reaches are not counted."""
         if self._counted is None:
             peptides, modifications = self._peptides, self._modifications
             heaviest = float(peptides.mass.max(initial=0.0) + modifications.combination_mass.max())
             forms, residues = np.zeros((2, int(heaviest / _BUCKET_WIDTH) + 1), np.int64)
             shares = equal_partitions(
-                np.full(len(peptides.mass), len(modifications.combination_mass)), self._threads, most_cost=_MOST_FORMS_COUNTED
+                np.full(len(peptides.mass), len(modifications.combination_mass)), self._threads, maximum_cost=_MAXIMUM_FORMS_COUNTED
             )
             self._progress.stage("Counting forms", len(peptides.mass))
             lock = Lock()
 
             def count(share: Partition) -> None:
                 of_share = np.zeros((2, len(forms)), np.int64)
-                count_forms(peptides, modifications, share.first, share.last, _BUCKET_WIDTH, *of_share)
+                count_peptidoforms(peptides, modifications, share.first, share.last, _BUCKET_WIDTH, *of_share)
                 with lock:
                     forms[:] += of_share[0]
                     residues[:] += of_share[1]
@@ -170,7 +170,7 @@ class FragmentSearch:
             np.add.at(reached, windows[..., 1].ravel(), -1)
             inside = np.cumsum(reached[:-1]) > 0
             sums = (np.concatenate(([0], np.cumsum(one * inside))) for one in (forms, residues * self._series))
-            self._counted = _Forms(inside, *sums)
+            self._counted = _Peptidoforms(inside, *sums)
         return self._counted
 
     def _windows(self, buckets: NDArray[np.floating]) -> NDArray[np.int64]:
@@ -180,14 +180,14 @@ class FragmentSearch:
         windows[..., 0] = np.where(is_tried, np.maximum(windows[..., 0] - 1, 0), 0)
         return windows
 
-    def _forms_of_queries(self, counted: _Forms) -> NDArray[np.int64]:
+    def _forms_of_queries(self, counted: _Peptidoforms) -> NDArray[np.int64]:
         """Forms in the windows of each query, to a bucket."""
         windows = self._windows(np.arange(len(counted.forms) - 1) * _BUCKET_WIDTH)
         return (counted.forms[windows[..., 1]] - counted.forms[windows[..., 0]]).sum(axis=1)
 
     def _fragment_charges(self, queries: QueryArrays) -> NDArray[np.int64]:
         """How many charges of fragments are looked for, of each query."""
-        return np.maximum(1, np.minimum(self._settings.max_fragment_charge, queries.charge - 1))
+        return np.maximum(1, np.minimum(self._settings.maximum_fragment_charge, queries.charge - 1))
 
     def _ions_of_form(self) -> float:
         """Ions of one charge of a form, on average; 0 before the forms are counted."""
@@ -209,7 +209,7 @@ class FragmentSearch:
         """Runs of the buckets `low:high` that fit the memory; those without forms are left out."""
         assert self._counted is not None
         forms, ions = self._counted.forms, self._counted.ions
-        size = np.maximum((forms * bytes_of_form + ions * bytes_of_posting) / self._room(), forms * (bytes_of_posting > 0) / MOST_FORMS)
+        size = np.maximum((forms * bytes_of_form + ions * bytes_of_posting) / self._room(), forms * (bytes_of_posting > 0) / MAXIMUM_FORMS)
         cuts = [low]
         while cuts[-1] < high:
             reached = int(np.searchsorted(size, size[cuts[-1]] + 1.0, side="right")) - 1
@@ -223,11 +223,11 @@ class FragmentSearch:
 
         def listed(piece: Partition) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
             begin, end = (low + piece.first) * _BUCKET_WIDTH, (low + piece.last) * _BUCKET_WIDTH
-            mass, number = list_forms(self._peptides, self._modifications, begin, end)
+            mass, number = list_peptidoforms(self._peptides, self._modifications, begin, end)
             reached = counted.is_reached[np.minimum((mass / _BUCKET_WIDTH).astype(np.int64), len(counted.is_reached) - 1)]
             return (mass, number) if reached.all() else (mass[reached], number[reached])
 
         forms = np.diff(counted.forms[low : high + 1])
-        pieces = sorted(equal_partitions(forms, 1, most_cost=_MOST_FORMS_LISTED, per_worker=1), key=lambda piece: piece.first)
+        pieces = sorted(equal_partitions(forms, 1, maximum_cost=_MAXIMUM_FORMS_LISTED, per_worker=1), key=lambda piece: piece.first)
         masses, numbers = zip(*run_on_threads(listed, pieces, self._threads, self._progress), strict=True)
         return np.concatenate(masses), np.concatenate(numbers)

@@ -47,14 +47,14 @@ _NETWORK = ("fragmentation", "intensities.npz")
 _LARGEST_WEIGHT = 1e3
 _FOLDS, _SEED = 5, 0  # rescoring divides by other seeds
 FEWEST_PEPTIDES = 40  # with fewer, what is learnt is rather worse than what ships
-_MOST_MATCHES = 4000  # learnt from: more change eight numbers no further
+_MAXIMUM_MATCHES = 4000  # learnt from: more change eight numbers no further
 _PRIOR_BONDS = 30.0  # that the shipped scale and shift are worth
 _LOW_RESOLUTION = 0.1  # thomson: as wide a fragment tolerance is that of an ion trap, where ions break otherwise than in the shipped model
 _LABELS = ("TMT", "iTRAQ")
 
 
 class IntensitySettings(Protocol):
-    """What decides whether intensities are predicted, by the names that every search's parameters have for it."""
+    """Settings that decide whether intensities are predicted, by the names that every search's parameters have for it."""
 
     predicted_intensities: bool
     ion_series: str
@@ -67,7 +67,7 @@ def why_not_predicted(settings: IntensitySettings, modifications: Sequence[Searc
         return "the ion series are not b and y"
     if settings.intensity_transform != "square-root":
         return f"the intensity transform is {settings.intensity_transform}, not square-root"
-    label = next((one.name for one in modifications if one.name.startswith(_LABELS)), "")
+    label = next((modification.name for modification in modifications if modification.name.startswith(_LABELS)), "")
     return f"the label {label} changes them" if label else ""
 
 
@@ -102,7 +102,7 @@ class MatchedBonds:
 
 
 class MatchColumns(NamedTuple):
-    """What is known of the matches before their intensities are compared; each (n,).
+    """Values of the matches before their intensities are compared; each (n,).
 
     `peptide` is the same for all forms of a peptide and for its decoy partner; `is_confident` marks targets to learn from.
     """
@@ -155,7 +155,7 @@ def _learnt_from(judged: MatchColumns) -> Integers:
     rows = rows[np.lexsort((rows, -judged.score[rows]))]
     pairs = np.stack((judged.peptide[rows], judged.charge[rows]), axis=1)
     first = np.sort(np.unique(pairs, axis=0, return_index=True)[1])
-    return np.sort(rows[first[:_MOST_MATCHES]])
+    return np.sort(rows[first[:_MAXIMUM_MATCHES]])
 
 
 def _corrected(network: Network, bonds: MatchedBonds, charge: Integers, chosen: Integers, fold: Integers) -> NDArray[np.float32]:

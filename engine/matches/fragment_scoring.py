@@ -15,7 +15,7 @@ from kernels.cpu.processor import Processor
 from kernels.cpu.segments import make_segments, precursor_windows, score_tables
 from kernels.device import Device, StopFlag, twin
 from kernels.layouts import (
-    FORMS_OF_CHUNK,
+    PEPTIDOFORMS_OF_CHUNK,
     BestArrays,
     ModificationArrays,
     PeptideArrays,
@@ -27,11 +27,11 @@ from kernels.layouts import (
 )
 from kernels.partitions import Partition
 
-__all__ = ["BYTES_OF_FORM", "BYTES_OF_POSTING", "KIND", "MOST_FORMS", "SpectraAgainstFragments", "work_of"]
+__all__ = ["BYTES_OF_FORM", "BYTES_OF_POSTING", "KIND", "MAXIMUM_FORMS", "SpectraAgainstFragments", "work_of"]
 
 KIND = "fragment-index"
 BYTES_OF_FORM, BYTES_OF_POSTING = 24, 4
-MOST_FORMS = 512 * FORMS_OF_CHUNK  # searched at once on the processor, so that a query takes some hundredths of a second at most
+MAXIMUM_FORMS = 512 * PEPTIDOFORMS_OF_CHUNK  # searched at once on the processor, so that a query takes some hundredths of a second at most
 _BYTES_OF_SEGMENT, _BYTES_OF_SEGMENTS = 10, 64 << 20
 _QUERIES_OF_CUT = 512
 
@@ -69,7 +69,7 @@ def work_of(
         },
         {
             "histogram_width": histogram_width,
-            "forms_at_once": min(MOST_FORMS, max(1, int(index_bytes / bytes_of_form))),
+            "forms_at_once": min(MAXIMUM_FORMS, max(1, int(index_bytes / bytes_of_form))),
             "threads": threads,
         },
     )
@@ -85,12 +85,12 @@ class SpectraAgainstFragments:
         return np.asarray(state["cost"], np.float64)
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """What the index is made of. On a card it is made for each part, of the forms that its queries reach."""
-        yield _Opened(work, device)
+        yield _Computation(work, device)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
-        """What was found before."""
+        """Earlier hits."""
         return {name: column.copy() for name, column in state.items() if name != "cost"}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
@@ -98,7 +98,7 @@ class SpectraAgainstFragments:
         by_item(into, first, end, rows)
 
 
-class _Opened:
+class _Computation:
     """Forms, and what of their index is made."""
 
     def __init__(self, work: Work, device: Device) -> None:
@@ -118,7 +118,7 @@ class _Opened:
         self._state: dict[str, NDArray] = {}
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """What was found so far."""
+        """Hits so far."""
         if items is not None:
             raise ValueError("all queries are searched in a fragment index")
         self._state = state
@@ -157,7 +157,7 @@ class _Opened:
         """Queries whose segments take some memory, and no more."""
         queries, settings = self._queries, self._settings
         peaks = np.diff(self._spectra.offsets)[queries.spectrum[first:last]]
-        charges = np.maximum(1, np.minimum(settings.max_fragment_charge, queries.charge[first:last] - 1))
+        charges = np.maximum(1, np.minimum(settings.maximum_fragment_charge, queries.charge[first:last] - 1))
         total = np.concatenate(([0], np.cumsum(2 * _BYTES_OF_SEGMENT * peaks * charges)))
         begun = 0
         while begun < last - first:
@@ -177,6 +177,6 @@ class _Opened:
         for _ in self._threads.run(make, pieces, first):
             pass
         parts = [made[begun] for begun in sorted(made)]
-        counts = np.concatenate([np.diff(one.offsets) for one in parts])
-        columns = (np.concatenate([getattr(one, name) for one in parts]) for name in ("low", "high", "weight"))
+        counts = np.concatenate([np.diff(part.offsets) for part in parts])
+        columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("low", "high", "weight"))
         return SegmentArrays(np.concatenate(([0], np.cumsum(counts))), *columns)

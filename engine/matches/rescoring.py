@@ -45,7 +45,7 @@ Truths = NDArray[np.bool_]
 _ACCEPTED = 0.01
 _TRAINING_LEVELS = (0.01, 0.02, 0.05)  # looser where the stricter leaves too few to learn from
 _ENOUGH_POSITIVES = 20
-_MOST_DIVISIONS, _FEWEST_DIVISIONS = 10, 2
+_MAXIMUM_DIVISIONS, _FEWEST_DIVISIONS = 10, 2
 _ROWS_LEARNT = 40_000  # of all divisions together: the larger a run, the less its division into folds matters
 
 
@@ -158,7 +158,7 @@ def rescore(
     table = np.column_stack([_standardised(table, competes), np.ones(len(table))])
     learnt_from = table[competes]
     if divisions is None:
-        divisions = int(np.clip(_ROWS_LEARNT // len(learnt_from), _FEWEST_DIVISIONS, _MOST_DIVISIONS))
+        divisions = int(np.clip(_ROWS_LEARNT // len(learnt_from), _FEWEST_DIVISIONS, _MAXIMUM_DIVISIONS))
     parts = [(division, number) for division in range(divisions) for number in range(folds)]
     fold_of = [folds_by_peptide(peptide, folds, settings.seed + division) for division in range(divisions)]
 

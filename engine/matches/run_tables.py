@@ -25,7 +25,7 @@ _BEST = 10  # proteins of a summary
 
 
 class TableSettings(Protocol):
-    """What decides which rows count, by the names that every search's parameters have for it."""
+    """Settings that decide which rows count, by the names that every search's parameters have for it."""
 
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
     fdr: float
@@ -67,7 +67,7 @@ class RunTables:
 
     @property
     def message(self) -> str:
-        """What was found, in a sentence."""
+        """The result in a sentence."""
         found = self.counts
         rate = f"at {self._parameters.fdr:.3g} FDR"
         return f"{found['psms']} PSMs, {found['peptides']} peptides, {found['proteins']} proteins {rate}"

@@ -21,25 +21,25 @@ from engine.execution.executor import Executor, Session
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
-from engine.matches.fragment_index import FragmentSearch
+from engine.matches.fragment_index import FragmentIndexSearch
 from engine.matches.parameters import ScoreName
 from engine.matches.spectrum_scoring import hits_of, work_of
 from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
 from kernels.counts import scoring_costs
 from kernels.cpu.fragment_intensities import IONS, match_bonds
 from kernels.cpu.matches import feature_names, measure_matches
-from kernels.cuda.scoring import MOST_PEAKS
+from kernels.cuda.scoring import MAXIMUM_PEAKS
 from kernels.device import StopFlag, stop_flag
-from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, ScoringSettings
+from kernels.layouts import HitArrays, MatchArrays, ModificationArrays, PeptideArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 from kernels.score_kinds import score_kind
 
-__all__ = ["IonSettings", "MatchSettings", "Matches", "Search", "ion_settings", "modification_arrays", "scoring_settings"]
+__all__ = ["IonSettings", "MatchSettings", "Matches", "ScoringPass", "ion_settings", "modification_arrays", "scoring_settings"]
 
 _PLACES = ("anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term")
 _KEPT = 5  # candidates kept for each query: the next different peptide gives the delta score
 _MASS_OF_AN_ISOTOPE = 1800.0
-_LEAST_ISOTOPE_HEIGHT = 0.02
+_MINIMUM_ISOTOPE_HEIGHT = 0.02
 _MB = 1_000_000
 _HEAVIEST_END = 100.0  # dalton that an ion series adds to the residues, and more
 _LONGEST = 64  # residues of a peptide, and one
@@ -47,7 +47,7 @@ _ALL_LETTERS = np.uint32(0xFFFFFFFF)
 
 
 class IonSettings(Protocol):
-    """What decides which ions match, by the names that every search's parameters have for it."""
+    """Settings that decide which ions match, by the names that every search's parameters have for it."""
 
     precursor_tolerance: Tolerance
     isotope_errors: tuple[int, ...]
@@ -61,7 +61,7 @@ class IonSettings(Protocol):
 
 
 class MatchSettings(IonSettings, Protocol):
-    """What decides the scoring besides."""
+    """Further settings that decide the scoring."""
 
     score: ScoreName
     maximum_modifications: int
@@ -105,12 +105,12 @@ class Matches:
         return len(self.spectrum)
 
 
-def scoring_settings(parameters: MatchSettings, max_mz: float) -> ScoringSettings:
-    """Settings of the scoring kernels; `max_mz` (thomson) is the largest peak's, or the largest ion's if that is smaller."""
-    return ion_settings(parameters, max_mz, parameters.score)
+def scoring_settings(parameters: MatchSettings, maximum_mz: float) -> ScoringSettings:
+    """Settings of the scoring kernels; `maximum_mz` (thomson) is the largest peak's, or the largest ion's if that is smaller."""
+    return ion_settings(parameters, maximum_mz, parameters.score)
 
 
-def ion_settings(parameters: IonSettings, max_mz: float, score: str) -> ScoringSettings:
+def ion_settings(parameters: IonSettings, maximum_mz: float, score: str) -> ScoringSettings:
     """The same for parameters that leave the choice of a score to the search."""
     precursor = absolute_and_relative(parameters.precursor_tolerance)
     fragment = parameters.fragment_tolerance
@@ -129,7 +129,7 @@ def ion_settings(parameters: IonSettings, max_mz: float, score: str) -> ScoringS
         np.array([offset for letter, offset in series if letter in "xyz"], np.float64),
         parameters.maximum_fragment_charge,
         bin_width,
-        float(max_mz) + 2.0,
+        float(maximum_mz) + 2.0,
         parameters.correlation_bin,
         0.4 if low_resolution else 0.0,
         parameters.ksdp_window,
@@ -147,7 +147,7 @@ def _isotope_minimum_mass(error: int) -> float:
     """
     if error <= 0:
         return 0.0
-    return _MASS_OF_AN_ISOTOPE * (_LEAST_ISOTOPE_HEIGHT * factorial(error)) ** (1 / error)
+    return _MASS_OF_AN_ISOTOPE * (_MINIMUM_ISOTOPE_HEIGHT * factorial(error)) ** (1 / error)
 
 
 def _heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) -> float:
@@ -181,7 +181,7 @@ def modification_arrays(modifications: Sequence[SearchModification], parameters:
     )
 
 
-class Search:
+class ScoringPass:
     """One pass of spectra against peptides: `plan` it, then `run` it.
 
     On the cards of the resources where there are any, on the processor's threads beside them when they are `with_processor`; on the threads
@@ -220,7 +220,7 @@ class Search:
 
     def score(self) -> HitArrays:
         """The best candidates of each query."""
-        fragments = FragmentSearch(
+        fragments = FragmentIndexSearch(
             self._index, self._peptides, self._modifications, self._settings, self._resources, self._parameters.index_memory * _MB
         )
         with self._opened:
@@ -236,7 +236,7 @@ class Search:
         state = {"phase": "search", "cost": cost}
         self._resources.progress.stage("Scoring spectra", len(queries.mass))
         peaks = np.diff(index.arrays.offsets)[queries.spectrum]
-        too_full = peaks > MOST_PEAKS[self._settings.score] if self._resources.cards else np.zeros(len(peaks), bool)
+        too_full = peaks > MAXIMUM_PEAKS[self._settings.score] if self._resources.cards else np.zeros(len(peaks), bool)
         if not too_full.any():
             return hits_of(self._session.run(state), self._width)
         rows = self._session.no_rows(state, len(cost))
@@ -252,10 +252,8 @@ class Search:
         index, settings = self._index, self._settings
         rows = _best_rows(index, self.score(), self._parameters)
         measured, stop = np.zeros((len(rows["spectrum"]), len(feature_names()))), stop_flag()
-        of_matches = (
-            index.arrays, rows["spectrum"], rows["charge"], self._peptides, rows["peptide"], self._modifications.mass, rows["site"],
-            rows["modification"], settings,
-        )  # fmt: skip
+        matches = MatchArrays(*(rows[name] for name in MatchArrays._fields))
+        of_matches = index.arrays, matches, self._peptides, self._modifications.mass, settings
 
         def measure(part: Partition) -> None:
             measure_matches(*of_matches, part.first, part.last, measured, stop)
@@ -267,10 +265,10 @@ class Search:
         offsets = offsets_of(self._peptides.length[rows["peptide"]].astype(np.int64))
         bonds = np.zeros((offsets[-1], IONS), np.float32)
         letters = list(dict.fromkeys(self._parameters.ion_series))
-        series = [[letter for letter in letters if letter in ends].index(one) for one, ends in (("b", "abc"), ("y", "xyz"))]
+        b, y = ([letter for letter in letters if letter in ends].index(one) for one, ends in (("b", "abc"), ("y", "xyz")))
 
         def match(part: Partition) -> None:
-            match_bonds(*of_matches, *series, offsets, part.first, part.last, bonds, stop)
+            match_bonds(*of_matches, (b, y), offsets, part.first, part.last, bonds, stop)
 
         self._on_threads(match, len(measured), stop)
         return Matches(**rows, features=features, bond_weights=bonds)

@@ -1,4 +1,4 @@
-"""What each pass of a search over spectra was done with, as the run records it and as exports, texts and the window tell it.
+"""Settings that each pass of a search over spectra was done with, as the run records it and as exports, texts and the window tell it.
 
 What is asked for and what is done differ: a tolerance may come from the run, and a second pass has modifications, specificity and proteins
 of its own. Parameters hold what was asked for; a `SearchPass` what was done.
@@ -25,13 +25,13 @@ __all__ = ["PassSettings", "SearchPass", "asked_passes", "passes_of_record", "pa
 SearchedProteins = Literal["all", "found"]
 """Whether all proteins of the databases were searched, or those alone that an earlier pass or run had found."""
 
-_MOST_PASSES, _MOST_VALUES, _MOST_LETTERS = 20, 1000, 10_000
-_MOST_JSON = 16 << 20
+_MAXIMUM_PASSES, _MAXIMUM_VALUES, _MAXIMUM_LETTERS = 20, 1000, 10_000
+_MAXIMUM_JSON = 16 << 20
 _USUAL_MASS = 1500.0  # dalton, of a peptide
 
 
 class PassSettings(Protocol):
-    """What a pass is done with, by the names that every search's parameters have for it."""
+    """Settings that a pass is done with, by the names that every search's parameters have for it."""
 
     enzyme: str
     missed_cleavages: int
@@ -87,7 +87,7 @@ class SearchPass:
 
     def record(self) -> dict[str, Any]:
         """As ``run.json`` has it."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: str(value) if isinstance(value, Tolerance) else value for name, value in values.items()}
 
     def sentence(self) -> str:
@@ -156,7 +156,7 @@ def passes_of_record(record: Mapping[str, Any]) -> tuple[SearchPass, ...]:
     """
     parameters, recorded = record.get("parameters"), record.get("passes")
     if isinstance(recorded, list):
-        if len(recorded) > _MOST_PASSES:
+        if len(recorded) > _MAXIMUM_PASSES:
             raise ParameterError(f"there are {len(recorded):,} passes")
         return tuple(_pass(one) for one in recorded)
     if not isinstance(parameters, dict):
@@ -175,9 +175,9 @@ def passes_of_run(project: Project, run_id: str) -> tuple[SearchPass, ...]:
     ------
     StorageError : its record is damaged. ParameterError : it has none, and its parameters cannot be understood.
     """
-    if any(one.name == "run" for one in project.results(run_id)):
+    if any(result.name == "run" for result in project.results(run_id)):
         return read_passes(project.table("run", run_id))
-    return next((asked_passes(one.parameters) for one in project.runs() if one.id == run_id), ())
+    return next((asked_passes(run.parameters) for run in project.runs() if run.id == run_id), ())
 
 
 def read_passes(path: Path) -> tuple[SearchPass, ...]:
@@ -189,7 +189,7 @@ def read_passes(path: Path) -> tuple[SearchPass, ...]:
     """
     try:
         with path.open("rb") as file:
-            record = json.loads(file.read(_MOST_JSON))
+            record = json.loads(file.read(_MAXIMUM_JSON))
         if not isinstance(record, dict):
             raise ParameterError("is no record of a run")
         return passes_of_record(record)
@@ -227,13 +227,13 @@ def _pass(values: Any) -> SearchPass:
 
 
 def _list(value: Any) -> Sequence[Any]:
-    if not isinstance(value, list | tuple) or len(value) > _MOST_VALUES:
+    if not isinstance(value, list | tuple) or len(value) > _MAXIMUM_VALUES:
         raise ParameterError("a list is none, or too long")
     return value
 
 
 def _text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > _MOST_LETTERS:
+    if not isinstance(value, str) or len(value) > _MAXIMUM_LETTERS:
         raise ParameterError("a text is none, or too long")
     value.encode()  # half a character, which JSON can hold, no file can
     return value

@@ -57,7 +57,7 @@ def identified_run(folder: Path, run: str) -> SourceRun:
             )
         what = f"has no run {run:.60}" if run else "holds no finished identification"
         raise InputError(folder, what, remedy="Identify spectra into this project first")
-    names = {one.name for one in project.results(chosen.id)}
+    names = {result.name for result in project.results(chosen.id)}
     if "spectra" not in names:
         raise InputError(folder, f"run {chosen.id} has no stored peaks", remedy="Identify the spectra again with this version")
     tolerance = chosen.parameters.get("fragment_tolerance", "20 ppm")
@@ -69,7 +69,7 @@ def identified_run(folder: Path, run: str) -> SourceRun:
     return SourceRun(chosen.id, spectra, psms, proteins, chosen.parameters, Tolerance.parse(str(tolerance)), inputs)
 
 
-def identified_spectra(path: Path, n_spectra: int, most_q_value: float) -> NDArray[np.int64]:
+def identified_spectra(path: Path, n_spectra: int, maximum_q_value: float) -> NDArray[np.int64]:
     """Rows of the spectra that a table of PSMs identifies up to a q-value: targets, the best match of each; ascending.
 
     Raises
@@ -81,11 +81,11 @@ def identified_spectra(path: Path, n_spectra: int, most_q_value: float) -> NDArr
     needed = ("spectrum", "rank", "is_decoy", "q_value")
     with TableFile(path, EXPORTED_PSMS, needed, n_rows_of={"spectra": n_spectra}, remedy=_REMEDY) as source:
         table = source.read(needed)
-    wanted = pc.and_(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], most_q_value))
+    wanted = pc.and_(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], maximum_q_value))
     return np.unique(table.filter(pc.fill_null(wanted, False))["spectrum"].to_numpy())
 
 
-def write_identified_proteins(path: Path, most_q_value: float, out: Path) -> int:
+def write_identified_proteins(path: Path, maximum_q_value: float, out: Path) -> int:
     """Write the first protein of each group that a run found, up to a q-value, as FASTA; how many there are.
 
     Raises
@@ -97,7 +97,7 @@ def write_identified_proteins(path: Path, most_q_value: float, out: Path) -> int
     needed = ("accessions", "description", "sequence", "is_decoy", "q_value")
     with TableFile(path, PROTEINS, needed, remedy=_REMEDY) as source:
         table = source.read(needed)
-        wanted = pc.and_(pc.invert(table["is_decoy"]), pc.fill_null(pc.less_equal(table["q_value"], most_q_value), False))
+        wanted = pc.and_(pc.invert(table["is_decoy"]), pc.fill_null(pc.less_equal(table["q_value"], maximum_q_value), False))
         entries = {}
         for row in table.filter(wanted).select(["accessions", "description", "sequence"]).to_pylist():
             name = row["accessions"][0].split()

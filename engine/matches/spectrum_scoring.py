@@ -68,9 +68,9 @@ class SpectraAgainstPeptides:
         return np.ones(n) if state["phase"] == "count" else np.asarray(state["cost"], np.float64)
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """The dictionary on the device."""
-        yield _Opened(work, device)
+        yield _Computation(work, device)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
         """No candidates, or no hits."""
@@ -98,7 +98,7 @@ def _some(queries: QueryArrays, rows: NDArray[np.int64] | slice) -> QueryArrays:
     return QueryArrays(queries.spectrum[rows], queries.charge[rows], queries.mass[rows])
 
 
-class _Opened:
+class _Computation:
     """A dictionary on a device."""
 
     def __init__(self, work: Work, device: Device) -> None:

@@ -42,7 +42,7 @@ FEWEST_FOR_EXPECTATION = 20
 
 
 class ReportSettings(Protocol):
-    """What decides error rates and tables, by the names that every search's parameters have for it."""
+    """Settings that decide error rates and tables, by the names that every search's parameters have for it."""
 
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
     plus_one: bool
@@ -50,7 +50,7 @@ class ReportSettings(Protocol):
 
 
 class StatisticsSettings(ReportSettings, IntensitySettings, Protocol):
-    """What decides the statistics of an identification besides."""
+    """Further settings that decide the statistics of an identification."""
 
     rescoring: Literal["automatic", "off"]
     fragment_tolerance: Tolerance

@@ -151,9 +151,9 @@ class SpectraAgainstMassLists:
         return 1.0 + (ends[1] - ends[0])
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """The candidates' lists on the device."""
-        yield _Opened(work, device)
+        yield _Computation(work, device)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
         """No candidates."""
@@ -169,7 +169,7 @@ def _no_rows(work: Work, n: int) -> dict[str, NDArray]:
     return {"candidate": np.full((n, kept), -1, np.int64), "score": np.zeros((n, kept), np.int32)}
 
 
-class _Opened:
+class _Computation:
     """Mass lists on a device."""
 
     def __init__(self, work: Work, device: Device) -> None:

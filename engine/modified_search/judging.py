@@ -32,12 +32,12 @@ from engine.modified_search.ranking import ShiftedMatches, worth_of_share
 from engine.peptides.indexes import Indexes
 from engine.statistics.target_decoy import q_values
 
-__all__ = ["KINDS", "NAMED", "PLAIN", "UNNAMED", "Judged", "Shifts", "judge"]
+__all__ = ["KINDS", "NAMED", "PLAIN", "UNNAMED", "Judged", "MassShifts", "judge"]
 
 PLAIN, NAMED, END, UNNAMED = range(4)
 """Groups of matches by their shift."""
 KINDS = ("none", "named", "end", "unnamed")
-"""What the groups are called in the tables."""
+"""Names of the groups in the tables."""
 
 _CONFIDENT = 0.01
 _FEWEST_CONFIDENT = 10  # matches from which an error of the masses is estimated
@@ -46,7 +46,7 @@ _IDLE_FEATURES = ("variable_modifications",)
 
 
 @dataclass(frozen=True)
-class Shifts:
+class MassShifts:
     """Of n matches, what they are shifted by.
 
     Attributes
@@ -66,11 +66,11 @@ class Shifts:
     site: NDArray[np.int64]
     probability: NDArray[np.float64]
 
-    def take(self, rows: NDArray[np.int64]) -> Shifts:
+    def take(self, rows: NDArray[np.int64]) -> MassShifts:
         """Some of them."""
         name, possible = ([texts[row] for row in rows.tolist()] for texts in (self.name, self.possible))
         columns = {one: getattr(self, one)[rows] for one in self.__dataclass_fields__ if one not in ("name", "possible")}
-        return Shifts(name=name, possible=possible, **columns)
+        return MassShifts(name=name, possible=possible, **columns)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Judged:
     """Matches with their statistics and shifts, row by row; `mass_error_ppm` is what masses were recalibrated by."""
 
     scored: Scored
-    shifts: Shifts
+    shifts: MassShifts
     mass_error_ppm: float
 
 
@@ -113,7 +113,7 @@ def judge(found: ShiftedMatches, indexes: Indexes, parameters: ModifiedSearchPar
     group = np.zeros(len(psms), np.int64) if by_count else _groups(found.is_shifted, tier)
     leads = group_leads(score, psms.is_decoy, group, len(KINDS))
     rank = psms.rank if by_count else _ranks(psms, key)
-    kept = np.flatnonzero((rank > 0) & (rank <= parameters.top))
+    kept = np.flatnonzero((rank > 0) & (rank <= parameters.hits_per_spectrum))
     kept = kept[np.lexsort((rank[kept], psms.spectrum[kept]))]
     psms, found, mass, group = replace(psms.take(kept), rank=rank[kept]), found.take(kept), mass[kept], group[kept]
     score, features = score[kept], {name: column[kept] for name, column in features.items()}
@@ -204,7 +204,7 @@ def _confident(psms: Psms, score: NDArray[np.float64], rows: NDArray[np.bool_], 
 def _features(
     psms: Psms, is_shifted: NDArray[np.bool_], tier: NDArray[np.int64], distance: NDArray[np.float64], confident: NDArray[np.bool_]
 ) -> dict[str, NDArray[np.float64]]:
-    """What rescoring learns from. The error of a shift's mass is told where the shift is likely; of others it is the usual error."""
+    """Features that rescoring learns from. The error of a shift's mass is told where the shift is likely; of others it is the usual one."""
     features = {name: column for name, column in rescoring_features(psms, confident).items() if name not in _IDLE_FEATURES}
     error = features["precursor_error"]
     usual = error[~is_shifted].mean() if (~is_shifted).any() else 0.0
@@ -225,7 +225,7 @@ def _named(
     mass_error: float,
     indexes: Indexes,
     parameters: ModifiedSearchParameters,
-) -> tuple[Psms, Shifts]:
+) -> tuple[Psms, MassShifts]:
     """The matches with their shifts as modifications, and what these are."""
     n, rows = len(psms), np.flatnonzero(found.is_shifted)
     plain_error = (psms.mass_error_ppm - mass_error) * 1e-6 * psms.calculated_mass
@@ -237,11 +237,11 @@ def _named(
     residue = np.clip(named.site, 1, psms.length[rows]) - 1
     probability[rows] = found.place_probability[rows, residue]
     carried = np.zeros(n)
-    carried[rows] = np.array([one.mass for one in modifications] or [0.0])[which]
+    carried[rows] = np.array([modification.mass for modification in modifications] or [0.0])[which]
     name, possible = [""] * n, [""] * n
     for row, number, text in zip(rows.tolist(), which.tolist(), named.possible, strict=True):
         name[row], possible[row] = modifications[number].name, text
-    shifts = Shifts(np.where(found.is_shifted, mass, plain_error), carried, group, name, possible, site, probability)
+    shifts = MassShifts(np.where(found.is_shifted, mass, plain_error), carried, group, name, possible, site, probability)
     return _carrying(psms, rows, named.site, which, modifications, carried), shifts
 
 

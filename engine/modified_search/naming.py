@@ -67,7 +67,7 @@ _NEWEST = 1 << 20
 _ANY = 26  # a letter that stands for all
 _NEAR = 1.5  # of hyperscore: a name may draw a shift to a place that scores so little less than the best
 _ROWS_AT_ONCE = 8192
-_MOST_ADDED = 8  # residues
+_MAXIMUM_ADDED = 8  # residues
 _PHOSPHATE, _SULFATE = "Phospho", "Sulfo"
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -114,7 +114,7 @@ class ShiftPlaces(NamedTuple):
 
 @dataclass(frozen=True)
 class Named:
-    """What n shifts are.
+    """Names of n shifts.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ def tiers_of_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...]) 
     """
     tier, distance = np.full(len(shifts.shift), _NO_TIER), np.full(len(shifts.shift), np.inf)
     entries = _entries(fixed)
-    mass, of_entry = np.array([one.mass for one in entries]), np.array([one.tier for one in entries])
+    mass, of_entry = np.array([entry.mass for entry in entries]), np.array([entry.tier for entry in entries])
     for part in (slice(first, first + _ROWS_AT_ONCE) for first in range(0, len(shifts.shift), _ROWS_AT_ONCE)):
         some = shifts.part(part)
         allowed = _bits(some.score >= some.score.max(axis=1, initial=-np.inf)[:, None] - _NEAR)
@@ -228,12 +228,12 @@ class _Fit(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int, float, int]:
-        """What fits are sorted by."""
+        """Order of fits."""
         return self.row, self.standing, round(self.error, 6), self.age
 
 
 def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzyme: Enzyme, loss: NDArray[np.int64] | None = None) -> Named:
-    """What each shift is, and where.
+    """Name and place of each shift.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def _ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64]) -> Iterator[_End]:
     stop = shifts.position + shifts.length
     longest = int(shifts.length.max(initial=0))
     for is_start in (True, False):
-        for sign, most in ((1, _MOST_ADDED), (-1, longest - shifts.shortest)):
+        for sign, most in ((1, _MAXIMUM_ADDED), (-1, longest - shifts.shortest)):
             total = np.zeros(len(shifts.shift))
             for k in range(1, most + 1):
                 if is_start:

@@ -23,7 +23,7 @@ PHOSPHATE_OR_SULFATE = 79.96
 """Dalton, what either adds."""
 
 _PHOSPHORIC_ACID, _SULFUR_TRIOXIDE = 97.976896, 79.956815  # dalton
-_LEAST_HEIGHT = 0.3  # of the highest peak's weight, which is the square root of its intensity: a tenth of the intensity
+_MINIMUM_HEIGHT = 0.3  # of the highest peak's weight, which is the square root of its intensity: a tenth of the intensity
 
 
 def precursor_losses(
@@ -47,7 +47,7 @@ def precursor_losses(
     offsets, peaks = ranges(index.arrays.offsets[spectrum], index.arrays.offsets[spectrum + 1])
     highest = np.zeros(len(spectrum))
     np.maximum.at(highest, np.repeat(np.arange(len(spectrum)), np.diff(offsets)), index.arrays.weight[peaks])
-    is_there = np.maximum(phosphate, sulfate) >= np.maximum(_LEAST_HEIGHT * highest, 1e-12)
+    is_there = np.maximum(phosphate, sulfate) >= np.maximum(_MINIMUM_HEIGHT * highest, 1e-12)
     is_sulfate = is_there & (sulfate > phosphate) & ~is_tyrosine
     return np.where(is_sulfate, LOSS_OF_SULFATE, np.where(is_there & (phosphate >= sulfate), LOSS_OF_PHOSPHATE, NO_LOSS))
 

@@ -64,8 +64,9 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         group=SCORING,
         help="Of each spectrum and charge, so many peptides with most matching masses are scored with the shift at each place.",
     )
-    top: int = parameter(
+    hits_per_spectrum: int = parameter(
         1,
+        formerly="top",
         ge=1,
         le=20,
         title="Hits for a spectrum",
@@ -115,8 +116,8 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
 
     @model_validator(mode="after")
     def _top_of_candidates(self) -> Self:
-        if self.top > self.candidates:
-            raise ValueError(f"top = {self.top} is greater than candidates = {self.candidates}")
+        if self.hits_per_spectrum > self.candidates:
+            raise ValueError(f"hits_per_spectrum = {self.hits_per_spectrum} is greater than candidates = {self.candidates}")
         return self
 
 

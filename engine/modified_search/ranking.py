@@ -12,7 +12,7 @@ the share of the candidates that are no farther from the precursor's mass: of pe
 a peptide of the very mass before all.
 
 That is what chance gives. Of related sequences, which explain the same ions, the better score is right more often than chance would have
-it, so that in the choice between candidates nearness counts for `_MOST_NEARNESS` of score at most. A peptide of the precursor's mass may
+it, so that in the choice between candidates nearness counts for `_MAXIMUM_NEARNESS` of score at most. A peptide of the precursor's mass may
 stand in the list twice, as it is with an isotope error, and with a small shift, as deamidation. What a shift may be is not looked at here:
 the best few of each spectrum are, when they are judged.
 """
@@ -33,9 +33,9 @@ from engine.modified_search.candidate_search import Candidates
 from engine.modified_search.neutral_losses import PHOSPHATE_OR_SULFATE, precursor_losses
 from engine.spectra.spectrum_index import SpectrumIndex
 from kernels.cpu.matches import feature_names, measure_matches
-from kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, place_shifts, score_places
+from kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, ShiftsToPlace, place_shifts, score_places
 from kernels.device import stop_flag
-from kernels.layouts import PeptideArrays, ScoringSettings
+from kernels.layouts import MatchArrays, PeptideArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 
 __all__ = ["FORMS_JUDGED", "ShiftedMatches", "place_candidates", "rank_candidates"]
@@ -46,8 +46,8 @@ FORMS_JUDGED = 8
 _NONE = 255
 _SHIFTS_AT_ONCE = 254  # a modification is known by a byte
 _PRIOR = 10.0  # candidates whose weight the theta of all spectra has
-_LEAST_THETA = 0.5
-_MOST_NEARNESS = 6.0
+_MINIMUM_THETA = 0.5
+_MAXIMUM_NEARNESS = 6.0
 _FEWEST = 8  # candidates from which theta is estimated
 _QUERIES_AT_ONCE = 4096
 _NEAR_PHOSPHATE = 0.1  # dalton
@@ -87,9 +87,9 @@ class ShiftedMatches:
         """Some of them."""
         features = {name: column[rows] for name, column in self.matches.features.items()}
         # Of shifted peptides no peaks of bonds are known.
-        names = [one.name for one in fields(Matches) if one.name not in ("features", "bond_weights")]
+        names = [field.name for field in fields(Matches) if field.name not in ("features", "bond_weights")]
         columns = {name: getattr(self.matches, name)[rows] for name in names}
-        own = {one.name: getattr(self, one.name)[rows] for one in fields(self) if one.name != "matches"}
+        own = {field.name: getattr(self, field.name)[rows] for field in fields(self) if field.name != "matches"}
         return ShiftedMatches(Matches(features=features, **columns), **own)
 
 
@@ -106,7 +106,7 @@ def place_candidates(
     def place(part: Partition) -> None:
         place_shifts(index.arrays, index.queries, peptides, candidates.peptide, settings, shifts, part.first, part.last, placed, stop)
 
-    parts = equal_partitions((candidates.peptide >= 0).sum(axis=1) + 1, resources.threads, most_cost=20_000)
+    parts = equal_partitions((candidates.peptide >= 0).sum(axis=1) + 1, resources.threads, maximum_cost=20_000)
     run_on_threads(place, parts, resources.threads, resources.progress, steps=lambda part: part.last - part.first, stop=stop)
     return placed
 
@@ -121,7 +121,7 @@ class _Ranked(NamedTuple):
     key: NDArray[np.float64]
 
 
-class _Forms(NamedTuple):
+class _Peptidoforms(NamedTuple):
     """The same, with what is known of them; columns as of `Matches` and `ShiftedMatches`."""
 
     query: NDArray[np.int64]
@@ -148,7 +148,7 @@ def rank_candidates(
         _ranked_forms(index, peptides, candidates, placed, settings, shifts, top, theta, part, by_count=by_count)
         for part in _parts_of_spectra(index.queries.spectrum)
     ]
-    ranked = _Forms(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    ranked = _Peptidoforms(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     column = ranked.column % candidates.peptide.shape[1]
     is_shifted, rows = ranked.column != column, (ranked.query, column)
     isotope = np.where(is_shifted, placed.shifted_isotope[rows], placed.plain_isotope[rows]).astype(np.int64)
@@ -194,7 +194,7 @@ def _part_of(placed: PlacedArrays, rows: slice) -> PlacedArrays:
 def _ranked_forms(
     index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, placed: PlacedArrays, settings: ScoringSettings,
     shifts: ShiftSettings, top: int, usual: float, part: slice, *, by_count: bool,
-) -> _Forms:  # fmt: skip
+) -> _Peptidoforms:  # fmt: skip
     """The best forms of some queries; those with a shift stand in columns behind all others."""
     mass, peptide, matches = index.queries.mass[part], candidates.peptide[part], candidates.matches[part]
     placed = _part_of(placed, part)
@@ -217,7 +217,7 @@ def _ranked_forms(
     n_candidates = np.where(column < peptide.shape[1], n_plain[query], n_all[query])
     nearness = np.hstack((share, share_of_shift))[query, column]
     known = tail.theta[query], nearness, expectation[query, column], n_candidates
-    return _Forms(query + part.start, column, ranked.delta, ranked.rank, ranked.key, *known)
+    return _Peptidoforms(query + part.start, column, ranked.delta, ranked.rank, ranked.key, *known)
 
 
 def _candidate_counts(
@@ -268,7 +268,7 @@ def _usual_theta(placed: PlacedArrays) -> float:
 
 def worth_of_share(share: NDArray[np.float64], theta: NDArray[np.float64]) -> NDArray[np.float64]:
     """What a share of the candidates, by its log10, is worth of score in the choice between candidates."""
-    worth: NDArray[np.float64] = np.minimum(-share * (theta * _LN_10), _MOST_NEARNESS)
+    worth: NDArray[np.float64] = np.minimum(-share * (theta * _LN_10), _MAXIMUM_NEARNESS)
     return worth
 
 
@@ -283,8 +283,8 @@ class _Tail(NamedTuple):
     def of(cls, placed: PlacedArrays, usual: float) -> _Tail:
         """Of some queries; `usual` is the theta of all, towards which theirs is drawn."""
         count, median, lead = _leads(placed)
-        theta = (lead * count + max(usual, _LEAST_THETA) * _PRIOR) / (count + _PRIOR)
-        return cls(np.maximum(count, 1) / 2.0, median, np.maximum(theta, _LEAST_THETA))
+        theta = (lead * count + max(usual, _MINIMUM_THETA) * _PRIOR) / (count + _PRIOR)
+        return cls(np.maximum(count, 1) / 2.0, median, np.maximum(theta, _MINIMUM_THETA))
 
     def expectation(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
         """log10 of how many candidates are expected to reach each score (q, k) by chance; infinite where there is no score."""
@@ -343,16 +343,14 @@ def _measured(
     """All scores and features of the matches, with their shifts where they scored best."""
     measured, stop = np.zeros((len(spectrum), len(feature_names()))), stop_flag()
     number = (np.arange(len(spectrum)) % _SHIFTS_AT_ONCE).astype(np.uint8)
-    site, modification = place[:, None], np.where(place == _NONE, _NONE, number).astype(np.uint8)[:, None]
+    modification = np.where(place == _NONE, _NONE, number).astype(np.uint8)
+    matches = MatchArrays(spectrum, charge, peptide, place[:, None], modification[:, None])
 
     def measure(part: Partition) -> None:
         # The shifts of the rows stand where those of modifications do.
         for first in range(part.first * _SHIFTS_AT_ONCE, min(len(spectrum), part.last * _SHIFTS_AT_ONCE), _SHIFTS_AT_ONCE):
             last = min(len(spectrum), first + _SHIFTS_AT_ONCE)
-            measure_matches(
-                index.arrays, spectrum, charge, peptides, peptide, shift[first:last], site, modification, settings, first, last, measured,
-                stop,
-            )  # fmt: skip
+            measure_matches(index.arrays, matches, peptides, shift[first:last], settings, first, last, measured, stop)
 
     parts = equal_partitions(np.ones(-(-len(spectrum) // _SHIFTS_AT_ONCE)), resources.threads)
     run_on_threads(measure, parts, resources.threads, resources.progress, steps=lambda _: 0, stop=stop)
@@ -368,12 +366,10 @@ def _places(
     score, probability = np.full((n, PLACES), -np.inf, np.float32), np.zeros((n, PLACES), np.float32)
     rows = np.flatnonzero(is_shifted)
     of_rows = (np.empty((len(rows), PLACES), np.float32), np.empty((len(rows), PLACES), np.float32))
-    chosen = spectrum[rows], charge[rows], peptide[rows], shift[rows]
+    chosen = ShiftsToPlace(spectrum[rows], charge[rows], peptide[rows], shift[rows])
 
     def place(part: Partition) -> None:
-        score_places(
-            index.arrays, chosen[0], chosen[1], peptides, chosen[2], chosen[3], settings, part.first, part.last, *of_rows, stop
-        )  # fmt: skip
+        score_places(index.arrays, chosen, peptides, settings, part.first, part.last, *of_rows, stop)
 
     parts = equal_partitions(np.ones(len(rows)), resources.threads)
     run_on_threads(place, parts, resources.threads, resources.progress, steps=lambda _: 0, stop=stop)

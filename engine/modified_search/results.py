@@ -13,7 +13,7 @@ from engine.chemistry.modifications import write_mass
 from engine.jobs.progress import Progress
 from engine.matches.columns import SHIFT_COLUMNS
 from engine.matches.tables import Tables, write_tables
-from engine.modified_search.judging import KINDS, PLAIN, UNNAMED, Judged, Shifts
+from engine.modified_search.judging import KINDS, PLAIN, UNNAMED, Judged, MassShifts
 from engine.modified_search.parameters import ModifiedSearchParameters
 from engine.modified_search.tables import MODIFICATIONS
 from engine.peptides.protein_index import ProteinIndex
@@ -63,7 +63,7 @@ def judged_groups(judged: Judged) -> tuple[tuple[str, ...], ...]:
     return tuple((one,) for one in KINDS)
 
 
-def _site_texts(shifts: Shifts, length: NDArray[np.int64], sequences: list[str]) -> list[str]:
+def _site_texts(shifts: MassShifts, length: NDArray[np.int64], sequences: list[str]) -> list[str]:
     """Sites as ``M5``, ``N-term`` or ``C-term``; empty without a shift."""
     texts = []
     for site, residues, sequence in zip(shifts.site.tolist(), length.tolist(), sequences, strict=True):

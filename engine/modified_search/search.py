@@ -92,9 +92,9 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
                 settings, shifts = scoring_of(parameters, index, peptides), shift_settings(parameters)
             by_count = parameters.score == "match-count"
             with searching.step("score"):
-                kept, memory_bytes = parameters.top if by_count else parameters.candidates, parameters.index_memory * _MB
+                kept, memory_bytes = parameters.hits_per_spectrum if by_count else parameters.candidates, parameters.index_memory * _MB
                 candidates = find_candidates(index, peptides, settings, list_settings(parameters), kept, memory_bytes, resources)
-                n_forms = parameters.top if by_count else max(parameters.top, FORMS_JUDGED)
+                n_forms = parameters.hits_per_spectrum if by_count else max(parameters.hits_per_spectrum, FORMS_JUDGED)
                 placed = place_candidates(index, peptides, candidates, settings, shifts, resources)
                 found = rank_candidates(
                     index, peptides, candidates, placed, settings, shifts, n_forms, by_count=by_count, resources=resources
@@ -137,7 +137,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
             )  # fmt: skip
             best = modifications.slice(0, _BEST).to_pylist()
             return ModifiedSearchSummary(
-                **searching.told, **{f"n_{name}": number for name, number in counts.items()}, certainty=written.certainty,
+                **searching.summary_fields, **{f"n_{name}": number for name, number in counts.items()}, certainty=written.certainty,
                 top_modifications=tuple((row["name"], row["mass"], row["psms"], row["sites"]) for row in best),
                 source_run=None if source is None else source.run, fdr=parameters.fdr, passes=(done,),
             )  # fmt: skip
@@ -178,7 +178,7 @@ def _source(request: SearchRequest) -> SourceRun | None:
 def _index(
     searching: SearchRun[_Read], source: SourceRun | None, spare: Path, parameters: ModifiedSearchParameters, progress: Progress
 ) -> tuple[Resources, Indexes]:
-    """What computes, and the indexes."""
+    """Devices and indexes."""
     resources = searching.resources(progress, memory_bytes=parameters.device_memory * _MB)
     kinds = ("database", "contaminants")
     databases = Databases(searching.paths("database"), searching.paths("contaminants"), {kind: searching.digests(kind) for kind in kinds})

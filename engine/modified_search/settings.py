@@ -1,4 +1,4 @@
-"""What the parameters mean for the kernels."""
+"""Parameters in the terms of the kernels."""
 
 from __future__ import annotations
 

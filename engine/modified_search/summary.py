@@ -1,4 +1,4 @@
-"""What a search for modified peptides tells when it is done."""
+"""Summary of a search for modified peptides."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ModifiedSearchSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class ModifiedSearchSummary(Summary):
-    """What was found, counted at the false discovery rate, targets only.
+    """Results, counted at the false discovery rate, targets only.
 
     `n_plain`, `n_named`, `n_ends`, `n_unnamed`: PSMs without a shift, with a usual one, with another end, with another. `certainty`: see
     `engine.identification.summary.IdentificationSummary`. `top_modifications`: (name, mass, PSMs, sites) of the most frequent.
@@ -51,7 +51,7 @@ class ModifiedSearchSummary(Summary):
         ]
 
     def lines(self) -> list[str]:
-        """What was searched, what was found and how certain that is, and the most frequent modifications."""
+        """Lines that tell what was searched, what was found and how certain that is, and the most frequent modifications."""
         lines = [
             f"{self.n_searched:,} of {self.n_spectra:,} spectra searched against {self.n_proteins_in_database:,} proteins",
             *(one.sentence() for one in self.passes),

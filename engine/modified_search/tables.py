@@ -37,4 +37,4 @@ MODIFICATIONS = Table.of(
 TABLES = (MODIFICATIONS, SHIFTED_PSMS, PROTEINS_OF_SHIFTED)
 """From the modification to its PSMs; the proteins that they prove."""
 STORED = (PEPTIDES, SPECTRA)
-"""What a run keeps besides."""
+"""Further tables that a run keeps."""

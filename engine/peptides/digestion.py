@@ -18,7 +18,7 @@ _ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
 
 
 class DigestionSettings(Protocol):
-    """What decides the digestion, by the names that every search's parameters have for it."""
+    """Settings that decide the digestion, by the names that every search's parameters have for it."""
 
     enzyme: str
     missed_cleavages: int
@@ -39,12 +39,12 @@ class Digestion:
 
     enzyme: Enzyme
     required_ends: int
-    max_missed: int
-    min_length: int
-    max_length: int
+    maximum_missed: int
+    minimum_length: int
+    maximum_length: int
     clip_methionine: bool
-    min_mass: float
-    max_mass: float
+    minimum_mass: float
+    maximum_mass: float
     fixed: tuple[SearchModification, ...] = ()
 
     @classmethod
@@ -73,9 +73,9 @@ class Digestion:
         return {
             "bonds": np.packbits(self.enzyme.cleavage_table()).tobytes().hex(),
             "required_ends": self.required_ends,
-            "missed_cleavages": self.max_missed,
-            "lengths": [self.min_length, self.max_length],
-            "masses": [self.min_mass, self.max_mass],
+            "missed_cleavages": self.maximum_missed,
+            "lengths": [self.minimum_length, self.maximum_length],
+            "masses": [self.minimum_mass, self.maximum_mass],
             "clip_methionine": self.clip_methionine,
             "residue_masses": masses,
             "terminal_masses": [WATER_MASS, self.terminal_mass("N-term"), self.terminal_mass("C-term")],

@@ -28,7 +28,7 @@ _MB = 1_000_000
 
 
 class IndexSettings(DigestionSettings, Protocol):
-    """What decides the indexes, by the names that every search's parameters have for it."""
+    """Settings that decide the indexes, by the names that every search's parameters have for it."""
 
     specificity: Literal["specific", "semi-specific", "non-specific"]
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
@@ -45,7 +45,7 @@ class Databases(NamedTuple):
 
 
 class Indexes(NamedTuple):
-    """What spectra are searched against."""
+    """Proteins and peptides that spectra are searched against."""
 
     proteins: ProteinIndex
     peptides: PeptideIndex
@@ -99,7 +99,7 @@ def _with_counted_decoys(indexes: Indexes, databases: Databases, progress: Progr
 
 
 def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digestion) -> dict[str, Any]:
-    """What makes the indexes, for their key: digests of the files, the rules of decoys, and those of the digestion themselves."""
+    """Content of the key of indexes: digests of the files, the rules of decoys, and those of the digestion themselves."""
     return {
         "format": _FORMAT,
         "inputs": databases.digests,

@@ -24,10 +24,11 @@ from engine.execution.threads import available_threads, run_on_threads
 from engine.peptides.digestion import Digestion
 from engine.peptides.protein_index import ProteinIndex
 from engine.project.columns import open_column, require
+from kernels.cpu.peptide_validation import peptides_are_valid
 from kernels.cpu.peptides import SIGNATURE_TAIL, digest_proteins, merge_peptides
 from kernels.cpu.processor import Processor
-from kernels.cpu.soundness import peptides_are_sound
 from kernels.device import Device, DeviceError, DeviceMemoryError, twin
+from kernels.digestion_layouts import DICTIONARY_TYPES, DigestionRules, PeptideDictionary, PeptideEntries
 from kernels.layouts import PeptideArrays
 
 __all__ = ["PeptideIndex", "build_peptide_index", "open_peptide_index"]
@@ -37,16 +38,6 @@ _BYTES_PER_ENTRY = 48  # while building: 26 of the unsorted entry, and some runs
 _RUNS_AT_A_TIME = 8  # for each thread
 _BUCKET_WIDTH = 100_000_000  # 0.1 Da
 _PEPTIDES_OF_A_LOOK = 1 << 19
-_ENTRY = (np.int64, np.uint64, np.uint32, np.uint8, np.uint8, np.uint32)  # mass, signature, position, length, flags and letters
-_COLUMNS: dict[str, type] = {
-    "mass": np.float64,
-    "position": np.uint32,
-    "length": np.uint8,
-    "flags": np.uint8,
-    "letters": np.uint32,
-    "pointer": np.int64,
-    "occurrence": np.uint32,
-}
 
 
 @dataclass(frozen=True)
@@ -78,7 +69,7 @@ class PeptideIndex:
         return len(self.mass)
 
     def arrays(self, proteins: ProteinIndex) -> PeptideArrays:
-        """What the kernels take."""
+        """Arguments of the kernels."""
         return PeptideArrays(
             np.asarray(self.mass),
             np.asarray(self.position),
@@ -146,7 +137,7 @@ def build_peptide_index(
     buckets = digest.count()
     progress.stage("Building the peptide index", int(buckets.sum()))
     with ExitStack() as stack:
-        files = {name: stack.enter_context(_ArrayFile(folder / f"peptide_{name}.npy", kind)) for name, kind in _COLUMNS.items()}
+        files = {name: stack.enter_context(_ArrayFile(folder / f"peptide_{name}.npy", kind)) for name, kind in DICTIONARY_TYPES.items()}
         for run_of_bucket in _passes(buckets, max(1, memory_bytes // _BYTES_PER_ENTRY), 32 * resources.threads):
             for columns in digest.runs(run_of_bucket):
                 if selection is not None:
@@ -170,29 +161,29 @@ def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestio
     ------
     UnsoundIndexError : something in it is not as `build_peptide_index` writes it.
     """
-    columns = {name: open_column(folder / f"peptide_{name}.npy", kind) for name, kind in _COLUMNS.items()}
-    n, pointer, occurrence = len(columns["mass"]), columns["pointer"], columns["occurrence"]
-    of_peptides = ("position", "length", "flags", "letters")
-    same = all(len(columns[name]) == n for name in of_peptides) and len(pointer) == n + 1
+    dictionary = PeptideDictionary(**{name: open_column(folder / f"peptide_{name}.npy", kind) for name, kind in DICTIONARY_TYPES.items()})
+    n, pointer, occurrence = len(dictionary.mass), dictionary.pointer, dictionary.occurrence
+    of_peptides = dictionary.position, dictionary.length, dictionary.flags, dictionary.letters
+    same = all(len(column) == n for column in of_peptides) and len(pointer) == n + 1
     require(same, f"{folder}: columns of the peptides have different lengths")
     require(pointer[0] == 0 and pointer[-1] == len(occurrence), f"{folder}: the lists of the peptides do not lead from start to end")
     if n:
-        least, most = columns["mass"][[0, -1]].tolist()
-        inside = digestion.min_mass - 1 / _UNIT <= least and most <= digestion.max_mass + 1 / _UNIT
+        least, most = dictionary.mass[[0, -1]].tolist()
+        inside = digestion.minimum_mass - 1 / _UNIT <= least and most <= digestion.maximum_mass + 1 / _UNIT
         require(inside, f"{folder}: a peptide's mass is not within its bounds")
         n_pieces = 1 + n // _PEPTIDES_OF_A_LOOK
         bounds = [(n * k // n_pieces, len(occurrence) * k // n_pieces) for k in range(n_pieces + 1)]
 
         def is_sound(k: int) -> bool:
             (first, first_place), (last, last_place) = bounds[k], bounds[k + 1]
-            return peptides_are_sound(
-                *columns.values(), len(proteins.proteins.residues), digestion.min_length, digestion.max_length, first, last, first_place,
+            return peptides_are_valid(
+                dictionary, len(proteins.proteins.residues), digestion.minimum_length, digestion.maximum_length, first, last, first_place,
                 last_place,
             )  # fmt: skip
 
         with ThreadPoolExecutor(available_threads()) as pool:
             require(all(pool.map(is_sound, range(n_pieces))), f"{folder}: a number of the peptides is not within its bounds")
-    return PeptideIndex(**columns, digestion=digestion, decoy_ratio=1.0)
+    return PeptideIndex(**dictionary._asdict(), digestion=digestion, decoy_ratio=1.0)
 
 
 def _passes(buckets: NDArray[np.int64], most: int, n_runs: int) -> Iterator[NDArray[np.int64]]:
@@ -229,20 +220,20 @@ class _Digest:
         self._residues, self._offsets, self._progress = residues, offsets, resources.progress
         self._threads, self._cards = resources.threads, resources.cards
         self._first_decoy = int(offsets[n_targets])
-        self._settings = (
+        self._rules = DigestionRules(
             digestion.enzyme.cleavage_table(),
             np.where(np.isnan(masses), -1, np.rint(np.nan_to_num(masses) * _UNIT)).astype(np.int64),
             round(terminal * _UNIT),
             digestion.required_ends,
-            digestion.max_missed,
-            digestion.min_length,
-            digestion.max_length,
+            digestion.maximum_missed,
+            digestion.minimum_length,
+            digestion.maximum_length,
             digestion.clip_methionine,
-            round(digestion.min_mass * _UNIT),
-            round(digestion.max_mass * _UNIT),
+            round(digestion.minimum_mass * _UNIT),
+            round(digestion.maximum_mass * _UNIT),
             _BUCKET_WIDTH,
         )
-        self.n_buckets = round(digestion.max_mass * _UNIT) // _BUCKET_WIDTH + 1
+        self.n_buckets = round(digestion.maximum_mass * _UNIT) // _BUCKET_WIDTH + 1
         cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], 16 * self._threads + 1).astype(np.int64)[1:-1]).tolist()
         self._counts = np.zeros((0, self.n_buckets), np.int64)
         self._shares = list(zip([0, *cuts], [*cuts, len(offsets) - 1], strict=True))
@@ -253,9 +244,7 @@ class _Digest:
         self._counts = np.zeros((len(self._shares), self.n_buckets), np.int64)
 
         def count(device: Device) -> None:
-            counting = twin(device, "digestion").count_peptides(
-                device, self._residues, self._offsets, bounds, *self._settings, self._counts
-            )
+            counting = twin(device, "digestion").count_peptides(device, self._residues, self._offsets, bounds, self._rules, self._counts)
             with closing(counting):
                 for _ in counting:
                     self._progress.check()
@@ -278,17 +267,17 @@ class _Digest:
         counts = np.stack([np.bincount(run_of_bucket[inside], share[inside], n_runs).astype(np.int64) for share in self._counts])
         run_offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
         cursors = run_offsets[:-1] + np.concatenate((np.zeros((1, n_runs), np.int64), np.cumsum(counts, axis=0)[:-1]))
-        entries = [np.empty(run_offsets[-1], kind) for kind in _ENTRY]
+        entries = PeptideEntries.empty(int(run_offsets[-1]))
 
         def fill(share: int) -> None:
             bounds = self._shares[share]
-            digest_proteins(self._residues, self._offsets, *bounds, *self._settings, run_of_bucket, cursors[share], True, *entries)
+            digest_proteins(self._residues, self._offsets, *bounds, self._rules, run_of_bucket, cursors[share], True, entries)
 
         run_on_threads(fill, range(len(self._shares)), self._threads, self._progress, steps=lambda _: 0)
         sizes = np.diff(run_offsets).tolist()
 
         def merge(run: int) -> dict[str, NDArray]:
-            return _merged(self._residues, self._first_decoy, *(column[run_offsets[run] : run_offsets[run + 1]] for column in entries))
+            return _merged(self._residues, self._first_decoy, entries.part(run_offsets[run], run_offsets[run + 1]))
 
         # Some at a time: the next take the memory that these leave, which is sooner done than asking the system for more.
         for first in range(0, n_runs, _RUNS_AT_A_TIME * self._threads):
@@ -296,19 +285,13 @@ class _Digest:
             yield from run_on_threads(merge, some, self._threads, self._progress, steps=lambda run: sizes[run])
 
 
-def _merged(
-    residues: NDArray[np.uint8],
-    first_decoy: int,
-    mass: NDArray[np.int64],
-    signature: NDArray[np.uint64],
-    *others: NDArray,
-) -> dict[str, NDArray]:
-    """Dictionary and inverted lists of a run; `others` are the further columns of its entries."""
-    columns: dict[str, NDArray] = {name: np.empty(len(mass), kind) for name, kind in _COLUMNS.items()}
+def _merged(residues: NDArray[np.uint8], first_decoy: int, entries: PeptideEntries) -> dict[str, NDArray]:
+    """Dictionary and inverted lists of a run."""
+    mass, signature, dictionary = entries.mass, entries.signature, PeptideDictionary.empty(len(entries.mass))
     # Above the mass, which takes 44 bits up to 17,000 Da, there is room for 20 bits of the signature: most ties are settled by one sort.
     order = np.argsort((mass.view(np.uint64) << (np.uint64(64) - SIGNATURE_TAIL)) | (signature >> SIGNATURE_TAIL))
-    distinct = merge_peptides(residues, first_decoy, order, mass, signature, *others, *columns.values())
-    return {name: column if name == "occurrence" else column[:distinct] for name, column in columns.items()}
+    distinct = merge_peptides(residues, first_decoy, order, entries, dictionary)
+    return {name: column if name == "occurrence" else column[:distinct] for name, column in dictionary._asdict().items()}
 
 
 class _Selection:

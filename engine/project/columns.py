@@ -20,7 +20,7 @@ __all__ = ["UnsoundIndexError", "checked_offsets", "checked_texts", "open_column
 
 _MAGIC = b"\x93NUMPY\x01\x00"
 _HEADER = re.compile(rb"\{'descr': '([<|][a-z][0-9])', 'fortran_order': False, 'shape': \(([0-9]{1,15}),\)(?:, )?\}\s*")
-_MOST_JSON = 1 << 20
+_MAXIMUM_JSON = 1 << 20
 _ALIGNMENT = 16
 
 
@@ -85,7 +85,7 @@ def read_numbers(path: Path, names: tuple[str, ...], texts: tuple[str, ...] = ()
     """
     try:
         with path.open("rb") as file:
-            found = json.loads(file.read(_MOST_JSON))
+            found = json.loads(file.read(_MAXIMUM_JSON))
     except (OSError, ValueError, RecursionError) as error:
         raise UnsoundIndexError(f"{path.name} cannot be read ({error})") from error
     require(isinstance(found, dict) and set(found) == {*names, *texts}, f"{path.name} holds other things than it should")

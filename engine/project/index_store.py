@@ -41,7 +41,7 @@ DEFAULT_BYTE_LIMIT = 20 << 30
 _FORMAT = 1
 _MANIFEST = "manifest.json"
 _CHUNK = 16 << 20
-_MOST_MANIFEST = 1 << 20
+_MAXIMUM_MANIFEST = 1 << 20
 _INDEX = re.compile(r"([a-z]+)-[0-9a-f]{64}")
 _TEMPORARY = re.compile(r"\.[a-z]+-[0-9a-f]{64}\.[0-9a-f]{12}\.partial(?:\.lock)?")
 
@@ -222,13 +222,13 @@ class IndexStore:
 
     def _evict(self, keep: Path) -> None:
         now, indexes = time.time(), self.kept()
-        total = sum(one.bytes for one in indexes)
-        for one in reversed(indexes):
+        total = sum(index.bytes for index in indexes)
+        for index in reversed(indexes):
             if total <= self._byte_limit:
                 return
-            if one.folder != keep and now - one.used.timestamp() > self._grace_seconds:
-                _discard(one.folder)
-                total -= one.bytes
+            if index.folder != keep and now - index.used.timestamp() > self._grace_seconds:
+                _discard(index.folder)
+                total -= index.bytes
 
 
 def _lock_path(temporary: Path) -> Path:
@@ -258,10 +258,10 @@ def _is_file(path: Path) -> bool:
 
 
 def _title(manifest: Path) -> str:
-    """What an index's manifest says of it."""
+    """Content of an index's manifest."""
     try:
         with manifest.open("rb") as file:
-            title = json.loads(file.read(_MOST_MANIFEST))["title"]
+            title = json.loads(file.read(_MAXIMUM_MANIFEST))["title"]
         return title if isinstance(title, str) else ""
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return ""
@@ -291,7 +291,7 @@ def _seal(folder: Path, key: str, parts: Mapping[str, Any], title: str) -> None:
 
 def _is_whole(folder: Path, key: str) -> bool:
     try:
-        if folder.is_symlink() or not _is_file(folder / _MANIFEST) or (folder / _MANIFEST).stat().st_size > _MOST_MANIFEST:
+        if folder.is_symlink() or not _is_file(folder / _MANIFEST) or (folder / _MANIFEST).stat().st_size > _MAXIMUM_MANIFEST:
             return False
         manifest = json.loads((folder / _MANIFEST).read_bytes())
         if manifest["format"] != _FORMAT or manifest["key"] != key or parts_digest(manifest["parts"]) != key:

@@ -21,7 +21,7 @@ from engine.jobs.progress import Progress
 __all__ = ["FileLock", "ProcessIdentity"]
 
 _POLL_SECONDS = 0.05
-_MOST_DESCRIPTION = 4096
+_MAXIMUM_DESCRIPTION = 4096
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # and no waiting at a pipe
 
 
@@ -113,7 +113,7 @@ class FileLock:
         try:
             descriptor = os.open(self._path, os.O_RDONLY | _NO_LINK)
             try:
-                text = json.loads(os.read(descriptor, _MOST_DESCRIPTION))
+                text = json.loads(os.read(descriptor, _MAXIMUM_DESCRIPTION))
             finally:
                 os.close(descriptor)
             return f"process {text['pid']} on {text['host']} since {text['since']} ({text['purpose']})"

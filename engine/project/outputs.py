@@ -1,4 +1,4 @@
-"""What a command may write: nothing that it reads, nothing that a project owns."""
+"""Rules for what a command may write: nothing that it reads, nothing that a project owns."""
 
 from __future__ import annotations
 

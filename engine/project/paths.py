@@ -32,16 +32,16 @@ __all__ = [
 DATABASE, LOCK, RESULTS = "project.sqlite", "project.lock", "results"
 EXPORTS, RUN_JSON = "exports", "run.json"
 OWN_NAMES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}-journal", LOCK, RESULTS, EXPORTS, RUN_JSON)
-"""What the program reads or writes in a project's folder."""
+"""Paths that the program reads or writes in a project's folder."""
 
 _RUN_ID = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*-[0-9]{4,19}")
 _RESULT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.(?:parquet|json)")
-_MOST_ID = 200
+_MAXIMUM_ID = 200
 
 
 def is_run_id(text: object) -> bool:
     """Whether a text is a run's id as the program makes them: ``identify-0001``."""
-    return isinstance(text, str) and len(text) <= _MOST_ID and _RUN_ID.fullmatch(text) is not None
+    return isinstance(text, str) and len(text) <= _MAXIMUM_ID and _RUN_ID.fullmatch(text) is not None
 
 
 def is_result_path(run: str, path: object) -> bool:
@@ -95,7 +95,7 @@ def refuse_links(folder: Path) -> None:
 
 
 def entries(folder: Path) -> list[Path]:
-    """What is in a folder; nothing where it is a link, is not there, or may not be looked into."""
+    """Entries of a folder; nothing where it is a link, is not there, or may not be looked into."""
     if folder.is_symlink():
         return []
     try:

@@ -51,7 +51,7 @@ from engine.project.run import Run
 __all__ = ["Project", "is_project"]
 
 _OPENING_SECONDS = 1.0
-_MOST_JSON = 16 << 20
+_MAXIMUM_JSON = 16 << 20
 _INTERRUPTED = "interrupted: the program ended before the run was finished"
 
 Record = TypeVar("Record")
@@ -228,7 +228,7 @@ class Project:
         return next((run.id for run in reversed(self.runs(kind)) if run.status == "done"), None)
 
     def inputs(self, run: str) -> list[InputRecord]:
-        """What a run read, in its order."""
+        """Inputs of a run, in its order."""
         with self._database.transaction() as connection:
             rows = connection.execute(
                 "SELECT inputs.* FROM run_inputs JOIN inputs ON inputs.id = run_inputs.input WHERE run = ? ORDER BY position", (run,)
@@ -279,7 +279,7 @@ class Project:
         """What a finished run wrote down of itself (``run.json``); empty where there is none that can be read."""
         try:
             with self.table("run", run).open("rb") as file:
-                found = json.loads(file.read(_MOST_JSON))
+                found = json.loads(file.read(_MAXIMUM_JSON))
         except (InputError, StorageError, OSError, ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}

@@ -1,4 +1,4 @@
-"""What a project shows of its last run: ``exports`` and ``run.json``, which always belong to one registered run.
+"""Files of the last run that a project shows: ``exports`` and ``run.json``, which always belong to one registered run.
 
 A run makes them in its own folder, ``results/RUN/exports`` and ``results/RUN/run.json``. When it is registered they are moved: first the
 files, then the record, and last the run's own folder of them goes. As long as that is there, the move has not come to its end, and the next
@@ -18,7 +18,7 @@ from engine.project.paths import EXPORTS, RESULTS, RUN_JSON, entries, inside
 __all__ = ["has_unpublished", "publish"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-_MOST_JSON = 16 << 20
+_MAXIMUM_JSON = 16 << 20
 
 
 def has_unpublished(project: Path, run_id: str) -> bool:
@@ -60,7 +60,7 @@ def _exports(record: Path) -> set[str]:
     """Names of the files that a record says are exports; none where it cannot be read."""
     try:
         with record.open("rb") as file:
-            names = json.loads(file.read(_MOST_JSON)).get("exports", [])
+            names = json.loads(file.read(_MAXIMUM_JSON)).get("exports", [])
         return {name for name in names if isinstance(name, str) and _NAME.fullmatch(name)}
     except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return set()

@@ -65,7 +65,7 @@ class Run:
 
     @property
     def written(self) -> tuple[WrittenFile, ...]:
-        """What has been written so far."""
+        """Tables written so far."""
         return tuple(self._written.values())
 
     def log(self, level: str, text: str) -> None:

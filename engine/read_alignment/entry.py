@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["READ_ALIGNMENT"]
 
 _EPILOG = """
-Gaps: a gap of k letters costs GAP_OPEN + k * GAP_EXTEND, and an alignment has at most MAX_GAPS of them; a gap in the text and one in the
-pattern that follow each other are two. The best alignment is found, exactly; a pair that has none gets a row with the score -inf.
+Gaps: a gap of k letters costs GAP_OPEN + k * GAP_EXTEND, and an alignment has at most MAXIMUM_GAPS of them; a gap in the text and one in
+the pattern that follow each other are two. The best alignment is found, exactly; a pair that has none gets a row with the score -inf.
 
 Modes: prefix, the whole pattern with a prefix of the text; within, the whole pattern with any part of the text; local, the best part of the
 pattern with any part of the text, where that scores above 0. With --seed-length K, the first K letters of the pattern are paired with the
@@ -24,7 +24,7 @@ same letters of the text.
 
 Places: where the texts are nucleotides, 20,000 letters or more, and a hundred times as long as the longest read, the modes within and
 local look for the place of each read by minimisers on both strands: a row for each read, with the best place. --places every or seeds says
-it otherwise. --mates R2.fastq gives the other read of each fragment; fragments' lengths are learnt, or said by --set most_insert=600.
+it otherwise. --mates R2.fastq gives the other read of each fragment; fragments' lengths are learnt, or said by --set maximum_insert=600.
 
 Formats: --out FILE.tsv, FILE.sam, FILE.sorted.sam or FILE.paf, or --format. SAM holds every read, with mapping qualities where places
 were looked for.
@@ -79,8 +79,9 @@ READ_ALIGNMENT = Search(
         Option("sorted", "", "of SAM: the records are sorted by their place in the texts"),
     ),
     shortcuts=(
-        "max_gaps", "mode", "strands", "places", "seed_length", "match", "mismatch", "matrix", "gap_open", "gap_extend",
+        "maximum_gaps", "mode", "strands", "places", "seed_length", "match", "mismatch", "matrix", "gap_open", "gap_extend",
     ),
+    former_shortcuts={"max_gaps": "maximum_gaps"},
     writes="file",
     run=_run,
     kernels=("engine.read_alignment.compilation:READS",),

@@ -76,7 +76,9 @@ def export_alignments(project: Project, request: ExportRequest, progress: Progre
     """
     check_format(request.format)
     check_outputs([request.target], [one.path for one in project.inputs(request.run_id)], project.folder)
-    progress.stage("Exporting alignments", sum(one.rows or 0 for one in project.results(request.run_id) if one.name == "alignments"))
+    progress.stage(
+        "Exporting alignments", sum(result.rows or 0 for result in project.results(request.run_id) if result.name == "alignments")
+    )
     is_table = request.format == "tsv"
     aligned = _NOTHING if is_table else _aligned(project, request.run_id)
     with stored_table(

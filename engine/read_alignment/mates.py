@@ -7,15 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.read_alignment.places import BestPlaces, Places, are_elsewhere
-from engine.read_alignment.results import Rows
+from engine.read_alignment.places import BestPlaces, CandidatePlaces, are_elsewhere
+from engine.read_alignment.results import AlignmentRows
 from kernels.gapsmis_layouts import Alignments
 
 __all__ = ["Inserts", "joint_choice", "learnt_inserts", "proper_pairs", "rescue_windows"]
 
-_LEAST_PAIRS, _LEAST_QUALITY = 20, 30
+_MINIMUM_PAIRS, _MINIMUM_QUALITY = 20, 30
 _DEFAULT_MOST = 1000
-_MOST_LEARNT = 100_000
+_MAXIMUM_LEARNT = 100_000
 _SPREADS = 3  # distances between quartiles, beyond them: 4.7 standard deviations from the mean of a normal distribution
 _DIFFERENCES_OF_PAIR = 4
 """So many letters that differ weighs a pair whose reads lie as those of one fragment do."""
@@ -29,9 +29,9 @@ class Inserts(NamedTuple):
     pairs: int = 0
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The same in a sentence."""
-        learnt = f"as {self.pairs:,} pairs are" if self.pairs else f"assumed: fewer than {_LEAST_PAIRS} pairs are placed well"
+        learnt = f"as {self.pairs:,} pairs are" if self.pairs else f"assumed: fewer than {_MINIMUM_PAIRS} pairs are placed well"
         return f"Mates belong together from {self.least:,} to {self.most:,} letters, {learnt}"
 
     def hold(self, lengths: NDArray[np.int64], tolerance: int = 0) -> NDArray[np.bool_]:
@@ -39,15 +39,15 @@ class Inserts(NamedTuple):
         return (lengths >= self.least - tolerance) & (lengths <= self.most + tolerance)
 
 
-def learnt_inserts(rows: Rows) -> Inserts:
+def learnt_inserts(rows: AlignmentRows) -> Inserts:
     """How long fragments are, from pairs of which both reads are placed well: the quartiles, and three times their distance beyond."""
     found, quality = rows.found, rows.mapping_quality
     assert quality is not None
     one, other = slice(0, None, 2), slice(1, None, 2)
-    sure = (quality[one] >= _LEAST_QUALITY) & (quality[other] >= _LEAST_QUALITY) & (rows.text_of[one] == rows.text_of[other])
+    sure = (quality[one] >= _MINIMUM_QUALITY) & (quality[other] >= _MINIMUM_QUALITY) & (rows.text_of[one] == rows.text_of[other])
     lengths = _fragments(found, rows.is_reverse)
-    lengths = lengths[sure & (rows.is_reverse[one] != rows.is_reverse[other]) & (lengths > 0) & (lengths < _MOST_LEARNT)]
-    if len(lengths) < _LEAST_PAIRS:
+    lengths = lengths[sure & (rows.is_reverse[one] != rows.is_reverse[other]) & (lengths > 0) & (lengths < _MAXIMUM_LEARNT)]
+    if len(lengths) < _MINIMUM_PAIRS:
         return Inserts(0, _DEFAULT_MOST)
     low, high = np.percentile(lengths, (25, 75), method="closest_observation").astype(np.int64).tolist()
     spread = _SPREADS * max(1, high - low)
@@ -72,7 +72,7 @@ def proper_pairs(
     return np.repeat(are_placed & inserts.hold(_fragments(found, is_reverse)), 2)
 
 
-def _first_of(places: Places, n: int) -> NDArray[np.int64]:
+def _first_of(places: CandidatePlaces, n: int) -> NDArray[np.int64]:
     """(n,) the first place of each read, -1 where it has none."""
     first = np.full(n, -1, np.int64)
     reads, at = np.unique(places.read, return_index=True)
@@ -80,7 +80,9 @@ def _first_of(places: Places, n: int) -> NDArray[np.int64]:
     return first
 
 
-def rescue_windows(places: Places, lengths: NDArray[np.int64], text_lengths: NDArray[np.int64], inserts: Inserts, tolerance: int) -> Places:
+def rescue_windows(
+    places: CandidatePlaces, lengths: NDArray[np.int64], text_lengths: NDArray[np.int64], inserts: Inserts, tolerance: int
+) -> CandidatePlaces:
     """Where reads would have to be to belong to the first place of their mates, unless they have a place there already.
 
     Parameters
@@ -109,12 +111,12 @@ def rescue_windows(places: Places, lengths: NDArray[np.int64], text_lengths: NDA
     text = places.text[of]
     begin, end = np.maximum(0, begin), np.minimum(text_lengths[text], end)
     kept = np.flatnonzero(2 * (end - begin) > own)
-    found = Places(read, is_after.astype(np.int64), text, begin, end, places.votes[of])
+    found = CandidatePlaces(read, is_after.astype(np.int64), text, begin, end, places.votes[of])
     return found.some(kept)
 
 
 def joint_choice(
-    places: Places,
+    places: CandidatePlaces,
     scores: NDArray[np.int32],
     ends: NDArray[np.int64],
     lengths: NDArray[np.int64],

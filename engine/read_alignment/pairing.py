@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.execution.executor import Executor, Session
 from engine.execution.resources import Resources
-from engine.read_alignment.results import Rows, better_strands
+from engine.read_alignment.results import AlignmentRows, better_strands
 from engine.read_alignment.scoring import STEP_CELLS, align_pairs, work_of
 from engine.read_alignment.sequences import ALPHABET, NamedSequences, with_other_strands
 from kernels.gapsmis_layouts import Alignments, GapRules
@@ -57,12 +57,12 @@ class EveryPair:
 
     def rounds(self) -> Iterator[tuple[int, int]]:
         """Pairs that are aligned together: the first, and the one behind the last."""
-        mean = (1 + self._texts.lengths.mean()) * (1 + self._patterns.lengths.mean()) * (self._rules.most_gaps + 1)
+        mean = (1 + self._texts.lengths.mean()) * (1 + self._patterns.lengths.mean()) * (self._rules.maximum_gaps + 1)
         size = max(1, min(_PAIRS_OF_ROUND, int(_CELLS_OF_ROUND / mean)))
         for first in range(0, self._n, size):
             yield first, min(self._n, first + size)
 
-    def rows(self, first: int, last: int) -> Rows:
+    def rows(self, first: int, last: int) -> AlignmentRows:
         """Rows of the pairs `first:last`.
 
         Raises
@@ -73,14 +73,14 @@ class EveryPair:
 
         numbers = np.arange(first, last)
         text_of, pattern_of = (numbers, numbers) if self._pairs else (numbers % len(self._texts), numbers // len(self._texts))
-        layers = (self._rules.most_gaps + 1) * (1 + self._is_of_both)
+        layers = (self._rules.maximum_gaps + 1) * (1 + self._is_of_both)
         cells = int((self._texts.lengths[text_of] * self._patterns.lengths[pattern_of]).sum()) * layers
         self._resources.progress.stage("Aligning", cells // STEP_CELLS)
         found, is_reverse = self._aligned(text_of, pattern_of)
         self.cells += cells
         aligned = pattern_of + is_reverse * len(self._patterns)
         cigars = cigars_of(self._texts.sequences, self._strands, text_of, aligned, found, ALPHABET)
-        return Rows(text_of, pattern_of, found, is_reverse, cigars)
+        return AlignmentRows(text_of, pattern_of, found, is_reverse, cigars)
 
     def _aligned(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> tuple[Alignments, NDArray[np.bool_]]:
         if not self._is_of_both:

@@ -10,19 +10,25 @@ from pydantic import field_validator, model_validator
 from engine.errors import ParameterError
 from engine.parameters import SearchParameters, parameter
 from engine.sequences.matrices import matrix_name
-from kernels.gapsmis_layouts import MOST_GAPS
+from kernels.gapsmis_layouts import MAXIMUM_GAPS
 
 __all__ = ["ReadAlignmentParameters"]
 
 _ALIGNMENT, _PLACES, _SCORING = "Alignment", "Places", "Scoring"
-_MOST_SCORE = 1_000_000
+_MAXIMUM_SCORE = 1_000_000
 
 
 class ReadAlignmentParameters(SearchParameters):
     """All that decides the alignments, besides the texts and the patterns."""
 
-    max_gaps: int = parameter(
-        2, ge=0, le=MOST_GAPS, title="Most gaps", group=_ALIGNMENT, help="An alignment has at most so many gaps, each of any length."
+    maximum_gaps: int = parameter(
+        2,
+        formerly="max_gaps",
+        ge=0,
+        le=MAXIMUM_GAPS,
+        title="Most gaps",
+        group=_ALIGNMENT,
+        help="An alignment has at most so many gaps, each of any length.",
     )
     mode: Literal["prefix", "within", "local"] = parameter(
         "prefix", title="Mode", group=_ALIGNMENT,
@@ -53,29 +59,29 @@ class ReadAlignmentParameters(SearchParameters):
         32, ge=0, le=1000, title="Tolerance of a place", unit="letters", group=_PLACES, advanced=True,
         help="Words of one place agree about where the pattern begins, but for so many letters in each gap.",
     )  # fmt: skip
-    least_insert: int = parameter(
-        0, ge=0, le=1_000_000, title="Shortest fragment", unit="letters", group=_PLACES, advanced=True,
+    minimum_insert: int = parameter(
+        0, formerly="least_insert", ge=0, le=1_000_000, title="Shortest fragment", unit="letters", group=_PLACES, advanced=True,
         help="Mates lie at least so far apart, both counted; where the longest fragment is 0, it is learnt from the reads.",
     )  # fmt: skip
-    most_insert: int = parameter(
-        0, ge=0, le=1_000_000, title="Longest fragment", unit="letters", group=_PLACES, advanced=True,
+    maximum_insert: int = parameter(
+        0, formerly="most_insert", ge=0, le=1_000_000, title="Longest fragment", unit="letters", group=_PLACES, advanced=True,
         help="Mates lie at most so far apart, both counted; 0: learnt from the reads.",
     )  # fmt: skip
     match: int = parameter(
-        2, ge=-_MOST_SCORE, le=_MOST_SCORE, title="Match", group=_SCORING, help="Score of two letters that are the same."
+        2, ge=-_MAXIMUM_SCORE, le=_MAXIMUM_SCORE, title="Match", group=_SCORING, help="Score of two letters that are the same."
     )
     mismatch: int = parameter(
-        -3, ge=-_MOST_SCORE, le=_MOST_SCORE, title="Mismatch", group=_SCORING, help="Score of two letters that differ."
+        -3, ge=-_MAXIMUM_SCORE, le=_MAXIMUM_SCORE, title="Mismatch", group=_SCORING, help="Score of two letters that differ."
     )
     matrix: str = parameter(
         "", title="Matrix", group=_SCORING,
         help="Scores instead of match and mismatch: BLOSUM62 and others, or a file in NCBI's format; empty for none.",
     )  # fmt: skip
     gap_open: int = parameter(
-        5, ge=0, le=_MOST_SCORE, title="Gap opening", group=_SCORING, help="A gap of k letters costs gap_open + k * gap_extend."
+        5, ge=0, le=_MAXIMUM_SCORE, title="Gap opening", group=_SCORING, help="A gap of k letters costs gap_open + k * gap_extend."
     )
     gap_extend: int = parameter(
-        2, ge=0, le=_MOST_SCORE, title="Gap extension", group=_SCORING, help="Cost of each letter in a gap, the first one too."
+        2, ge=0, le=_MAXIMUM_SCORE, title="Gap extension", group=_SCORING, help="Cost of each letter in a gap, the first one too."
     )
     recurrence: Literal["exact", "published"] = parameter(
         "exact", title="Recurrence", group=_ALIGNMENT, advanced=True,

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BestPlaces", "Places", "are_elsewhere", "best_places", "mapping_qualities"]
+__all__ = ["BestPlaces", "CandidatePlaces", "are_elsewhere", "best_places", "mapping_qualities"]
 
-MOST_QUALITY = 60
+MAXIMUM_QUALITY = 60
 _QUALITY_OF_DIFFERENCE, _QUALITY_OF_VOTE = 20, 10
 
 
-class Places(NamedTuple):
+class CandidatePlaces(NamedTuple):
     """Candidate places of the reads of a round, all (candidates,) int64.
 
     `read`: number within the round. `is_other`: 1 where the reverse complement is placed. `text`, `begin`, `end`: the window. `votes`:
@@ -27,15 +27,15 @@ class Places(NamedTuple):
     end: NDArray[np.int64]
     votes: NDArray[np.int64]
 
-    def some(self, chosen: NDArray[Any]) -> Places:
+    def some(self, chosen: NDArray[Any]) -> CandidatePlaces:
         """Some of them."""
-        return Places(*(column[chosen] for column in self))
+        return CandidatePlaces(*(column[chosen] for column in self))
 
-    def joined(self, more: Places) -> Places:
+    def joined(self, more: CandidatePlaces) -> CandidatePlaces:
         """These and more of them, read by read."""
         if not len(more.read):
             return self
-        every = Places(*map(np.concatenate, zip(self, more, strict=True)))
+        every = CandidatePlaces(*map(np.concatenate, zip(self, more, strict=True)))
         return every.some(np.argsort(every.read, kind="stable"))
 
 
@@ -53,14 +53,14 @@ class BestPlaces(NamedTuple):
 
 
 def are_elsewhere(
-    places: Places, ends: NDArray[np.int64], lengths: NDArray[np.int64], one: NDArray[np.int64], other: NDArray[np.int64]
+    places: CandidatePlaces, ends: NDArray[np.int64], lengths: NDArray[np.int64], one: NDArray[np.int64], other: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Whether candidates are at another place than others of the same read: alignments that end within half a read are at one place."""
     is_near = np.abs(ends[one] - ends[other]) * 2 < lengths[places.read[one]]
     return (places.text[one] != places.text[other]) | (places.is_other[one] != places.is_other[other]) | ~is_near
 
 
-def best_places(places: Places, scores: NDArray[np.int32], ends: NDArray[np.int64], lengths: NDArray[np.int64]) -> BestPlaces:
+def best_places(places: CandidatePlaces, scores: NDArray[np.int32], ends: NDArray[np.int64], lengths: NDArray[np.int64]) -> BestPlaces:
     """Of each read the place with the best score; of several the first text, then the first that ends, then the + strand.
 
     Parameters
@@ -98,7 +98,7 @@ def mapping_qualities(
     >>> mapping_qualities(np.array([-1, -1, 0, 5, 5]), np.array([0, 0, 1, 1, 3]), np.array([9, 2, 9, 9, 9]), 5).tolist()
     [60, 20, 0, 20, 15]
     """
-    quality = np.minimum(MOST_QUALITY, _QUALITY_OF_VOTE * votes).astype(np.float64)
+    quality = np.minimum(MAXIMUM_QUALITY, _QUALITY_OF_VOTE * votes).astype(np.float64)
     by_lead = _QUALITY_OF_DIFFERENCE * lead / difference
     quality = np.where(lead >= 0, np.minimum(quality, by_lead) - 10 * np.log10(np.maximum(1, rivals)), quality)
     return np.maximum(0, np.floor(quality)).astype(np.int32)

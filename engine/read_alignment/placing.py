@@ -16,8 +16,8 @@ from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
 from engine.read_alignment.mates import Inserts, joint_choice, learnt_inserts, proper_pairs, rescue_windows
 from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.places import Places, best_places, mapping_qualities
-from engine.read_alignment.results import Rows
+from engine.read_alignment.places import CandidatePlaces, best_places, mapping_qualities
+from engine.read_alignment.results import AlignmentRows
 from engine.read_alignment.scoring import align_pairs, work_of
 from engine.read_alignment.sequences import ALPHABET, NamedSequences, bases, with_other_strands
 from engine.sequences.matrices import LETTERS
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Placing", "are_looked_for", "index_texts"]
 
-_LEAST_LETTERS, _LEAST_TIMES = 20_000, 100
+_MINIMUM_LETTERS, _MINIMUM_TIMES = 20_000, 100
 _READS_OF_ROUND, _LETTERS_OF_ROUND = 1 << 17, 1 << 26
 _PAIRS_TO_LEARN = 1 << 14
 _READS_OF_PIECE = 1 << 12  # some hundredths of a second
@@ -46,7 +46,7 @@ def are_looked_for(texts: NamedSequences, patterns: NamedSequences, parameters: 
     if parameters.places != "auto":
         return parameters.places == "seeds"
     total, longest = int(texts.lengths.sum()), int(patterns.lengths.max(initial=0))
-    are_far_longer = total >= max(_LEAST_LETTERS, _LEAST_TIMES * longest)
+    are_far_longer = total >= max(_MINIMUM_LETTERS, _MINIMUM_TIMES * longest)
     return are_far_longer and texts.are_nucleotides and patterns.are_nucleotides and parameters.mode != "prefix" and not pairs
 
 
@@ -104,7 +104,7 @@ class Placing:
         matrix = rules.matrix[np.ix_(_CODES, _CODES)]
         self._difference = max(1, int(matrix.max() - matrix.min()))  # of the score, by one letter that is paired otherwise
         tolerance = self._tolerance = parameters.place_tolerance
-        self._rule = np.array([tolerance, tolerance * rules.most_gaps, self._difference, rules.gap_open, rules.gap_extend], np.int64)
+        self._rule = np.array([tolerance, tolerance * rules.maximum_gaps, self._difference, rules.gap_open, rules.gap_extend], np.int64)
         self._inserts: Inserts | None = None
         self._quiet = _Quiet(resources.progress)
         self.cells, self.devices = 0, list[str]()
@@ -116,13 +116,13 @@ class Placing:
         ------
         Cancelled : the user asked to stop.
         """
-        if parameters.most_insert:
-            self._inserts = Inserts(parameters.least_insert, parameters.most_insert)
+        if parameters.maximum_insert:
+            self._inserts = Inserts(parameters.minimum_insert, parameters.maximum_insert)
             return
         first, last = next(self.rounds(), (0, 0))
         self._inserts = learnt_inserts(self.rows(first, min(last, 2 * _PAIRS_TO_LEARN)))
         self.cells = 0
-        self._resources.progress.message(self._inserts.told)
+        self._resources.progress.message(self._inserts.sentence)
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -139,7 +139,7 @@ class Placing:
             yield first, last
             first = last
 
-    def rows(self, first: int, last: int) -> Rows:
+    def rows(self, first: int, last: int) -> AlignmentRows:
         """Rows of the reads `first:last`.
 
         Raises
@@ -158,7 +158,7 @@ class Placing:
             chosen, quality = self._chosen(candidates, lengths, session)
             found = self._traced(session, windows, strands, candidates, chosen)
         n, read = last - first, candidates.read[chosen]
-        rows, window_of = Alignments.none(n, self._rules.most_gaps), np.zeros(n, np.int64)
+        rows, window_of = Alignments.none(n, self._rules.maximum_gaps), np.zeros(n, np.int64)
         text_of, is_reverse, qualities = np.full(n, -1, np.int64), np.zeros(n, np.bool_), np.zeros(n, np.int32)
         # What scores no more than nothing is no place.
         is_placed = found.score > 0
@@ -173,27 +173,27 @@ class Placing:
         is_proper = None
         if self._patterns.are_mates:
             is_proper = proper_pairs(text_of, rows, is_reverse, self._inserts)
-        return Rows(text_of, np.arange(first, last), rows, is_reverse, cigars, qualities, is_proper)
+        return AlignmentRows(text_of, np.arange(first, last), rows, is_reverse, cigars, qualities, is_proper)
 
-    def _candidates(self, reads: Sequences) -> Places:
+    def _candidates(self, reads: Sequences) -> CandidatePlaces:
         """Candidate places of reads, by minimisers."""
-        from kernels.cpu.minimisers import CANDIDATE_FIELDS, MOST_CANDIDATES, find_candidates
+        from kernels.cpu.minimisers import CANDIDATE_FIELDS, MAXIMUM_CANDIDATES, find_candidates
 
         n, known, stop = len(reads.offsets) - 1, bases(), stop_flag()
-        found, counts = np.zeros((n, MOST_CANDIDATES, CANDIDATE_FIELDS), np.int64), np.zeros(n, np.int64)
+        found, counts = np.zeros((n, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64), np.zeros(n, np.int64)
 
         def find(first: int) -> None:
             last = min(n, first + _READS_OF_PIECE)
             find_candidates(reads.codes, reads.offsets, first, last, known, self._index, self._rule, found, counts, stop)
 
         run_on_threads(find, range(0, n, _READS_OF_PIECE), self._resources.threads, self._quiet, stop=stop)
-        is_one = np.arange(MOST_CANDIDATES) < counts[:, None]
+        is_one = np.arange(MAXIMUM_CANDIDATES) < counts[:, None]
         read, _ = np.nonzero(is_one)
-        places = Places(read, *found[is_one].T)
+        places = CandidatePlaces(read, *found[is_one].T)
         return places if self._has_other_strand else places.some(places.is_other == 0)
 
     @contextmanager
-    def _aligning(self, candidates: Places, strands: Sequences) -> Iterator[tuple[Session, Sequences]]:
+    def _aligning(self, candidates: CandidatePlaces, strands: Sequences) -> Iterator[tuple[Session, Sequences]]:
         """A session for the windows of candidates and both strands of reads, and the windows."""
         from kernels.cpu.strands import copy_runs
 
@@ -206,7 +206,9 @@ class Placing:
             shares = [share.device for share in session.shares()] or list(session.devices)
             self.devices += [name for name in shares if name not in self.devices]
 
-    def _chosen(self, candidates: Places, lengths: NDArray[np.int64], session: Session) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def _chosen(
+        self, candidates: CandidatePlaces, lengths: NDArray[np.int64], session: Session
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The candidate that each read which has any is placed by, and its mapping quality.
 
         A read with one candidate needs no score to choose; of mates, both are scored where one has several.
@@ -233,7 +235,7 @@ class Placing:
         return chosen[placed], quality
 
     def _traced(
-        self, session: Session, windows: Sequences, strands: Sequences, candidates: Places, chosen: NDArray[np.int64]
+        self, session: Session, windows: Sequences, strands: Sequences, candidates: CandidatePlaces, chosen: NDArray[np.int64]
     ) -> Alignments:
         """Alignments of the chosen candidates.
 
@@ -261,7 +263,7 @@ class Placing:
         pieces = [slice(first, first + _READS_OF_PIECE) for first in range(0, len(chosen), _READS_OF_PIECE)]
         parts = run_on_threads(sure, pieces, self._resources.threads, self._quiet)
         if not parts:
-            return Alignments.none(0, self._rules.most_gaps)
+            return Alignments.none(0, self._rules.maximum_gaps)
         found = Alignments(*(np.concatenate(columns) for columns in zip(*(part[0] for part in parts), strict=True)))
         others = np.flatnonzero(~np.concatenate([part[1] for part in parts]))
         aligned = self._aligned(session, candidates, lengths[: len(lengths) // 2], chosen[others], traces=True)
@@ -270,13 +272,13 @@ class Placing:
         return found
 
     def _aligned(
-        self, session: Session, candidates: Places, lengths: NDArray[np.int64], some: NDArray[np.int64], *, traces: bool
+        self, session: Session, candidates: CandidatePlaces, lengths: NDArray[np.int64], some: NDArray[np.int64], *, traces: bool
     ) -> Alignments:
         """Alignments of some of the candidates."""
         if not len(some):
-            return Alignments.none(0, self._rules.most_gaps)
+            return Alignments.none(0, self._rules.maximum_gaps)
         read = candidates.read[some]
-        self.cells += int(((candidates.end - candidates.begin)[some] * lengths[read]).sum()) * (self._rules.most_gaps + 1)
+        self.cells += int(((candidates.end - candidates.begin)[some] * lengths[read]).sum()) * (self._rules.maximum_gaps + 1)
         return align_pairs(session, some, read + candidates.is_other[some] * len(lengths), traces=traces)
 
 

@@ -23,11 +23,11 @@ from engine.results.sam import (
     UNPLACED,
     SamNames,
     SamRecords,
-    SamSequences,
     sam_header,
     sam_lines,
 )
 from engine.results.separated import write_lines
+from kernels.text_layouts import SamSequences, TextArrays
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +43,7 @@ _NOWHERE = np.int64(np.iinfo(np.int64).max)
 
 @dataclass(frozen=True)
 class Aligned:
-    """What the rows are of, as the tables ``patterns`` and ``texts`` have it.
+    """Sequences that the rows are of, as the tables ``patterns`` and ``texts`` have it.
 
     Attributes
     ----------
@@ -194,7 +194,8 @@ class _SamLines:
         has_star = bool((aligned.letters == star).any())
         letters = np.where(aligned.letters == star, np.uint8(other), aligned.letters) if has_star else aligned.letters
         shift = _PHRED_64_SHIFT if aligned.qualities is not None and looks_like_phred_64(aligned.qualities) else 0
-        self._sequences = SamSequences(letters, aligned.qualities, aligned.offsets, complemented_letters(), shift)
+        qualities = letters[:0] if aligned.qualities is None else aligned.qualities
+        self._sequences = SamSequences(letters, qualities, aligned.offsets, complemented_letters(), shift)
 
     def lines(self, rows: pa.Table) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
         """Lines of whole patterns: their text, where each ends, and what they are sorted by."""
@@ -279,7 +280,7 @@ def _fill_mates(
 
 def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
     """Lines of rows that have a place."""
-    from kernels.cpu.alignment_lines import MOST_NUMBERS, write_paf_lines
+    from kernels.cpu.alignment_lines import MAXIMUM_NUMBERS, write_paf_lines
 
     piece = rows.take(np.flatnonzero(~_is_none(rows))).combine_chunks()
     text = _numbers(piece, "text_row", -1)
@@ -290,11 +291,11 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
     ]  # fmt: skip
     names, cigars = _texts(piece, "pattern"), _texts(piece, "cigar")
     longest = int(np.diff(aligned.text_names.offsets).max(initial=0))
-    room = len(names.own) + len(cigars.own) + len(piece) * (MOST_NUMBERS + longest)
+    room = len(names.own) + len(cigars.own) + len(piece) * (MAXIMUM_NUMBERS + longest)
     lines, ends = np.empty(room, np.uint8), np.zeros(len(piece), np.int64)
     write_paf_lines(
-        names.letters, names.offsets, aligned.text_names.letters, aligned.text_names.offsets, _is_reverse(piece),
-        np.ascontiguousarray(np.stack(columns, axis=1)), _numbers(piece, "score"), cigars.letters, cigars.offsets, lines, ends,
+        TextArrays(names.letters, names.offsets), TextArrays(aligned.text_names.letters, aligned.text_names.offsets), _is_reverse(piece),
+        np.ascontiguousarray(np.stack(columns, axis=1)), _numbers(piece, "score"), TextArrays(cigars.letters, cigars.offsets), lines, ends,
     )  # fmt: skip
     return lines[: ends[-1] if len(piece) else 0].tobytes()
 

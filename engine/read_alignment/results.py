@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from kernels.cpu.cigars import Cigars
 
 __all__ = [
-    "Rows", "alignment_rows", "better_strands", "pattern_tables", "text_table", "write_alignments",
+    "AlignmentRows", "alignment_rows", "better_strands", "pattern_tables", "text_table", "write_alignments",
 ]  # fmt: skip
 
 _LETTERS = 1 << 27  # of patterns in a table in memory
 
 
-class Rows(NamedTuple):
+class AlignmentRows(NamedTuple):
     """n alignments, each a row of the table.
 
     Attributes
@@ -57,7 +57,7 @@ def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments
     return Alignments(*chosen), is_reverse
 
 
-def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Rows) -> pa.Table:
+def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: AlignmentRows) -> pa.Table:
     """Rows of the table ``alignments``."""
     import pyarrow as pa
     import pyarrow.compute as pc

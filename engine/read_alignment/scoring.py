@@ -51,11 +51,11 @@ class TextsAgainstPatterns:
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells of all layers."""
         texts, patterns = (np.diff(work.sources[name]["offsets"]) + 1.0 for name in ("texts", "patterns"))
-        cells: NDArray[np.float64] = texts[state["text"]] * patterns[state["pattern"]] * (work.settings["most_gaps"] + 1)
+        cells: NDArray[np.float64] = texts[state["text"]] * patterns[state["pattern"]] * (work.settings["maximum_gaps"] + 1)
         return cells
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Texts and patterns on the device.
 
         Raises
@@ -64,29 +64,29 @@ class TextsAgainstPatterns:
         """
         rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
         texts, patterns = Sequences(**work.sources["texts"]), Sequences(**work.sources["patterns"])
-        yield _Opened(twin(device, "gapsmis").ReadSearch(device, texts, patterns, rules), rules.most_gaps)
+        yield _Computation(twin(device, "gapsmis").ReadSearch(device, texts, patterns, rules), rules.maximum_gaps)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
         """No alignments."""
-        return Alignments.none(n, work.settings["most_gaps"])._asdict()
+        return Alignments.none(n, work.settings["maximum_gaps"])._asdict()
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
         """By pair."""
         by_item(into, first, end, rows)
 
 
-class _Opened:
+class _Computation:
     """Texts and patterns on a device."""
 
-    def __init__(self, search: ReadSearch, most_gaps: int) -> None:
-        self._search, self._most_gaps, self._state = search, most_gaps, dict[str, Any]()
-        self._out = Alignments.none(0, most_gaps)
+    def __init__(self, search: ReadSearch, maximum_gaps: int) -> None:
+        self._search, self._maximum_gaps, self._state = search, maximum_gaps, dict[str, Any]()
+        self._out = Alignments.none(0, maximum_gaps)
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
         """Pairs come."""
         chosen = slice(None) if items is None else items
         self._state = {**state, "text": state["text"][chosen], "pattern": state["pattern"][chosen]}
-        self._out = Alignments.none(len(self._state["text"]), self._most_gaps)
+        self._out = Alignments.none(len(self._state["text"]), self._maximum_gaps)
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """Align the pairs `first:last`."""

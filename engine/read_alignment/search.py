@@ -18,7 +18,7 @@ from engine.read_alignment.pairing import EveryPair
 from engine.read_alignment.parameters import ReadAlignmentParameters
 from engine.read_alignment.placing import Placing, are_looked_for, index_texts
 from engine.read_alignment.records import Aligned
-from engine.read_alignment.results import Rows, alignment_rows, pattern_tables, text_table
+from engine.read_alignment.results import AlignmentRows, alignment_rows, pattern_tables, text_table
 from engine.read_alignment.sequences import NamedSequences, check_sorts, gap_rules, read_patterns, read_sequences
 from engine.read_alignment.summary import ReadAlignmentSummary
 from engine.read_alignment.tables import ALIGNMENTS, PATTERNS
@@ -35,7 +35,7 @@ __all__ = ["align_reads"]
 
 
 class _Read(NamedTuple):
-    """What the files hold, what the alignments are to be, and whether places are looked for."""
+    """Sequences of the files, kind of the alignments, and whether places are looked for."""
 
     texts: NamedSequences
     patterns: NamedSequences
@@ -102,10 +102,10 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
         run.device = "+".join(aligning.devices) or "cpu"  # which alone does what needs no layers
         n_texts, n_patterns = len(sequences.texts), len(sequences.patterns)
         counts = {"texts": n_texts, "patterns": n_patterns, "pairs": rounds.n_rows, "aligned": rounds.n_aligned}
-        told = f"{rounds.n_aligned:,} {'alignment' if rounds.n_aligned == 1 else 'alignments'}"
-        run.record(counts, told, is_of_pairs=pairs, has_places=sequences.has_places)
+        message = f"{rounds.n_aligned:,} {'alignment' if rounds.n_aligned == 1 else 'alignments'}"
+        run.record(counts, message, is_of_pairs=pairs, has_places=sequences.has_places)
         return ReadAlignmentSummary(
-            **run.told,
+            **run.summary_fields,
             n_texts=n_texts,
             n_patterns=n_patterns,
             n_pairs=rounds.n_rows,
@@ -125,7 +125,7 @@ def _check(
     ParameterError : scores could pass 32 bits, texts and patterns cannot be paired, or places cannot be looked for.
     InputError : places of proteins are asked for, or of what is too long for it.
     """
-    from kernels.cpu.minimisers import LONGEST_READ, MOST_TEXTS
+    from kernels.cpu.minimisers import LONGEST_READ, MAXIMUM_TEXTS
 
     longest = int(patterns.lengths.max(initial=0))
     if not score_bits(rules, longest):
@@ -141,8 +141,8 @@ def _check(
         raise ParameterError("--pairs says with which text each pattern is aligned; leave it out, or --places seeds")
     if has_places and len(texts.sequences.codes) and not texts.are_nucleotides:
         raise InputError(texts.path, "holds proteins, whose places are not looked for", remedy="Give --places every")
-    if has_places and len(texts) > MOST_TEXTS:
-        reason = f"holds {len(texts):,} sequences; places are looked for in up to {MOST_TEXTS:,}"
+    if has_places and len(texts) > MAXIMUM_TEXTS:
+        reason = f"holds {len(texts):,} sequences; places are looked for in up to {MAXIMUM_TEXTS:,}"
         raise InputError(texts.path, reason, remedy="Give fewer, or --places every")
     if has_places and longest > LONGEST_READ:
         raise InputError(
@@ -180,9 +180,9 @@ class _Rounds:
         for first, last in self._aligning.rounds():
             with self._run.step("score"):
                 try:
-                    rows: Rows = self._aligning.rows(first, last)
+                    rows: AlignmentRows = self._aligning.rows(first, last)
                 except TooLongError as error:
-                    raise ParameterError(f"{error}: too long to be traced with {rules.most_gaps} gaps; give shorter ones") from error
+                    raise ParameterError(f"{error}: too long to be traced with {rules.maximum_gaps} gaps; give shorter ones") from error
             with self._run.step("report"):
                 table = alignment_rows(texts, patterns, rows)
             self.n_rows += len(table)

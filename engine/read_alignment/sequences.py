@@ -122,8 +122,8 @@ def _tell_other_names(ones: NamedSequences, others: NamedSequences, progress: Pr
         name, other = (shortened(one.names[n : n + 1].strings()[0]) for one in (ones, others))
         count = int(differ.sum())
         has = "mate has another name than its read" if count == 1 else "mates have other names than their reads"
-        told = f"{count:,} {has}, the first in record {n + 1:,}: {name} and {other}"
-        progress.message(f"{others.path.name}: {told}", "warning")
+        message = f"{count:,} {has}, the first in record {n + 1:,}: {name} and {other}"
+        progress.message(f"{others.path.name}: {message}", "warning")
 
 
 def read_sequences(path: Path, progress: Progress) -> NamedSequences:
@@ -221,7 +221,7 @@ def gap_rules(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> G
     ParameterError, InputError : there is no such matrix.
     """
     return GapRules(
-        _matrix(parameters, of_nucleotides=of_nucleotides).scores, parameters.gap_open, parameters.gap_extend, parameters.max_gaps,
+        _matrix(parameters, of_nucleotides=of_nucleotides).scores, parameters.gap_open, parameters.gap_extend, parameters.maximum_gaps,
         _MODES[parameters.mode], parameters.seed_length, parameters.recurrence == "published",
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What a read alignment tells when it is done."""
+"""Summary of a read alignment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["ReadAlignmentSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class ReadAlignmentSummary(Summary):
-    """What was aligned.
+    """Counts of an alignment.
 
     `n_aligned`: pairs that have an alignment with so few gaps. `cells`: of all layers, of the alignments that were computed whole.
     `has_places`: whether a place was looked for, so that each pattern has one row; else pairs have rows.
@@ -31,7 +31,7 @@ class ReadAlignmentSummary(Summary):
         return [Count(self.n_aligned, one, several, total=self.n_pairs)]
 
     def lines(self) -> list[str]:
-        """What was aligned, and how much of it could be."""
+        """Sequences that were aligned, and how much of it could be."""
         texts, patterns = Count(self.n_texts, "text", "texts"), Count(self.n_patterns, "pattern", "patterns")
         pairs = Count(self.n_pairs, "pair", "pairs")
         score = self.stages.get("score", {}).get("seconds", 0.0)

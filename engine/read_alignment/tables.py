@@ -40,10 +40,10 @@ def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, p
     if not is_known.equals(pc.is_valid(cigar)):
         return False
     cigar, *places = (one.filter(is_known) for one in (cigar, text_start, text_end, pattern_start, pattern_end))
-    if any(one.null_count for one in places):
+    if any(place.null_count for place in places):
         return False
     of_text, of_pattern = letters_of_cigars(cigar, "=XD"), letters_of_cigars(cigar, "=XI")
-    first, last, begin, end = (one.to_numpy().astype("int64") for one in places)
+    first, last, begin, end = (place.to_numpy().astype("int64") for place in places)
     return bool((of_text == last - first + 1).all() and (of_pattern == end - begin + 1).all())
 
 

@@ -120,7 +120,7 @@ def arrow_type(name: str) -> pa.DataType:
 
 @dataclass(frozen=True)
 class Rule:
-    """What holds between columns of a row, without which a table is not believed.
+    """A condition between columns of a row, without which a table is not believed.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ def create_view(connection: duckdb.DuckDBPyConnection, source: TableFile, *, nam
     options = {"file_row_number": "true"} if has_rows else {}
     reader = parquet_reader(source.path, **options)
     stored = {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()}
-    columns = [_cast(one, stored[one.name]) for one in source.columns.values()]
+    columns = [_cast(column, stored[column.name]) for column in source.columns.values()]
     if has_rows:
         absent = [one for name, one in source.table.by_name.items() if name not in source.columns]
         columns += [f"CAST(NULL AS {sql_type(described.arrow_type(one.type_name))}) AS {identifier(one.name)}" for one in absent]

@@ -8,14 +8,16 @@ narrower whole number, a dictionary of texts) becomes the described one.
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import InputError, ProteoscopeError, StorageError, shortened
 from engine.project import Project
+from engine.results.arrow import in_one, is_list, is_text
 from engine.results.columns import Column, Rule, Table, arrow_type
 
 if TYPE_CHECKING:
@@ -25,9 +27,14 @@ __all__ = ["CHECKED_ROWS", "TableFile", "checked", "number_columns", "read_store
 
 CHECKED_ROWS = 1 << 16
 """Rows of a table in memory, unless somebody wants fewer."""
-_MOST_NAMES = 5  # that an error tells
+_MAXIMUM_NAMES = 5  # that an error tells
 _PIECE_BYTES = 1 << 26  # about as many of a piece in memory
 _AGAIN = "Do the search again"
+_MAXIMUM_REMEMBERED = 4096
+_SETTLED_NS = 2_000_000_000
+"""A file that was changed less than this before may be changed once more within one tick of the disk's clock, and look the same."""
+_sound: set[tuple[object, ...]] = set()
+"""Files that were found sound in this process, by their state and by what was asked of them."""
 
 
 class TableFile:
@@ -61,6 +68,7 @@ class TableFile:
         import pyarrow.parquet as pq
 
         self.path, self.table, self._remedy, self._n_rows_of = path, table, remedy, dict(n_rows_of or {})
+        self._state = _state_of(path)
         with self._read():
             self._file = pq.ParquetFile(path)
         try:
@@ -133,15 +141,32 @@ class TableFile:
     def check(self, names: Sequence[str] | None = None, is_wanted: Callable[[], object] = lambda: None) -> None:
         """Look at all rows, for those who read them without this class; `is_wanted` is called between pieces, and may raise.
 
+        What was found sound is not looked at again in this process while the file stays as it is. Nothing of that is written down, least of
+        all in the project, which may be a stranger's.
+
         Raises
         ------
         InputError : something in them is not as it should be.
         """
+        asked = (
+            self.path.absolute(),
+            self._state,
+            self.table,
+            None if names is None else tuple(names),
+            tuple(sorted(self._n_rows_of.items())),
+        )
+        if self._state is not None and asked in _sound:
+            return
         for _ in self.batches(names):
             is_wanted()
+        # Opened after its state was asked for: where that is the same now, this is the file that was read.
+        if self._state is not None and _state_of(self.path) == self._state and _is_settled(self._state):
+            if len(_sound) >= _MAXIMUM_REMEMBERED:
+                _sound.clear()
+            _sound.add(asked)
 
     def damaged(self, reason: str, name: str = "") -> InputError:
-        """What is wrong with the table, or with a column of it."""
+        """The fault of the table, or of a column of it."""
         return InputError(self.path, reason, place=f"column {shortened(name)}" if name else "", remedy=self._remedy)
 
     def _known(self, names: list[str], needed: Iterable[str] | None) -> dict[str, Column]:
@@ -153,8 +178,12 @@ class TableFile:
         # DuckDB takes names for the same whose letters differ in case alone.
         doubled = [name for name, n in Counter(name.casefold() for name in names).items() if n > 1]
         if doubled:
-            raise self.damaged(f"holds the columns {', '.join(map(shortened, doubled[:_MOST_NAMES]))} twice")
-        more = {one.name: one for one in number_columns(names) if self.table.more and re.fullmatch(self.table.more, one.name)}
+            raise self.damaged(f"holds the columns {', '.join(map(shortened, doubled[:_MAXIMUM_NAMES]))} twice")
+        more = {
+            number_column.name: number_column
+            for number_column in number_columns(names)
+            if self.table.more and re.fullmatch(self.table.more, number_column.name)
+        }
         known = {name: described.get(name) or more[name] for name in names if name in described or name in more}
         for name, one in known.items():
             with self._read():
@@ -168,7 +197,7 @@ class TableFile:
         with self._read():
             metadata = self._file.metadata
             groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-            if any(one.num_rows < 0 for one in groups) or sum(one.num_rows for one in groups) != self.n_rows:
+            if any(group.num_rows < 0 for group in groups) or sum(group.num_rows for group in groups) != self.n_rows:
                 raise self.damaged("is cut off: its parts have other numbers of rows than it says")
 
     def _rows_of_piece(self) -> int:
@@ -212,6 +241,28 @@ class TableFile:
             ) from error
 
 
+class _State(NamedTuple):
+    """What tells a changed file: the system sets `changed_ns` at every change, and nobody else can."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+
+def _state_of(path: Path) -> _State | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return _State(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def _is_settled(state: _State) -> bool:
+    return time.time_ns() - max(state.modified_ns, state.changed_ns) > _SETTLED_NS
+
+
 def number_columns(names: Iterable[str]) -> tuple[Column, ...]:
     """Columns of numbers of which nothing else is known, as `Table.more` has them."""
     return tuple(Column(name, type="float", is_nullable=True) for name in names)
@@ -237,7 +288,7 @@ def checked(
         one, column = columns[name], found[name]
         try:
             column.validate(full=True)
-            array = _as(_in_one(column), arrow_type(one.type_name))
+            array = _as(in_one(column), arrow_type(one.type_name))
             reason = _fault(array, one, n_rows_of)
         except (pa.ArrowException, ValueError) as error:
             reason = f"cannot be read ({shortened(' '.join(str(error).split()), 200)})"
@@ -301,27 +352,6 @@ def row_count(path: Path) -> int | None:
         return None
 
 
-def _in_one(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array."""
-    import pyarrow as pa
-
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
-
-
 def _means(stored: pa.DataType, wanted: pa.DataType, column: Column) -> bool:
     """Whether a type may become the described one without another meaning."""
     import pyarrow as pa
@@ -330,12 +360,12 @@ def _means(stored: pa.DataType, wanted: pa.DataType, column: Column) -> bool:
         stored = stored.value_type
     if pa.types.is_null(stored):
         return True
-    if _is_list(wanted):
-        if pa.types.is_fixed_size_list(wanted) and _is_text(stored):
+    if is_list(wanted):
+        if pa.types.is_fixed_size_list(wanted) and is_text(stored):
             return True  # numbers with commas between, as runs of earlier versions have them
-        return _is_list(stored) and _means(stored.value_type, wanted.value_type, column)
-    if _is_text(wanted):
-        return _is_text(stored)
+        return is_list(stored) and _means(stored.value_type, wanted.value_type, column)
+    if is_text(wanted):
+        return is_text(stored)
     if pa.types.is_boolean(wanted):
         return bool(pa.types.is_boolean(stored))
     if pa.types.is_integer(wanted):
@@ -348,9 +378,9 @@ def _shown_type(kind: pa.DataType) -> str:
 
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    if _is_list(kind):
+    if is_list(kind):
         return f"lists of {_shown_type(kind.value_type)}"
-    if _is_text(kind):
+    if is_text(kind):
         return "texts"
     if pa.types.is_boolean(kind):
         return "truths"
@@ -368,12 +398,12 @@ def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
         return column
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if pa.types.is_fixed_size_list(wanted) and _is_text(column.type):
+    if pa.types.is_fixed_size_list(wanted) and is_text(column.type):
         parts = pc.split_pattern(column, ",")
         if pc.any(pc.not_equal(pc.list_value_length(parts), wanted.list_size)).as_py():
             raise pa.ArrowInvalid(f"a text is not {wanted.list_size} numbers with commas between")
         column = parts
-    if _is_list(column.type) and _is_list(wanted):
+    if is_list(column.type) and is_list(wanted):
         return _as_list(column, wanted)
     return column.cast(wanted)
 
@@ -399,15 +429,15 @@ def _as_list(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _fault(array: pa.Array, one: Column, n_rows_of: Mapping[str, int]) -> str:
-    """What is wrong with the values of a column, as the end of a sentence; empty where nothing is."""
+    """The fault of the values of a column, as the end of a sentence; empty where nothing is."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if _is_list(array.type):
+    if is_list(array.type):
         if array.null_count:
             return "holds a list that is missing"
         array = array.flatten()
-        if _is_list(array.type):
+        if is_list(array.type):
             return "holds lists of lists"
     if not one.is_nullable:
         if array.null_count:

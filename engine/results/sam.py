@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from engine.arrays import Texts
 from engine.version import VERSION
+from kernels.text_layouts import SamSequences, TextArrays
 
 __all__ = [
-    "LONGEST_READ_NAME", "NO_PLACE", "NO_QUALITY", "SECONDARY", "UNPLACED", "SamNames", "SamRecords", "SamSequences", "sam_header",
+    "LONGEST_READ_NAME", "NO_PLACE", "NO_QUALITY", "SECONDARY", "UNPLACED", "SamNames", "SamRecords", "sam_header",
     "sam_lines",
 ]  # fmt: skip
 
@@ -69,19 +70,6 @@ class SamNames:
         self._names[index] = name
 
 
-class SamSequences(NamedTuple):
-    """What is aligned: `letters` and `qualities` (None where there are none), uint8, flat; `offsets`, (n + 1,) int64, into both.
-
-    `complement` : (256,) uint8, each letter's partner on the other strand. `quality_shift` : taken from each quality.
-    """
-
-    letters: NDArray[np.uint8]
-    qualities: NDArray[np.uint8] | None
-    offsets: NDArray[np.int64]
-    complement: NDArray[np.uint8]
-    quality_shift: int = 0
-
-
 class SamRecords(NamedTuple):
     """n records.
 
@@ -112,17 +100,15 @@ def sam_header(names: Iterable[str], lengths: Iterable[int], *, is_sorted: bool 
 
 def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -> tuple[bytes, NDArray[np.int64]]:
     """The lines of records, and where each ends. `references` : names, by the numbers of the records."""
-    from kernels.cpu.alignment_lines import MOST_NUMBERS, write_sam_lines
+    from kernels.cpu.alignment_lines import MAXIMUM_NUMBERS, write_sam_lines
 
     names, flags, places, cigars, clips, tags, rows = records
     n, longest = len(flags), int(np.diff(references.offsets).max(initial=0))
     own = np.diff(sequences.offsets)[rows]
-    room = sum(len(one.own) for one in (names, cigars, tags)) + 2 * int(own.sum()) + n * (MOST_NUMBERS + 2 * longest)
+    room = sum(len(one.own) for one in (names, cigars, tags)) + 2 * int(own.sum()) + n * (MAXIMUM_NUMBERS + 2 * longest)
     lines, ends = np.empty(room, np.uint8), np.zeros(n, np.int64)
-    qualities = sequences.letters[:0] if sequences.qualities is None else sequences.qualities
-    write_sam_lines(
-        names.letters, names.offsets, flags, references.letters, references.offsets, places, cigars.letters, cigars.offsets, clips,
-        tags.letters, tags.offsets, rows, sequences.letters, qualities, sequences.offsets, sequences.complement,
-        sequences.quality_shift, lines, ends,
-    )  # fmt: skip
+    name_arrays, reference_arrays, cigar_arrays, tag_arrays = (
+        TextArrays(one.letters, one.offsets) for one in (names, references, cigars, tags)
+    )
+    write_sam_lines(name_arrays, flags, reference_arrays, places, cigar_arrays, clips, tag_arrays, rows, sequences, lines, ends)
     return lines[: ends[-1] if n else 0].tobytes(), ends

@@ -19,6 +19,7 @@ import numpy as np
 
 from engine.files import atomic_file
 from engine.jobs.progress import Progress
+from engine.results.arrow import in_one, is_text
 from engine.results.columns import Column
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def write_separated(
 
 def header_line(columns: Sequence[Column]) -> bytes:
     """The first line: the names of the columns."""
-    return ("\t".join(one.name for one in columns) + "\n").encode()
+    return ("\t".join(column.name for column in columns) + "\n").encode()
 
 
 def write_lines(
@@ -162,21 +163,13 @@ def separated_lines(piece: pa.Table, columns: Sequence[Column], dialect: Dialect
 
     if not len(piece):
         return b""
-    cells = [_cells(_in_one(piece[one.name]), one, dialect, is_safe=spreadsheet_safe) for one in columns]
+    cells = [_cells(in_one(piece[column.name]), column, dialect, is_safe=spreadsheet_safe) for column in columns]
     lines = pc.binary_join_element_wise(*cells, "\t", null_handling="replace", null_replacement="")
     lines = pc.binary_join_element_wise(lines, "", "\n")
     assert isinstance(lines, pa.StringArray)
     _, offsets, letters = lines.buffers()
     ends = memoryview(offsets).cast("i")
     return bytes(memoryview(letters)[ends[lines.offset] : ends[lines.offset + len(lines)]])
-
-
-def _in_one(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array, of values and not of numbers of a dictionary."""
-    import pyarrow as pa
-
-    array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
-    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 
 
 def _cells(column: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:
@@ -189,16 +182,10 @@ def _cells(column: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) ->
         items = pc.fill_null(_plain(column.flatten(), one, dialect), "")
         ends = np.concatenate(([0], np.cumsum(pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False))))
         joined = pc.binary_join(pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), items), ";,"[pa.types.is_fixed_size_list(kind)])
-        return _as_cell(joined, one, dialect, is_safe=is_safe) if _is_text(kind.value_type) else joined
+        return _as_cell(joined, one, dialect, is_safe=is_safe) if is_text(kind.value_type) else joined
     text = pc.fill_null(_plain(column, one, dialect), one.saved_null)
     # Numbers among which a word stands are texts, to those who read the file too.
-    return _as_cell(text, one, dialect, is_safe=is_safe) if _is_text(kind) or one.saved_null else text
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return _as_cell(text, one, dialect, is_safe=is_safe) if is_text(kind) or one.saved_null else text
 
 
 def _plain(column: pa.Array, one: Column, dialect: Dialect) -> pa.Array:
@@ -208,7 +195,7 @@ def _plain(column: pa.Array, one: Column, dialect: Dialect) -> pa.Array:
 
     if pa.types.is_floating(column.type):
         return _numbers(column, one.saved or (dialect.single if pa.types.is_float32(column.type) else dialect.number), dialect)
-    if not _is_text(column.type):
+    if not is_text(column.type):
         return pc.cast(column, pa.string())
     text = pc.replace_substring_regex(pc.cast(column, pa.string()), dialect.blanks, " ")
     return pc.utf8_trim(text, " ") if dialect.is_trimmed else text

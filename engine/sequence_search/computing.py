@@ -1,4 +1,4 @@
-"""What computes a sequence search: the device that the user wished, looked for while the files are read, and how fast it was before."""
+"""Devices of a sequence search: the device that the user wished, looked for while the files are read, and how fast it was before."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine.entry import SearchRequest
+from engine.execution.device_lookup import DeviceLookup
 from engine.execution.executor import PROCESSOR, Executor, Session
-from engine.execution.looking import DeviceLook
 from engine.execution.resources import Resources
 from engine.execution.speeds import Speeds
 from engine.execution.threads import available_threads
 from engine.sequence_search.scoring import KIND, work_of
-from engine.sequence_search.summary import Share
+from engine.sequence_search.summary import DeviceShare
 from engine.sequences.database import SequenceDatabase
 from engine.sequences.scheme import ScoringScheme
 
 __all__ = ["Computing", "shares_of"]
 
 _SHORT_SECONDS = 1.5  # a GPU takes as long to be found and made ready
-_LEAST_CELLS_OF_A_THREAD = 8e9  # in a second: an old processor
+_MINIMUM_CELLS_OF_A_THREAD = 8e9  # in a second: an old processor
 _LETTERS_OF_A_PACKED_BYTE = 4
 
 
@@ -38,8 +38,8 @@ class Computing:
         wish, threads = request.device, request.threads or available_threads()
         speeds = Speeds(KIND, threads)
         cells = float(_letters(request.files("queries"))) * _letters(request.files("database"))
-        is_short = cells < _SHORT_SECONDS * (speeds.of(PROCESSOR) or threads * _LEAST_CELLS_OF_A_THREAD)
-        self.look = DeviceLook("cpu" if wish == "auto" and is_short else wish)
+        is_short = cells < _SHORT_SECONDS * (speeds.of(PROCESSOR) or threads * _MINIMUM_CELLS_OF_A_THREAD)
+        self.look = DeviceLookup("cpu" if wish == "auto" and is_short else wish)
         """For the device, begun: done on the processor before a GPU would be ready, the work takes the processor."""
         if self.look.wish.startswith(("cuda", "all")) or (self.look.wish == "auto" and speeds.are_of_several):
             threading.Thread(target=_import_ahead, name="proteoscope-importing").start()
@@ -55,12 +55,12 @@ class Computing:
                 resources.progress.message("; ".join(each))
 
 
-def shares_of(session: Session) -> tuple[Share, ...]:
-    """What each device did of the scoring."""
-    return tuple(Share(one.device, one.share, one.speed / 1e9, one.with_start) for one in session.shares())
+def shares_of(session: Session) -> tuple[DeviceShare, ...]:
+    """Each device's share of the scoring."""
+    return tuple(DeviceShare(share.device, share.share, share.speed / 1e9, share.with_start) for share in session.shares())
 
 
-def _rate(share: Share) -> str:
+def _rate(share: DeviceShare) -> str:
     return f"{share.gcups:,.3g} GCUPS" + (", its start included" if share.with_start else "")
 
 

@@ -46,7 +46,7 @@ def export_hits(project: Project, run_id: str, format: str, target: Path, progre
     check_outputs([target], [one.path for one in project.inputs(run_id)], project.folder)
     n_hits = 0
     with hit_writer(target, format, progress, spreadsheet_safe=spreadsheet_safe) as writer:
-        progress.stage("Exporting hits", sum(one.rows or 0 for one in project.results(run_id) if one.name == "hits"))
+        progress.stage("Exporting hits", sum(result.rows or 0 for result in project.results(run_id) if result.name == "hits"))
         for found in _found(project, run_id):
             for piece in found.pieces():
                 writer.write(piece)

@@ -16,20 +16,20 @@ from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequence_search.scoring import STEP_CELLS, score_all, score_queries
 from engine.sequences.alignment import Pairs, align_pairs
 from engine.sequences.database import SequenceDatabase
-from engine.sequences.hits import Hits, Places, QueryHits
+from engine.sequences.hits import Hits, QueryHits, SequenceEntries
 from engine.sequences.scheme import ScoringScheme
 from engine.sequences.statistics import ScoreStatistics, fit, random_sequences, tabulated, ungapped_lambda
 from kernels.partitions import equal_partitions
 
-__all__ = ["Batch", "HitSearch"]
+__all__ = ["Batch", "SequenceHitSearch"]
 
-_MOST_SCORES = 64_000_000  # of a batch of queries: 256 MB
+_MAXIMUM_SCORES = 64_000_000  # of a batch of queries: 256 MB
 _COLUMNS_OF_ALIGNMENTS, _COLUMNS_OF_A_HIT = 1 << 24, 1000  # of hits that are aligned and written together: some 50 MB
 _RANDOM_LENGTHS, _RANDOM_QUERIES, _RANDOM_SUBJECTS = (100, 1000), 16, 2000
 _SEED = 20141
 _BEST = 10  # hits that the summary shows
-_LEAST_LAMBDA_SHARE = 0.5  # of chance's: real proteins have some 0.85
-_LEAST_SHARE_OF_UNGAPPED = 0.3  # below it, gaps let scores of chance grow with the lengths
+_MINIMUM_LAMBDA_SHARE = 0.5  # of chance's: real proteins have some 0.85
+_MINIMUM_SHARE_OF_UNGAPPED = 0.3  # below it, gaps let scores of chance grow with the lengths
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Batch:
         return len(self.found.hits)
 
 
-class HitSearch:
+class SequenceHitSearch:
     """Scores the queries in batches that fit into memory, picks the hits of each, and aligns them in batches that do."""
 
     def __init__(
@@ -75,16 +75,16 @@ class HitSearch:
     def say_whether_doubtful(self) -> None:
         """Advise one who found nothing where E-values say little."""
         if self.is_doubtful and not self.n_hits:
-            least = f"No hit has an E-value up to {self.parameters.max_e_value:g}"
-            self.progress.message(f"{least}: raise the largest E-value (max_e_value) to see the best scores", "warning")
+            least = f"No hit has an E-value up to {self.parameters.maximum_e_value:g}"
+            self.progress.message(f"{least}: raise the largest E-value (maximum_e_value) to see the best scores", "warning")
 
     def score(self, n_sinks: int) -> Iterator[Batch]:
         """Search; the batches come in the order of the queries' files. So many sinks take each of them, and advance by its hits."""
-        size = max(1, _MOST_SCORES // max(1, len(self.database)))
+        size = max(1, _MAXIMUM_SCORES // max(1, len(self.database)))
         for first in range(0, len(self._order), size):
             numbers = self._order[first : first + size].tolist()
             codes = [self._queries.codes(i) for i in numbers]
-            lengths = np.array([len(one) for one in codes])
+            lengths = np.array([len(code) for code in codes])
             with self._clock.stage("score"):
                 self.progress.stage("Scoring", int(lengths.sum()) * self.database.n_residues // STEP_CELLS)
                 self.scheme.check(int(lengths.max(initial=0)), int(self._lengths.max(initial=0)))
@@ -95,7 +95,7 @@ class HitSearch:
                 candidates = [self._candidates(len(one), row) for one, row in zip(codes, scores, strict=True)]
                 columns = np.array([self._columns(len(one), subjects) for one, (subjects, _) in zip(codes, candidates, strict=True)])
                 self.progress.stage("Aligning and writing hits", (1 + n_sinks) * sum(len(subjects) for subjects, _ in candidates))
-            parts = equal_partitions(columns, 1, most_cost=_COLUMNS_OF_ALIGNMENTS, per_worker=1)
+            parts = equal_partitions(columns, 1, maximum_cost=_COLUMNS_OF_ALIGNMENTS, per_worker=1)
             for part in sorted(parts, key=lambda part: part.first):
                 some = slice(part.first, part.last)
                 with self._clock.stage("report"):
@@ -127,10 +127,10 @@ class HitSearch:
         if self.parameters.statistics == "automatic":
             because.append(f"NCBI has no table for {scheme.matrix.name} {scheme.gap_open}/{scheme.gap_extend}")
         statistics = fit(scores, lengths, self.database.lengths, scheme, "fitted to the scores of this search")
-        if statistics is None or ungapped is None or statistics.lambda_ < _LEAST_LAMBDA_SHARE * ungapped:
+        if statistics is None or ungapped is None or statistics.lambda_ < _MINIMUM_LAMBDA_SHARE * ungapped:
             own, statistics = statistics, self._of_random_sequences()
             # Relatives spread the scores wide, and would be taken for chance.
-            if own is not None and (statistics is None or own.lambda_ >= _LEAST_LAMBDA_SHARE * statistics.lambda_):
+            if own is not None and (statistics is None or own.lambda_ >= _MINIMUM_LAMBDA_SHARE * statistics.lambda_):
                 statistics = own
             else:
                 because.append("too few pairs of this search are unrelated" if own else "this search has too few pairs that differ")
@@ -141,7 +141,7 @@ class HitSearch:
         constants = f"lambda = {statistics.lambda_:.4g} and K = {statistics.K:.3g}"
         reasons = f", since {' and '.join(because)}" if because else ""
         self.progress.message(f"{constants} were {statistics.source} ({statistics.n_pairs:,} pairs){reasons}")
-        if ungapped is not None and statistics.lambda_ < _LEAST_SHARE_OF_UNGAPPED * ungapped:
+        if ungapped is not None and statistics.lambda_ < _MINIMUM_SHARE_OF_UNGAPPED * ungapped:
             self.is_doubtful = True
             self.progress.message(
                 "The gaps cost so little that scores of chance grow with the lengths: do not trust the E-values", "warning"
@@ -159,13 +159,15 @@ class HitSearch:
     def _candidates(self, length: int, scores: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Subjects that a query of so many residues hits, best first, and their E-values."""
         self.progress.check()
-        database, max_e_value = self.database, self.parameters.max_e_value
+        database, maximum_e_value = self.database, self.parameters.maximum_e_value
         most = int(scores.max(initial=0))
-        subjects = np.flatnonzero(scores >= self.statistics.least_scores(max_e_value, length, self._lengths, database.n_residues, most))
+        subjects = np.flatnonzero(
+            scores >= self.statistics.minimum_scores(maximum_e_value, length, self._lengths, database.n_residues, most)
+        )
         e_values = self.statistics.e_values(scores[subjects], length, self._lengths[subjects], database.n_residues)
-        kept = np.flatnonzero(e_values <= max_e_value)
+        kept = np.flatnonzero(e_values <= maximum_e_value)
         subjects, e_values = subjects[kept], e_values[kept]
-        order = np.lexsort((database.file_index[subjects], -scores[subjects], e_values))[: self.parameters.top]
+        order = np.lexsort((database.file_index[subjects], -scores[subjects], e_values))[: self.parameters.hits_per_query]
         return subjects[order], e_values[order]
 
     def _columns(self, length: int, subjects: NDArray[np.int64]) -> int:
@@ -200,8 +202,8 @@ def _constant(residues: NDArray[np.int8]) -> NDArray[np.int8]:
     return view
 
 
-def _places(database: SequenceDatabase, numbers: NDArray[np.int64]) -> Places:
+def _places(database: SequenceDatabase, numbers: NDArray[np.int64]) -> SequenceEntries:
     """The sequences of these numbers."""
     names = Texts(database.accession_bytes, database.accession_offsets).take(numbers)
     descriptions = Texts(database.description_bytes, database.description_offsets).take(numbers)
-    return Places(names, descriptions, database.file_index[numbers].astype(np.int64), database.lengths[numbers])
+    return SequenceEntries(names, descriptions, database.file_index[numbers].astype(np.int64), database.lengths[numbers])

@@ -14,7 +14,7 @@ from engine.sequences.matrices import matrix_name
 __all__ = ["SequenceSearchParameters"]
 
 _SCORING, _REPORT, _STATISTICS = "Scoring", "Hits", "Statistics"
-_MOST_COST = 1_000_000_000
+_MAXIMUM_COST = 1_000_000_000
 
 
 class SequenceSearchParameters(SearchParameters):
@@ -26,22 +26,30 @@ class SequenceSearchParameters(SearchParameters):
         help="Substitution matrix: BLOSUM30 to BLOSUM100, BLOSUMN, PAM10 to PAM500, DAYHOFF, GONNET, IDENTITY, or a file in NCBI's format.",
     )  # fmt: skip
     gap_open: int = parameter(
-        11, ge=0, le=_MOST_COST, title="Gap opening", group=_SCORING,
+        11, ge=0, le=_MAXIMUM_COST, title="Gap opening", group=_SCORING,
         help="A gap of k residues costs gap_open + k * gap_extend (BLAST's convention).",
     )  # fmt: skip
     gap_extend: int = parameter(
-        1, ge=0, le=_MOST_COST, title="Gap extension", group=_SCORING, help="Cost of each residue in a gap, the first one too."
+        1, ge=0, le=_MAXIMUM_COST, title="Gap extension", group=_SCORING, help="Cost of each residue in a gap, the first one too."
     )
-    max_e_value: float = parameter(
+    maximum_e_value: float = parameter(
         10.0,
+        formerly="max_e_value",
         gt=0,
         le=1e9,
         title="Largest E-value",
         group=_REPORT,
         help="Hits that chance would give more often than this are not reported.",
     )
-    top: int = parameter(
-        500, ge=1, le=10_000_000, title="Hits for a query", unit="hits", group=_REPORT, help="The best hits of each query are reported."
+    hits_per_query: int = parameter(
+        500,
+        formerly="top",
+        ge=1,
+        le=10_000_000,
+        title="Hits for a query",
+        unit="hits",
+        group=_REPORT,
+        help="The best hits of each query are reported.",
     )
     statistics: Literal["automatic", "fitted"] = parameter(
         "automatic", title="Statistics", group=_STATISTICS, advanced=True,

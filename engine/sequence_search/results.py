@@ -1,4 +1,4 @@
-"""What takes the hits of a sequence search as they come: the project's tables, the file of scores, the file of hits."""
+"""Sinks of the hits of a sequence search as they come: the project's tables, the file of scores, the file of hits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.files import atomic_file
 from engine.jobs.progress import Progress
-from engine.sequence_search.hit_search import Batch, HitSearch
+from engine.sequence_search.hit_search import Batch, SequenceHitSearch
 from engine.sequence_search.tables import EXPECTATIONS, QUERIES, SCORES
 from engine.sequences.hits import expected_counts, hit_writer, hits_schema, hits_table
 
@@ -24,9 +24,9 @@ _HITS_PER_GROUP = 1 << 13  # a window reads the alignment of one at a time
 
 
 def sinks(
-    stack: ExitStack, search: HitSearch, out: Path | None, format: str, all_scores: Path | None, run: Run | None
+    stack: ExitStack, search: SequenceHitSearch, out: Path | None, format: str, all_scores: Path | None, run: Run | None
 ) -> list[Callable[[Batch], None]]:
-    """What takes each batch: the project's tables, the file of scores and that of hits; all are whole when the stack is left.
+    """Sinks of each batch: the project's tables, the file of scores and that of hits; all are whole when the stack is left.
 
     The file of hits comes last, since it is finished first: a cancel that it heeds then stops the others too.
     """
@@ -54,7 +54,7 @@ def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[Callable[
 
 
 @contextmanager
-def _score_file(path: Path, search: HitSearch) -> Iterator[Callable[[Batch], None]]:
+def _score_file(path: Path, search: SequenceHitSearch) -> Iterator[Callable[[Batch], None]]:
     """Takes scores, and writes them as one array in the order of the files."""
     with atomic_file(path) as file:
         shape = (search.n_queries, len(search.database))
@@ -71,7 +71,7 @@ def _score_file(path: Path, search: HitSearch) -> Iterator[Callable[[Batch], Non
 
 
 @contextmanager
-def _project_tables(run: Run, search: HitSearch) -> Iterator[Callable[[Batch], None]]:
+def _project_tables(run: Run, search: SequenceHitSearch) -> Iterator[Callable[[Batch], None]]:
     """Takes batches, and writes ``hits``, ``queries``, ``score_counts`` and ``score_expectations`` of a run.
 
     ``queries``: one row a query. ``score_counts``: how many subjects have each score with each query. ``score_expectations``: how many

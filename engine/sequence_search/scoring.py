@@ -45,7 +45,7 @@ def score_queries(session: Session, queries: Sequence[NDArray[np.int8]]) -> NDAr
     """
     state = {
         "residues": np.concatenate([np.zeros(0, np.int8), *queries]),
-        "offsets": offsets_of(np.array([len(one) for one in queries], np.int64)),
+        "offsets": offsets_of(np.array([len(query) for query in queries], np.int64)),
     }
     scores: NDArray[np.int32] = session.run(state, step_cost=STEP_CELLS)["scores"]
     return scores
@@ -80,11 +80,11 @@ class SequencesAgainstSequences:
         return np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """The database on the device."""
         database = work.sources["database"]
         search = twin(device, "alignment").AlignmentSearch(device, database["residues"], database["offsets"])
-        yield _Opened(work, search, device, _SECONDS_OF_SHARED if is_shared else _SECONDS_OF_PIECE)
+        yield _Computation(work, search, device, _SECONDS_OF_SHARED if is_shared else _SECONDS_OF_PIECE)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
         """A score of 0 for each."""
@@ -95,7 +95,7 @@ class SequencesAgainstSequences:
         into["scores"][:, first:end] = rows["scores"]
 
 
-class _Opened:
+class _Computation:
     """A database on a device."""
 
     def __init__(self, work: Work, search: AlignmentSearch, device: Device, seconds: float) -> None:

@@ -12,8 +12,8 @@ from engine.jobs.progress import Progress
 from engine.search_run import RunSpec, SearchRun, search_run
 from engine.sequence_search.compilation import ALIGNMENT, load_report_kernels
 from engine.sequence_search.computing import Computing, shares_of
-from engine.sequence_search.hit_search import HitSearch
-from engine.sequence_search.odd_input import warn_of_odd_input
+from engine.sequence_search.hit_search import SequenceHitSearch
+from engine.sequence_search.input_warnings import warn_of_unusual_input
 from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequence_search.results import sinks
 from engine.sequence_search.summary import SequenceSearchSummary, hit_counts
@@ -60,11 +60,11 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
         query_set = run.read()
         with run.step("index"):
             database = _database(run)
-        warn_of_odd_input(query_set, database, scheme, run.progress)
+        warn_of_unusual_input(query_set, database, scheme, run.progress)
         with run.step("plan"):
             resources = opening().telling(run.progress)
         with computing.session(database, scheme, resources) as session, ExitStack() as stack:
-            search = HitSearch(query_set, database, scheme, parameters, session, resources)
+            search = SequenceHitSearch(query_set, database, scheme, parameters, session, resources)
             taking = sinks(stack, search, Path(request.out) if request.out else None, format, request.path("all_scores"), run.run)
             for batch in search.score(len(taking)):
                 with run.step("report"):
@@ -86,7 +86,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
         run.record(counts, message, statistics=statistics, gcups=gcups)
         numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
         return SequenceSearchSummary(
-            **run.told,
+            **run.summary_fields,
             **numbers,
             gcups=gcups,
             lambda_=search.statistics.lambda_,

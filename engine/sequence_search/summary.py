@@ -1,4 +1,4 @@
-"""What a sequence search tells when it is done."""
+"""Summary of a sequence search."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from engine.results.counts import Count
 from engine.summary import Summary
 
-__all__ = ["SequenceSearchSummary", "Share", "hit_counts"]
+__all__ = ["DeviceShare", "SequenceSearchSummary", "hit_counts"]
 
 
 @dataclass(frozen=True)
-class Share:
-    """What a device did of a search: its share of the cells, and thousand million cells in a second while it worked.
+class DeviceShare:
+    """A device's share of a search: its share of the cells, and thousand million cells in a second while it worked.
 
     `with_start`: too little was done to leave out what a device does once, such as compiling.
     """
@@ -25,7 +25,7 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class SequenceSearchSummary(Summary):
-    """What a sequence search did.
+    """Counts of a sequence search.
 
     `gcups`: thousand million cells of the matrices in a second of scoring. `statistics`: where lambda and K come from.
     `best`: (query, subject, E-value, description) of the best hits. `shares`: what each device did of the scoring.
@@ -41,7 +41,7 @@ class SequenceSearchSummary(Summary):
     K: float
     statistics: str
     best: tuple[tuple[str, str, float, str], ...]
-    shares: tuple[Share, ...] = ()
+    shares: tuple[DeviceShare, ...] = ()
 
     def counts(self) -> list[Count]:
         """Hits, and queries that have some where there are several."""
@@ -50,7 +50,7 @@ class SequenceSearchSummary(Summary):
         return [hits, with_hits] if self.n_queries > 1 else [hits]
 
     def lines(self) -> list[str]:
-        """What was searched, how many hits there are and by which statistics, and the best of them."""
+        """Lines that tell what was searched, how many hits there are and by which statistics, and the best of them."""
         queries, subjects = Count(self.n_queries, "query", "queries"), Count(self.n_subjects, "sequence", "sequences")
         residues = Count(self.n_residues, "residue", "residues")
         searched = f"{queries.number:,} {queries.noun} against {subjects.number:,} {subjects.noun}"
@@ -63,7 +63,7 @@ class SequenceSearchSummary(Summary):
 
 
 def hit_counts(n_queries: int, n_hits: int, n_queries_with_hits: int) -> str:
-    """What a search found, in words: ``29 hits`` of one query, ``3,139 hits; 20 of 21 queries with hits`` of several."""
+    """The result in words: ``29 hits`` of one query, ``3,139 hits; 20 of 21 queries with hits`` of several."""
     if not n_hits:
         return "no hits"
     hits = f"{n_hits:,} hit{'' if n_hits == 1 else 's'}"

@@ -47,4 +47,4 @@ EXPECTATIONS = Table.of(
 TABLES = (QUERIES, HITS)
 """From the query to its hits."""
 STORED = (SCORES, EXPECTATIONS)
-"""What a run keeps besides: how many subjects have each score with each query, and how many chance lets have it."""
+"""Further tables that a run keeps: how many subjects have each score with each query, and how many chance lets have it."""

@@ -22,7 +22,9 @@ from engine.sequences.scheme import ScoringScheme
 from kernels.partitions import equal_partitions
 
 if TYPE_CHECKING:
+    from kernels.cpu.rows import RowArrays
     from kernels.cpu.substitution import Substitution
+    from kernels.cpu.traceback import PairedSequences, Traces
 
 __all__ = ["AlignedPairs", "Alignment", "Pairs", "align_pair", "align_pairs"]
 
@@ -148,7 +150,8 @@ def _traced(
     opening, extending = scheme.first_residue_cost, scheme.gap_extend
     reach = score if score >= 0 else max(0, scheme.matrix.greatest) * min(m, n)
     bits = 16 if reach <= _most_of_16_bits(scheme) else 32
-    profile, decay, h_rows, f_row = _row_arrays(scheme, subject, bits)
+    arrays = _row_arrays(scheme, subject, bits)
+    h_rows, f_row = arrays.h_rows, arrays.f_row
     width = len(f_row)
     codes, best = query.astype(np.int64), np.array([0, -1, -1], np.int64)
     step = max(1, _CELLS_BETWEEN_LOOKS // max(n, 1))
@@ -160,7 +163,7 @@ def _traced(
             progress.check()
             stop = min(last, start + step)
             part = directions[start - first : stop - first]
-            score_rows(codes, profile, opening, extending, decay, start, stop, h_rows, f_row, best, score, part, keeps_directions)
+            score_rows(codes, arrays, opening, extending, start, stop, best, score, part, keeps_directions)
 
     for first in range(0, m, rows):
         if not keeps:
@@ -181,7 +184,7 @@ def _traced(
     return found, int(place[0]) + 1, int(place[1]) + 1, steps[: place[3]]
 
 
-def _row_arrays(scheme: ScoringScheme, subject: NDArray[np.int8], bits: int) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+def _row_arrays(scheme: ScoringScheme, subject: NDArray[np.int8], bits: int) -> RowArrays:
     """What the kernels by rows take of a subject, see `kernels.cpu.rows.row_arrays`."""
     from kernels.cpu.rows import row_arrays
 
@@ -263,7 +266,7 @@ def align_pairs(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Pro
     """
     whole, pairs = pairs, _narrowed(pairs, scheme, threads, progress)
     query_lengths, subject_lengths = pairs.lengths
-    tasks = equal_partitions(query_lengths * subject_lengths, threads, most_cost=_CELLS_OF_A_TASK)
+    tasks = equal_partitions(query_lengths * subject_lengths, threads, maximum_cost=_CELLS_OF_A_TASK)
 
     def work(task: int) -> tuple[NDArray, ...]:
         return _drawn(pairs.part(tasks[task].first, tasks[task].last), scheme, progress, cells_kept)
@@ -354,7 +357,7 @@ def _ends(
     rows, places : where the query and the subjects begin and end.
     """
     from kernels.cpu.lanes import fill_columns, lane_count
-    from kernels.cpu.traceback import find_ends
+    from kernels.cpu.traceback import EndRoom, find_ends
     from kernels.cpu.vectors import aligned
 
     lanes, number = lane_count(bits), np.dtype(f"int{bits}")
@@ -364,31 +367,31 @@ def _ends(
     columns = aligned(n_columns * lanes, np.int8)
     fill_columns(residues, offsets[:-1], lengths, np.arange(len(group)), np.zeros(len(group), np.int64), lanes, columns)
     letters, query = np.unique(pairs.queries[slice(*rows)][::step], return_inverse=True)
-    targets, seen = aligned(lanes, number), aligned(lanes, number)
+    targets = aligned(lanes, number)
     targets[:] = np.iinfo(number).max
     targets[: len(group)] = pairs.scores[group] + np.iinfo(number).min
-    h_row, e_row, profile = (aligned(size * lanes, number) for size in (len(query), len(query), len(letters)))
+    room = EndRoom(*(aligned(size * lanes, number) for size in (len(query), len(query), len(letters), 1)))
     ends = np.empty((lanes, 4), np.int64)
     find_ends(
         query.astype(np.int64), letters.astype(np.int64), _substitution(scheme).table(bits), columns, n_columns, targets,
-        scheme.first_residue_cost,
-        scheme.gap_extend, h_row, e_row, profile, seen, ends,
+        scheme.first_residue_cost, scheme.gap_extend, room, ends,
     )  # fmt: skip
     return ends[: len(group)]
 
 
 def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, cells_kept: int) -> tuple[NDArray, ...]:
     """Alignments of some pairs: `found`, `counts`, `cigars` and `lines` of `kernels.cpu.traceback.draw_pairs`."""
-    from kernels.cpu.traceback import CIGAR_BYTES, N_COUNTS, draw_pairs
+    from kernels.cpu.traceback import CIGAR_BYTES, N_COUNTS, Traces, draw_pairs
 
     query_lengths, subject_lengths = pairs.lengths
     offsets = offsets_of(query_lengths + subject_lengths)
     steps, found = np.empty(offsets[-1], np.uint8), np.zeros((len(pairs), 3), np.int64)
+    traces = Traces(steps, offsets, found)
     is_alone = query_lengths * subject_lengths > cells_kept
     is_narrow = pairs.scores <= _most_of_16_bits(scheme)
     for bits, is_meant in ((16, is_narrow & ~is_alone), (32, ~is_narrow & ~is_alone)):
         if is_meant.any():
-            _trace(pairs, np.flatnonzero(is_meant), scheme, bits, steps, offsets, found)
+            _trace(pairs, np.flatnonzero(is_meant), scheme, bits, traces)
     for k in np.flatnonzero(is_alone).tolist():
         query, subject = pairs.queries[slice(*pairs.query_places[k])], pairs.subjects[slice(*pairs.subject_places[k])]
         _, query_start, subject_start, own = _traced(query, subject, scheme, progress, int(pairs.scores[k]), cells_kept)
@@ -396,27 +399,28 @@ def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, cells_kept: 
         steps[offsets[k] : offsets[k] + len(own)] = own
     columns = int(found[:, 0].sum())
     lines, cigars, counts = np.empty((3, columns), np.uint8), np.empty(2 * columns, np.uint8), np.empty((len(pairs), N_COUNTS), np.int64)
-    draw_pairs(
-        steps, offsets, found, pairs.queries, pairs.query_places, pairs.subjects, pairs.subject_places, scheme.matrix.scores,
-        _WITH_GAPS, lines, cigars, counts,
-    )  # fmt: skip
+    draw_pairs(traces, _sequences(pairs), scheme.matrix.scores, _WITH_GAPS, lines, cigars, counts)
     return found, counts, cigars[: counts[:, CIGAR_BYTES].sum()].copy(), lines
 
 
-def _trace(
-    pairs: Pairs, chosen: NDArray[np.int64], scheme: ScoringScheme, bits: int,
-    steps: NDArray[np.uint8], offsets: NDArray[np.int64], found: NDArray[np.int64],
-) -> None:  # fmt: skip
-    """Align chosen pairs, with numbers of so many bits; fills `steps` and `found`."""
+def _sequences(pairs: Pairs) -> PairedSequences:
+    """The sequences of pairs as the kernels take them."""
+    from kernels.cpu.traceback import PairedSequences
+
+    return PairedSequences(pairs.queries, pairs.query_places, pairs.subjects, pairs.subject_places)
+
+
+def _trace(pairs: Pairs, chosen: NDArray[np.int64], scheme: ScoringScheme, bits: int, traces: Traces) -> None:
+    """Align chosen pairs, with numbers of so many bits; fills their traces."""
     from kernels.cpu.traceback import trace_pairs
 
     query_lengths, subject_lengths = (lengths[chosen] for lengths in pairs.lengths)
     longest = int(subject_lengths.argmax())
     longest_subject = pairs.subjects[slice(*pairs.subject_places[chosen[longest]])]
-    profiles, decay, h_rows, f_rows = _row_arrays(scheme, longest_subject, bits)
-    widths = -(-subject_lengths // len(decay)) * len(decay)
+    room = _row_arrays(scheme, longest_subject, bits)
+    room = room._replace(h_rows=room.h_rows.reshape(-1))
+    widths = -(-subject_lengths // len(room.decay)) * len(room.decay)
     trace_pairs(
-        chosen, pairs.queries, pairs.query_places, pairs.subjects, pairs.subject_places, pairs.scores, scheme.matrix.scores,
-        scheme.first_residue_cost, scheme.gap_extend, decay, profiles, h_rows.reshape(-1), f_rows,
-        np.empty(int((query_lengths * widths).max()), np.uint8), steps, offsets, found,
+        chosen, _sequences(pairs), pairs.scores, scheme.matrix.scores, scheme.first_residue_cost, scheme.gap_extend, room,
+        np.empty(int((query_lengths * widths).max()), np.uint8), traces,
     )  # fmt: skip

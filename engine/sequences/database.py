@@ -174,7 +174,7 @@ def _open(folder: Path) -> SequenceDatabase:
     description = read_numbers(folder / _DESCRIPTION, ("n_repeated_names", "n_nucleotides"))
     n = len(file_index)
     columns = (lengths, accession_lengths, description_lengths)
-    require(n and all(len(one) == n for one in columns), f"{folder}: columns of the database have different lengths, or none")
+    require(n and all(len(column) == n for column in columns), f"{folder}: columns of the database have different lengths, or none")
     database = SequenceDatabase(
         residues, offsets_of(lengths), file_index, accessions, offsets_of(accession_lengths), descriptions, offsets_of(description_lengths),
         description["n_repeated_names"], description["n_nucleotides"],

@@ -33,7 +33,6 @@ from engine.results.sam import (
     UNPLACED,
     SamNames,
     SamRecords,
-    SamSequences,
     sam_header,
     sam_lines,
 )
@@ -42,6 +41,7 @@ from engine.sequences.alignment import AlignedPairs
 from engine.sequences.hit_columns import HITS
 from engine.sequences.statistics import ScoreStatistics
 from engine.version import VERSION
+from kernels.text_layouts import SamSequences
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,8 +51,8 @@ __all__ = [
     "FORMATS",
     "HitFormat",
     "Hits",
-    "Places",
     "QueryHits",
+    "SequenceEntries",
     "expected_counts",
     "hit_writer",
     "hits_schema",
@@ -71,7 +71,7 @@ Reals = NDArray[np.float64]
 
 _WIDTH = 60
 _LENGTH_GROUPS = 64
-_LEAST_EXPECTED = 1e-3
+_MINIMUM_EXPECTED = 1e-3
 _CLUSTAL_NAME = 30
 _SPOOLED_BYTES, _COPIED_BYTES = 16 << 20, 4 << 20
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -79,7 +79,7 @@ _HITS_OF_A_PIECE = 512  # that are formatted together, between two looks at a ca
 
 
 @dataclass(frozen=True)
-class Places:
+class SequenceEntries:
     """n sequences of hits: their places in the files, from 0, and what these say of them; `lengths` in residues."""
 
     names: Texts
@@ -125,7 +125,14 @@ class Hits:
 
     @classmethod
     def of(
-        cls, pairs: AlignedPairs, queries: Places, subjects: Places, scores: Integers, ranks: Integers, bit_scores: Reals, e_values: Reals
+        cls,
+        pairs: AlignedPairs,
+        queries: SequenceEntries,
+        subjects: SequenceEntries,
+        scores: Integers,
+        ranks: Integers,
+        bit_scores: Reals,
+        e_values: Reals,
     ) -> Hits:
         """Hits with their alignments."""
         columns = np.diff(pairs.query.offsets)
@@ -240,7 +247,7 @@ class _Writer:
         self._file.write(text.encode() + b"\n")
 
     def begin(self) -> None:
-        """What stands before the first query."""
+        """Text before the first query."""
 
     def write(self, found: QueryHits) -> None:
         """Write the hits of queries."""
@@ -401,7 +408,8 @@ class _Sam(_Writer):
         own = found.sequences.own
         # An empty sequence stands behind the others, for records that leave theirs out.
         offsets = np.append(found.sequences.offsets, found.sequences.offsets[-1:]) - found.sequences.offsets[0]
-        letters = SamSequences(np.where(own == ord("*"), np.uint8(ord("X")), own), None, offsets, np.arange(256, dtype=np.uint8))
+        known = np.where(own == ord("*"), np.uint8(ord("X")), own)
+        letters = SamSequences(known, known[:0], offsets, np.arange(256, dtype=np.uint8))
         n_hits = np.diff(found.offsets)
         query = np.repeat(np.arange(len(found)), np.maximum(1, n_hits))
         place = np.cumsum(np.maximum(1, n_hits)) - np.maximum(1, n_hits)
@@ -519,8 +527,8 @@ def _summaries(hits: Hits) -> Iterable[str]:
     residues, openings = hits.gap_residues, hits.gap_openings
     plural = (np.where(n == 1, "", "s").astype(object).tolist() for n in (openings, residues))
     openings_ending, residues_ending = plural
-    told = map("{} gap opening{} ({} residue{})".format, openings.tolist(), openings_ending, residues.tolist(), residues_ending)
-    gaps = np.where(openings > 0, np.array(list(told), object), "no gaps").tolist()
+    sentences = map("{} gap opening{} ({} residue{})".format, openings.tolist(), openings_ending, residues.tolist(), residues_ending)
+    gaps = np.where(openings > 0, np.array(list(sentences), object), "no gaps").tolist()
     text = (
         "Score {}, {:.1f} bits, E-value {:.2g}; {} of {} identical ({:.1f} %), {} positive, {}; "
         "{:.0f} % of the query, {:.0f} % of the subject ({} residues)"
@@ -647,11 +655,11 @@ def expected_counts(
     cuts = np.unique(np.linspace(0, len(lengths), _LENGTH_GROUPS + 1).astype(np.int64))
     middles, sizes = lengths[(cuts[:-1] + cuts[1:]) // 2], np.diff(cuts)
     # Without any correction of the lengths chance goes no further.
-    furthest = np.log(max(statistics.K * query_length * float(lengths.sum()) / _LEAST_EXPECTED, 2.0)) / statistics.lambda_
+    furthest = np.log(max(statistics.K * query_length * float(lengths.sum()) / _MINIMUM_EXPECTED, 2.0)) / statistics.lambda_
     scores = np.arange(1, int(furthest) + 3)
     grid, length = np.repeat(scores, len(middles)), np.tile(middles, len(scores))
     passed = -np.expm1(-statistics.e_values(grid, query_length, length, 1) * length)
     above = (passed.reshape(len(scores), len(middles)) * sizes).sum(axis=1)
     counts = np.maximum(above[:-1] - above[1:], 0.0)
-    kept = int((above[:-1] >= _LEAST_EXPECTED).sum())
+    kept = int((above[:-1] >= _MINIMUM_EXPECTED).sum())
     return scores[:kept].astype(np.int32), counts[:kept]

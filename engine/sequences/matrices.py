@@ -24,8 +24,8 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ*"
 _STAR, _X = LETTERS.index("*"), LETTERS.index("X")
 _AS_X = "UOJ"
 _LEAST, _GREATEST = -1_000_000, 1_000_000
-_MOST_BYTES = 1_000_000
-_MOST_COMPARED = 100  # letters of a name that is compared with those of the matrices
+_MAXIMUM_BYTES = 1_000_000
+_MAXIMUM_COMPARED = 100  # letters of a name that is compared with those of the matrices
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def matrix_name(wish: str) -> str:
             return wish
     except OSError:
         pass  # longer than any name of a file: it is none
-    close = get_close_matches(wish.strip().upper()[:_MOST_COMPARED], matrix_names(), 3, 0.7)
+    close = get_close_matches(wish.strip().upper()[:_MAXIMUM_COMPARED], matrix_names(), 3, 0.7)
     hint = f"did you mean {' or '.join(close)}?" if close else f"there are {_families()}, or give a file"
     raise ParameterError(f"there is no matrix '{shortened(wish)}'; {hint}")
 
@@ -112,8 +112,8 @@ def read_matrix(wish: str) -> Matrix:
 def _parse(path: Path) -> tuple[str, NDArray[np.int64]]:
     try:
         with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-        if len(data) > _MOST_BYTES:
+            data = file.read(_MAXIMUM_BYTES + 1)
+        if len(data) > _MAXIMUM_BYTES:
             raise InputError(path, "is too large for a matrix", remedy=_REMEDY)
         lines = data.decode("utf-8-sig").splitlines()  # Windows' editors put a mark in front
     except OSError as error:

@@ -55,8 +55,8 @@ _GAP_COSTS = {
 # a = a of no gaps * (1 + 6.8 (lambda of no gaps / lambda - 1)) within 7 % (rms), alpha = 3.07 a^2 / lambda within 12 %; 2.35 without gaps.
 _LENGTH_BY_LAMBDA, _VARIANCE_BY_LENGTH, _UNGAPPED_VARIANCE_BY_LENGTH = 6.8, 3.07, 2.35
 
-_LEAST_LENGTH = 30  # shorter sequences tell of their ends rather than of chance
-_FEWEST_PAIRS, _MOST_PAIRS = 2000, 30_000
+_MINIMUM_LENGTH = 30  # shorter sequences tell of their ends rather than of chance
+_FEWEST_PAIRS, _MAXIMUM_PAIRS = 2000, 30_000
 _TAIL = 3e-3  # share of the scores of chance that truncation gives up
 _FIRST_BOUND = 4.0  # in spreads of the middle half, above it: passed by chance in one pair of a thousand
 _ROUNDS = 8
@@ -103,10 +103,10 @@ class ScoreStatistics:
         y, n = np.asarray(scores, np.float64), np.maximum(np.asarray(subject_lengths, np.float64), 1.0)
         return self.K * np.exp(self._log_pairs(y, np.full(len(y), float(query_length)), n)) * (database_residues / n)
 
-    def least_scores(
-        self, max_e_value: float, query_length: int, subject_lengths: NDArray[np.integer], database_residues: int, most: int
+    def minimum_scores(
+        self, maximum_e_value: float, query_length: int, subject_lengths: NDArray[np.integer], database_residues: int, most: int
     ) -> NDArray[np.int64]:
-        """Scores below which no E-value is as small as `max_e_value`: what spares computing the E-values of nearly all subjects.
+        """Scores below which no E-value is as small as `maximum_e_value`: what spares computing the E-values of nearly all subjects.
 
         Found for groups of subjects of about the same length, and for twice the E-value, since lengths differ within a group.
 
@@ -124,7 +124,7 @@ class ScoreStatistics:
         low, high = np.zeros(len(ends), np.int64), np.full(len(ends), most + 1)
         while (high - low > 1).any():
             middle = np.maximum(1, (low + high) // 2)
-            passes = self.e_values(middle, query_length, ends, database_residues) <= 2.0 * max_e_value
+            passes = self.e_values(middle, query_length, ends, database_residues) <= 2.0 * maximum_e_value
             low, high = np.where(passes, low, middle), np.where(passes, middle, high)
         return np.repeat(high.reshape(2, -1).min(axis=0), np.diff(cuts))
 
@@ -227,11 +227,11 @@ def fit(
     source : what the scores are of, for people.
     """
     queries, subjects = np.asarray(query_lengths, np.float64), np.asarray(subject_lengths, np.float64)
-    rows, columns = np.flatnonzero(queries >= _LEAST_LENGTH), np.flatnonzero(subjects >= _LEAST_LENGTH)
+    rows, columns = np.flatnonzero(queries >= _MINIMUM_LENGTH), np.flatnonzero(subjects >= _MINIMUM_LENGTH)
     n_pairs = len(rows) * len(columns)
     if n_pairs < _FEWEST_PAIRS:
         return None
-    taken = np.unique(np.linspace(0, n_pairs - 1, min(n_pairs, _MOST_PAIRS)).astype(np.int64))
+    taken = np.unique(np.linspace(0, n_pairs - 1, min(n_pairs, _MAXIMUM_PAIRS)).astype(np.int64))
     row, column = rows[taken // len(columns)], columns[taken % len(columns)]
     sample = _Sample(scores[row, column].astype(np.float64), queries[row], subjects[column], scheme)
     return sample.fit(source)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.layouts import PeakArrays
+
 __all__ = ["Spectra"]
 
 
@@ -54,6 +56,11 @@ class Spectra:
         """The m/z (thomson) and intensities of spectrum `i`, as views."""
         window = slice(self.offsets[i], self.offsets[i + 1])
         return self.mz[window], self.intensity[window]
+
+    @property
+    def peak_arrays(self) -> PeakArrays:
+        """The peaks of all spectra, as the kernels take them."""
+        return PeakArrays(self.offsets, self.mz, self.intensity)
 
     def only(self, rows: NDArray[np.int64]) -> Spectra:
         """The same spectra by number, but those not in `rows` (ascending) without peaks, so that they are not searched."""

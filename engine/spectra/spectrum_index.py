@@ -19,18 +19,18 @@ from engine.errors import InputError
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.spectra.columns import Spectra
-from kernels.cpu.preprocessing import preprocess_spectra
+from kernels.cpu.preprocessing import PreprocessingRules, preprocess_spectra
 from kernels.layouts import QueryArrays, SpectrumArrays
 from kernels.partitions import Partition, equal_partitions
 
 __all__ = ["PreprocessingSettings", "SpectrumIndex", "absolute_and_relative", "build_spectrum_index", "nothing_to_search"]
 
 _TRANSFORMS = ("none", "square-root", "logarithm", "rank")
-_MOST_CHARGE = 31
+_MAXIMUM_CHARGE = 31
 
 
 class PreprocessingSettings(Protocol):
-    """What decides the preprocessing, by the names that every search's parameters have for it."""
+    """Settings that decide the preprocessing, by the names that every search's parameters have for it."""
 
     fragment_tolerance: Tolerance
     ion_series: str
@@ -47,7 +47,7 @@ class PreprocessingSettings(Protocol):
 
 @dataclass(frozen=True)
 class SpectrumIndex:
-    """What is searched.
+    """Spectra that are searched.
 
     Attributes
     ----------
@@ -75,14 +75,13 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
     count = np.zeros(n, np.int64)
     mz, weight, correlation = np.empty_like(spectra.mz), np.empty_like(spectra.intensity), np.empty_like(spectra.intensity)
     progress.stage("Preprocessing spectra", n)
-    absolute, relative = absolute_and_relative(settings.fragment_tolerance)
+    rules = PreprocessingRules(
+        settings.peaks_per_window, settings.window_width, settings.precursor_removal, *absolute_and_relative(settings.fragment_tolerance),
+        settings.deisotope, _TRANSFORMS.index(settings.intensity_transform), settings.minimum_fragment_mz,
+    )  # fmt: skip
 
     def preprocess(part: Partition) -> None:
-        preprocess_spectra(
-            spectra.offsets, spectra.mz, spectra.intensity, spectra.precursor_mz, known, part.first, part.last, settings.peaks_per_window,
-            settings.window_width, settings.precursor_removal, absolute, relative, settings.deisotope,
-            _TRANSFORMS.index(settings.intensity_transform), settings.minimum_fragment_mz, count, mz, weight, correlation,
-        )  # fmt: skip
+        preprocess_spectra(spectra.peak_arrays, spectra.precursor_mz, known, part.first, part.last, rules, count, mz, weight, correlation)
 
     parts = equal_partitions(np.diff(spectra.offsets), threads)
     run_on_threads(preprocess, parts, threads, progress, steps=lambda part: part.last - part.first)
@@ -117,7 +116,7 @@ def nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:
 
 def _charges(mask: NDArray[np.uint32], settings: PreprocessingSettings) -> NDArray[np.bool_]:
     """(n, charges) bool: the charges that the file gives, or those to try where it gives none."""
-    table = (mask[:, None] >> np.arange(_MOST_CHARGE, dtype=np.uint32)[None, :]) & 1 > 0
+    table = (mask[:, None] >> np.arange(_MAXIMUM_CHARGE, dtype=np.uint32)[None, :]) & 1 > 0
     table[:, 0] = False
     table[~table.any(axis=1), settings.minimum_charge : settings.maximum_charge + 1] = True
     return table

@@ -23,7 +23,7 @@ from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.spectra.columns import Spectra
-from kernels.cpu.spectrum_vectors import copy_vectors, fill_vectors
+from kernels.cpu.spectrum_vectors import VectorRules, copy_vectors, fill_vectors
 from kernels.partitions import Partition, equal_partitions
 from kernels.vector_layouts import VectorArrays
 
@@ -38,7 +38,7 @@ _MERGINGS: tuple[Merging, ...] = ("sum", "mean", "largest")
 
 
 class VectorSettings(Protocol):
-    """What decides the vectors, by the names that every search's parameters have for it."""
+    """Settings that decide the vectors, by the names that every search's parameters have for it."""
 
     bin_width: float
     minimum_mz: float
@@ -53,7 +53,7 @@ class VectorSettings(Protocol):
     maximum_precursor_mz: float
     minimum_charge: int
     maximum_charge: int
-    most_peaks: int
+    maximum_peaks: int
     minimum_peaks: int
 
 
@@ -93,13 +93,14 @@ def spectrum_vectors(
     progress, threads = resources.progress, resources.threads
     progress.stage("Making vectors of spectra", n)
 
+    rules = VectorRules(
+        settings.bin_width, settings.minimum_mz, settings.maximum_mz, settings.precursor_removal, settings.peaks_per_window, _WINDOW,
+        settings.maximum_peaks, settings.minimum_peaks, _TRANSFORMS.index(settings.intensity_transform),
+        _MERGINGS.index(settings.peak_merging), settings.bin_spread,
+    )  # fmt: skip
+
     def fill(part: Partition) -> None:
-        fill_vectors(
-            spectra.offsets, spectra.mz, spectra.intensity, spectra.precursor_mz, part.first, part.last, settings.bin_width,
-            settings.minimum_mz, settings.maximum_mz, settings.precursor_removal, settings.peaks_per_window, _WINDOW, settings.most_peaks,
-            settings.minimum_peaks, _TRANSFORMS.index(settings.intensity_transform), _MERGINGS.index(settings.peak_merging),
-            settings.bin_spread, factor, count, bins, weights,
-        )  # fmt: skip
+        fill_vectors(spectra.peak_arrays, spectra.precursor_mz, part.first, part.last, rules, factor, count, bins, weights)
 
     parts = equal_partitions(np.diff(spectra.offsets) + 1, threads)
     run_on_threads(fill, parts, threads, progress, steps=lambda part: part.last - part.first)

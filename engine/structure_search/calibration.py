@@ -1,4 +1,4 @@
-"""What a hit's score and superposition say: an E-value by extreme-value statistics, and the probability of the same fold.
+"""Significance of a hit's score and superposition: an E-value by extreme-value statistics, and the probability of the same fold.
 
 Best local alignments of unrelated chains score by an extreme-value distribution (Gumbel, as of sequences: Karlin and Altschul 1990,
 PNAS 87:2264). Its location and scale go with the lengths of both chains and with how much secondary structure they share: two bundles of
@@ -31,7 +31,7 @@ REFERENCE_LENGTH = 200.0
 """Residues: lengths are told as logarithms of how many times longer a chain is."""
 
 _SHORTEST = 30  # residues; chance has no shorter chains, which count as these, and what is shorter has no fold
-_MOST_EXPONENT = 700.0  # of what the machine's numbers hold
+_MAXIMUM_EXPONENT = 700.0  # of what the machine's numbers hold
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Calibration:
             return np.full(len(scores), np.nan)
         location, scale = _weighed(features, self.location), np.exp(_weighed(features, self.log_scale))
         above = (np.asarray(scores, np.float64) - location) / scale
-        chances: NDArray[np.float64] = -np.expm1(-np.exp(-np.clip(above, -_MOST_EXPONENT, _MOST_EXPONENT)))
+        chances: NDArray[np.float64] = -np.expm1(-np.exp(-np.clip(above, -_MAXIMUM_EXPONENT, _MAXIMUM_EXPONENT)))
         return chances
 
     def same_fold_probabilities(
@@ -78,7 +78,7 @@ class Calibration:
         tm_query, tm_target : (n,) TM-scores by the lengths of both. shorter : (n,) residues of the shorter chain.
         """
         logit = _weighed(fold_features(tm_query, tm_target, shorter), self.same_fold)
-        return np.where(shorter < _SHORTEST, np.nan, 1.0 / (1.0 + np.exp(-np.clip(logit, -_MOST_EXPONENT, _MOST_EXPONENT))))
+        return np.where(shorter < _SHORTEST, np.nan, 1.0 / (1.0 + np.exp(-np.clip(logit, -_MAXIMUM_EXPONENT, _MAXIMUM_EXPONENT))))
 
 
 @lru_cache(maxsize=2)

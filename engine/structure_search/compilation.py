@@ -25,7 +25,7 @@ def _use() -> None:
     from engine.execution.executor import Executor
     from engine.execution.resources import Resources
     from engine.jobs.progress import Progress
-    from engine.structure_search.hits import HitSearch
+    from engine.structure_search.hits import StructureHitSearch
     from engine.structure_search.parameters import StructureSearchParameters
     from engine.structure_search.scoring import work_of
     from engine.structure_search.structures import described
@@ -45,7 +45,7 @@ def _use() -> None:
     for mode in ("sensitive", "published"):
         parameters = StructureSearchParameters().changed(mode=mode)
         with Executor(resources).session(work_of(some.arrays)) as session:
-            HitSearch(some, some, parameters, session, resources).hits(0)
+            StructureHitSearch(some, some, parameters, session, resources).hits(0)
 
 
 STRUCTURES = Kernels("kernels of the structure search", _last, _use, family="structures")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from engine.files import atomic_file
 from engine.results.separated import UNQUOTED, header_line, separated_lines
-from engine.structure_search.hits import FEWEST_SUPERPOSED, HitSearch, QueryHits, relatedness
+from engine.structure_search.hits import FEWEST_SUPERPOSED, StructureHitSearch, StructureQueryHits, relatedness
 from engine.structure_search.tables import COMPLEXES
 
 __all__ = ["COLUMNS", "ComplexHit", "assignment", "complex_file", "complex_hits", "with_complexes"]
@@ -89,7 +89,9 @@ def assignment(worth: NDArray[np.float64]) -> list[tuple[int, int]]:
     return sorted((row, column) for column, row in enumerate(row_of.tolist()) if row >= 0 and worth[row, column] > 0.0)
 
 
-def with_complexes(search: HitSearch, found: Iterator[QueryHits], take: Callable[[list[ComplexHit]], None]) -> Iterator[QueryHits]:
+def with_complexes(
+    search: StructureHitSearch, found: Iterator[StructureQueryHits], take: Callable[[list[ComplexHit]], None]
+) -> Iterator[StructureQueryHits]:
     """Give the queries on, and `take` the hits of each file of them once all of its chains have come."""
     queries = search.queries
     place = np.argsort(queries.file_order)
@@ -101,16 +103,16 @@ def with_complexes(search: HitSearch, found: Iterator[QueryHits], take: Callable
         take(complex_hits(search, chains))
 
 
-def complex_hits(search: HitSearch, chains: Sequence[QueryHits]) -> list[ComplexHit]:
+def complex_hits(search: StructureHitSearch, chains: Sequence[StructureQueryHits]) -> list[ComplexHit]:
     """Files of the database for the chains of one file, best first, as many as are reported of a chain.
 
     Sensitive mode: the files with the greatest sums of z-scores are ranked by the sum of `relatedness`; published mode: by that of scores.
     """
     database, is_sensitive = search.database, search.parameters.mode == "sensitive"
-    z = np.stack([one.z_scores for one in chains])
-    scores = np.stack([one.scores for one in chains])
+    z = np.stack([chain.z_scores for chain in chains])
+    scores = np.stack([chain.scores for chain in chains])
     worth = np.where(scores > 0.0, np.maximum(z, 0.0) if is_sensitive else scores, 0.0)
-    wanted = max(search.parameters.top, FEWEST_SUPERPOSED if is_sensitive else 0)
+    wanted = max(search.parameters.hits_per_query, FEWEST_SUPERPOSED if is_sensitive else 0)
     best = _best_files(worth, database.file, len(database.files), wanted)
     tm_scores = _tm_scores(search, chains, best)
     query = search.queries.files[search.queries.file[_place(search, chains[0])]]
@@ -126,10 +128,10 @@ def complex_hits(search: HitSearch, chains: Sequence[QueryHits]) -> list[Complex
             round(float(tm[:, 0].sum()) / len(chains), 4), round(float(tm[:, 1].sum()) / int(sizes[number]), 4), names,
         )))  # fmt: skip
     found.sort(key=lambda one: -one[0])
-    return [one for _, one in found[: search.parameters.top]]
+    return [one for _, one in found[: search.parameters.hits_per_query]]
 
 
-def _place(search: HitSearch, one: QueryHits) -> int:
+def _place(search: StructureHitSearch, one: StructureQueryHits) -> int:
     """Where a query stands in order of length."""
     return int(np.flatnonzero(search.queries.file_order == one.index)[0])
 
@@ -157,7 +159,7 @@ def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: in
 
 
 def _tm_scores(
-    search: HitSearch, chains: Sequence[QueryHits], best: Sequence[tuple[int, list[tuple[int, int]]]]
+    search: StructureHitSearch, chains: Sequence[StructureQueryHits], best: Sequence[tuple[int, list[tuple[int, int]]]]
 ) -> dict[tuple[int, int], tuple[float, float]]:
     """TM-scores by query and target of all pairs; those that are no hits are superposed."""
     place = np.argsort(search.database.file_order)

@@ -52,7 +52,7 @@ def descriptors_of(database: StructureDatabase, progress: Progress, threads: int
 
 
 def key_parts(identity: str) -> dict[str, Any]:
-    """What makes the descriptors of a database, for their key: its identity, the alphabets that ship, and how words are made of them."""
+    """Content of the key of descriptors: its identity, the alphabets that ship, and how words are made of them."""
     from kernels.cpu.structure_descriptors import RULES
 
     alphabets = resources.path("structures", "descriptors.json").read_bytes()

@@ -30,7 +30,7 @@ def export_hits(project: Project, request: ExportRequest, progress: Progress) ->
     if request.format != "tsv":
         raise ParameterError(f"there is no format '{request.format:.40}'; expected tsv")
     check_outputs([request.target], [one.path for one in project.inputs(request.run_id)], project.folder)
-    progress.stage("Exporting hits", sum(one.rows or 0 for one in project.results(request.run_id) if one.name == "hits"))
+    progress.stage("Exporting hits", sum(result.rows or 0 for result in project.results(request.run_id) if result.name == "hits"))
     with stored_table(project, request.run_id, HITS, HITS.saved, verify=False) as source:
         # All columns are checked; runs of earlier versions lack some that are written.
         rows = source.batches(list(dict.fromkeys([*source.columns, *HITS.saved])), _ROWS)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["FoundChain", "HitChains", "pairs_of_cigar", "trace_geometry", "transformation_of", "write_hit", "write_hits"]
 
 _RUNS = re.compile(r"(\d+)([MID])")
-_MOST_FILES = 8  # that stay in memory: the query and the targets looked at last
+_MAXIMUM_FILES = 8  # that stay in memory: the query and the targets looked at last
 _OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # what a superposition does not know of itself
 _REMEDY = "Put the file back where it was, or search again"
 
@@ -45,14 +45,14 @@ class HitChains:
 
     Parameters
     ----------
-    inputs : kind and path of the run's files. least_confidence : the parameter of the run.
+    inputs : kind and path of the run's files. minimum_confidence : the parameter of the run.
     """
 
-    def __init__(self, inputs: Iterable[tuple[str, Path]], least_confidence: float = 0.0) -> None:
+    def __init__(self, inputs: Iterable[tuple[str, Path]], minimum_confidence: float = 0.0) -> None:
         self._paths: dict[str, list[Path]] = {"queries": [], "database": []}
         for kind, path in inputs:
             self._paths.setdefault(kind, []).append(path)
-        self._least = {"queries": least_confidence, "database": 0.0}
+        self._least = {"queries": minimum_confidence, "database": 0.0}
         self._files: dict[tuple[str, Path], StructureFile] = {}
         self._database: StructureDatabase | None = None
 
@@ -101,9 +101,9 @@ class HitChains:
     def _read(self, kind: str, path: Path) -> StructureFile:
         key = kind, path
         if key not in self._files:
-            while len(self._files) >= _MOST_FILES:
+            while len(self._files) >= _MAXIMUM_FILES:
                 del self._files[next(iter(self._files))]
-            self._files[key] = read_structure(path, least_confidence=self._least[kind])
+            self._files[key] = read_structure(path, minimum_confidence=self._least[kind])
         self._files[key] = self._files.pop(key)
         return self._files[key]
 
@@ -164,13 +164,13 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
         np.array([hit["tm_score_target"]], np.float64), np.array([hit["rmsd"]], np.float64), np.array([len(pairs)], np.int64), pairs,
         np.array([0, len(pairs)], np.int64),
     )  # fmt: skip
-    told: list[str] = []
-    query_atoms, target_atoms = (_atoms(one, told) for one in (query, target))
+    messages: list[str] = []
+    query_atoms, target_atoms = (_atoms(one, messages) for one in (query, target))
     extra = {name: hit[name] for name in _OF_SEARCH if hit.get(name) is not None and hit[name] == hit[name]}
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     aligned = AlignedChains(query.chains, 0, target.chains, 0, found, 0)
-    return write_superposition(folder, aligned, query_atoms, target_atoms, extra), told
+    return write_superposition(folder, aligned, query_atoms, target_atoms, extra), messages
 
 
 def write_hits(
@@ -192,21 +192,21 @@ def write_hits(
     ------
     StorageError : the disk refuses.
     """
-    told: list[str] = []
+    messages: list[str] = []
     masks = list(shown) if shown is not None else [None] * (len(hits) + 1)
-    written = [PictureChain(ScriptedChain("query", query.chains, colours[0], masks[0]), _atoms(query, told))]
+    written = [PictureChain(ScriptedChain("query", query.chains, colours[0], masks[0]), _atoms(query, messages))]
     for k, (target, row) in enumerate(hits, 1):
         scripted = ScriptedChain(f"hit_{k}", target.chains, colours[k], masks[k])
-        written.append(PictureChain(scripted, _atoms(target, told), *transformation_of(row)))
+        written.append(PictureChain(scripted, _atoms(target, messages), *transformation_of(row)))
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    return write_picture(folder, written, style, background), told
+    return write_picture(folder, written, style, background), messages
 
 
-def _atoms(one: FoundChain, told: list[str]) -> gemmi.Structure | None:
+def _atoms(one: FoundChain, messages: list[str]) -> gemmi.Structure | None:
     """All atoms of a chain; None where its file is gone or is another one now."""
     try:
         return chain_atoms(one.path, one.chains)
     except InputError as error:
-        told.append(f"{one.path.name} {error.reason}: only Cα are written for it")
+        messages.append(f"{one.path.name} {error.reason}: only Cα are written for it")
     return None

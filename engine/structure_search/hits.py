@@ -28,7 +28,7 @@ from kernels.structure_layouts import Rewards, StructureArrays
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FEWEST_SUPERPOSED", "HitSearch", "QueryHits", "relatedness"]
+__all__ = ["FEWEST_SUPERPOSED", "StructureHitSearch", "StructureQueryHits", "relatedness"]
 
 FEWEST_SUPERPOSED = 100
 """Candidates of a query that the sensitive mode superposes before it ranks them, however few are reported."""
@@ -38,7 +38,7 @@ _E_VALUE_DIGITS = 4
 
 
 @dataclass(frozen=True)
-class QueryHits:
+class StructureQueryHits:
     """A query with its hits, best first. `n_aligned`: chains that took part in phase 2. `index`: its place in the order of the files.
     `hits`: rows of the table ``hits`` (`engine.structure_search.tables.HITS`). `beside`: each hit as it is superposed. `scores`,
     `z_scores`: (n,) of all chains of the database, in order of length; `scores` are negative where phase 1 forbade the chain.
@@ -64,7 +64,7 @@ def relatedness(z_score: NDArray[np.float64], tm_score: NDArray[np.float64]) -> 
     return tm_score + _OF_Z_SCORE * z_score
 
 
-class HitSearch:
+class StructureHitSearch:
     """Finds the hits of one query after the other in a database that stays open."""
 
     def __init__(
@@ -99,12 +99,12 @@ class HitSearch:
         least = int(np.ceil(threshold * own)) if threshold > 0 else 0
         return score_query(self._session, query, rewards, max(least, 1) if threshold > 0 else 0), rewards, unit, own
 
-    def score(self) -> Iterator[QueryHits]:
+    def score(self) -> Iterator[StructureQueryHits]:
         """The queries in the order of their files, each with its hits."""
         for i in np.argsort(self.queries.file_order).tolist():
             yield self.hits(i)
 
-    def hits(self, i: int) -> QueryHits:
+    def hits(self, i: int) -> StructureQueryHits:
         """The hits of query `i`, best first."""
         with self._resources.clock.stage("score"):
             scores, rewards, unit, own_score = self.scores(i)
@@ -112,22 +112,22 @@ class HitSearch:
             z = z_scores(scores.residues / unit, self.database.chains.lengths, scores.residues >= 0)
             found = np.flatnonzero(scores.residues > 0)
             if self._is_sensitive:
-                wanted = max(self.parameters.top, FEWEST_SUPERPOSED)
+                wanted = max(self.parameters.hits_per_query, FEWEST_SUPERPOSED)
                 best = found[np.lexsort((self.database.file_order[found], -z[found]))][:wanted]
                 aligned = self._superposed(i, best, rewards)
                 order = np.lexsort(
                     (self.database.file_order[best], -relatedness(z[best], (aligned.tm_score_query + aligned.tm_score_target) / 2))
                 )
             else:
-                best = found[np.lexsort((self.database.file_order[found], -scores.residues[found]))][: self.parameters.top]
+                best = found[np.lexsort((self.database.file_order[found], -scores.residues[found]))][: self.parameters.hits_per_query]
                 aligned = self._fitted(i, best, rewards)
                 order = np.arange(len(best))
             ratios = scores.elements / max(1, own_score) if self.parameters.qualification_threshold > 0 else np.full(len(z), np.nan)
-            kept = order[: self.parameters.top]
+            kept = order[: self.parameters.hits_per_query]
             figures = self._figures(i, best, scores.residues[best] / unit, z[best], ratios[best], aligned)
             hits = self._table(i, best[kept], {name: column[kept] for name, column in figures.items()}, aligned, kept)
             own, chains = self.queries.chains, self.database.chains
-            return QueryHits(
+            return StructureQueryHits(
                 own.names[i], int(self.queries.file_order[i]), own.descriptions[i], own.sequence(i), own.states(i),
                 int((scores.residues >= 0).sum()), hits, [AlignedChains(own, i, chains, int(best[k]), aligned, k) for k in kept.tolist()],
                 scores.residues / unit, z,
@@ -158,7 +158,7 @@ class HitSearch:
         flat = np.concatenate([np.empty((0, 2), np.int32), *starts])
         return superpose_many(
             self.queries.chains.position[self.queries.chains.rows(i)], some.position, some.offsets, flat,
-            offsets_of(np.array([len(one) for one in starts], np.int64)), threads=self._resources.threads, effort="quick",
+            offsets_of(np.array([len(start) for start in starts], np.int64)), threads=self._resources.threads, effort="quick",
             progress=progress,
         )  # fmt: skip
 
@@ -177,7 +177,7 @@ class HitSearch:
         for own, both in run_on_threads(fit, range(len(targets)), self._resources.threads, self._resources.progress):
             rmsd.append(own)
             tm.append(both)
-        by_both, lengths = np.array(tm).reshape(-1, 2), np.array([len(one) for one in starts], np.int64)
+        by_both, lengths = np.array(tm).reshape(-1, 2), np.array([len(start) for start in starts], np.int64)
         flat = np.concatenate([np.empty((0, 2), np.int32), *starts])
         return Superpositions(rotation, translation, by_both[:, 0], by_both[:, 1], np.array(rmsd), lengths, flat, offsets_of(lengths))
 

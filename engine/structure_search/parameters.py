@@ -12,7 +12,7 @@ from engine.parameters import SearchParameters, parameter
 __all__ = ["StructureSearchParameters"]
 
 _SCORING, _REPORT, _INPUT = "Scoring", "Hits", "Structures"
-_MOST_WEIGHT, _MOST_COST = 10.0, 1000.0
+_MAXIMUM_WEIGHT, _MAXIMUM_COST = 10.0, 1000.0
 _GAPS = {"sensitive": {"gap_first": 6.7, "gap_next": 0.7}, "published": {"gap_first": 1.0, "gap_next": 0.5}}
 
 
@@ -33,34 +33,41 @@ class StructureSearchParameters(SearchParameters):
         "which includes secondary structure, whose own weight counts in the published mode alone.",
     )  # fmt: skip
     gap_first: float = parameter(
-        6.7, ge=0, le=_MOST_COST, title="First residue of a gap", group=_SCORING, advanced=True,
+        6.7, ge=0, le=_MAXIMUM_COST, title="First residue of a gap", group=_SCORING, advanced=True,
         help="Its cost, in the units of the score: bits in the sensitive mode; the mode brings its own.",
     )  # fmt: skip
     gap_next: float = parameter(
-        0.7, ge=0, le=_MOST_COST, title="Further residue of a gap", group=_SCORING, advanced=True,
+        0.7, ge=0, le=_MAXIMUM_COST, title="Further residue of a gap", group=_SCORING, advanced=True,
         help="The cost of each, in the units of the score; the mode brings its own.",
     )  # fmt: skip
     element_gap_first: float = parameter(
-        0.5, ge=0, le=_MOST_COST, title="First element of a gap", group=_SCORING, advanced=True,
+        0.5, ge=0, le=_MAXIMUM_COST, title="First element of a gap", group=_SCORING, advanced=True,
         help="Its cost in the alignment of elements, where two equal elements score 1.",
     )  # fmt: skip
     element_gap_next: float = parameter(
-        0.25, ge=0, le=_MOST_COST, title="Further element of a gap", group=_SCORING, advanced=True,
+        0.25, ge=0, le=_MAXIMUM_COST, title="Further element of a gap", group=_SCORING, advanced=True,
         help="The cost of each in the alignment of elements.",
     )  # fmt: skip
-    top: int = parameter(
-        100, ge=1, le=100_000, title="Hits for a query", unit="hits", group=_REPORT, help="The best chains of each query are reported."
+    hits_per_query: int = parameter(
+        100,
+        formerly="top",
+        ge=1,
+        le=100_000,
+        title="Hits for a query",
+        unit="hits",
+        group=_REPORT,
+        help="The best chains of each query are reported.",
     )
-    least_confidence: float = parameter(
-        0.0, ge=0, le=100, title="Least pLDDT", group=_INPUT, advanced=True,
+    minimum_confidence: float = parameter(
+        0.0, formerly="least_confidence", ge=0, le=100, title="Least pLDDT", group=_INPUT, advanced=True,
         help="Residues of predicted queries with a lower pLDDT are left out; 0 takes all.",
     )  # fmt: skip
 
     @field_validator("weights")
     @classmethod
     def _are_four(cls, value: tuple[float, ...]) -> tuple[float, ...]:
-        if len(value) != 4 or not all(0 <= one <= _MOST_WEIGHT for one in value):
-            raise ValueError(f"expected four weights from 0 to {_MOST_WEIGHT:g}, of lengths, angles, secondary structure and residues")
+        if len(value) != 4 or not all(0 <= one <= _MAXIMUM_WEIGHT for one in value):
+            raise ValueError(f"expected four weights from 0 to {_MAXIMUM_WEIGHT:g}, of lengths, angles, secondary structure and residues")
         if not any(value):
             raise ValueError("one of the weights must be above 0")
         return value

@@ -1,4 +1,4 @@
-"""What takes the hits of a structure search as they come: the project's tables, and the file of hits."""
+"""Sinks of the hits of a structure search as they come: the project's tables, and the file of hits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.files import atomic_file, storage_errors
 from engine.results.separated import TRIMMED, header_line, separated_lines
-from engine.structure_search.hits import QueryHits
+from engine.structure_search.hits import StructureQueryHits
 from engine.structure_search.tables import HITS, QUERIES
 from engine.structures.outputs import write_superposition
 
@@ -25,23 +25,23 @@ _OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ra
 
 
 @contextmanager
-def hit_file(path: Path) -> Iterator[Callable[[QueryHits], None]]:
+def hit_file(path: Path) -> Iterator[Callable[[StructureQueryHits], None]]:
     """Takes queries with their hits, and writes ``hits.tsv``, whole or not at all."""
     with atomic_file(path) as file:
         file.write(header_line(HITS.saved_columns))
 
-        def write(found: QueryHits) -> None:
+        def write(found: StructureQueryHits) -> None:
             file.write(separated_lines(found.hits, HITS.saved_columns, TRIMMED))
 
         yield write
 
 
 @contextmanager
-def project_tables(run: Run) -> Iterator[Callable[[QueryHits], None]]:
+def project_tables(run: Run) -> Iterator[Callable[[StructureQueryHits], None]]:
     """Takes queries with their hits, and writes ``queries`` and ``hits`` of a run."""
     with run.table_writer("hits", HITS.schema()) as hits, run.table_writer("queries", QUERIES.schema()) as queries:
 
-        def write(one: QueryHits) -> None:
+        def write(one: StructureQueryHits) -> None:
             best = max(one.hits["tm_score_query"].to_pylist(), default=None)
             queries.write(
                 QUERIES.arrow(
@@ -58,7 +58,7 @@ def project_tables(run: Run) -> Iterator[Callable[[QueryHits], None]]:
         yield write
 
 
-def write_superpositions(folder: Path, found: QueryHits) -> None:
+def write_superpositions(folder: Path, found: StructureQueryHits) -> None:
     """Write each hit of a query beside it, into folders ``QUERY/RANK-TARGET``; of names only what any file system takes is left."""
     own = folder / f"{found.index + 1}-{_NOT_IN_FOLDERS.sub('_', found.query)}"
     for hit, beside in zip(found.hits.select(["rank", "target", *_OF_SEARCH]).to_pylist(), found.beside, strict=True):

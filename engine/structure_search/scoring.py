@@ -59,10 +59,10 @@ class StructureAgainstStructures:
         return np.diff(work.sources["chains"]["offsets"]) * float(max(1, len(state["query"]["state"])))
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """The database on the device."""
         chains = StructureArrays(**work.sources["chains"])
-        yield _Opened(twin(device, "structure_alignment").StructureSearch(device, chains), len(chains.offsets) - 1)
+        yield _Computation(twin(device, "structure_alignment").StructureSearch(device, chains), len(chains.offsets) - 1)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
         """Nothing scored."""
@@ -73,7 +73,7 @@ class StructureAgainstStructures:
         by_item(into, first, end, rows)
 
 
-class _Opened:
+class _Computation:
     """A database on a device."""
 
     def __init__(self, search: StructureSearch, n: int) -> None:

@@ -14,13 +14,13 @@ from engine.jobs.progress import Progress
 from engine.search_run import RunSpec, search_run
 from engine.structure_search.compilation import STRUCTURES
 from engine.structure_search.complexes import complex_file, with_complexes
-from engine.structure_search.hits import HitSearch, QueryHits
+from engine.structure_search.hits import StructureHitSearch, StructureQueryHits
 from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.results import hit_file, project_tables, write_superpositions
 from engine.structure_search.scoring import work_of
 from engine.structure_search.structures import (
+    ChainSource,
     DescribedChains,
-    Source,
     database_folder,
     open_chains,
     read_chains,
@@ -55,15 +55,16 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
     superpose, complexes = request.path("superpose"), request.path("complexes")
     given = request.inputs.get("database", ())
     folder, query_sources = database_folder(given), sources_of(request.inputs.get("queries", ()))
-    database_sources = [Source(folder / DATABASE_FILE)] if folder else sources_of(given)
+    database_sources = [ChainSource(folder / DATABASE_FILE)] if folder else sources_of(given)
     spec = RunSpec(
         "structures", request, {"queries": "QUERY.cif", "database": "DATABASE"},
-        {"queries": [one.path for one in query_sources], "database": [one.path for one in database_sources]},
+        {"queries": [query_source.path for query_source in query_sources],
+        "database": [database_source.path for database_source in database_sources]},
         request.outputs("complexes"), are_distinct=False,
     )  # fmt: skip
 
     def read(progress: Progress, threads: int) -> DescribedChains:
-        return read_chains(query_sources, progress, threads, least_confidence=parameters.least_confidence)
+        return read_chains(query_sources, progress, threads, minimum_confidence=parameters.minimum_confidence)
 
     with search_run(spec, read, STRUCTURES, progress) as run:
         opening = run.begin(run.resources)  # a card takes as long to be opened as a database
@@ -74,14 +75,14 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
             chains = open_chains(folder, run.progress, run.threads) if folder else read_chains(database_sources, run.progress, run.threads)
         if parameters.has_idle_weight:
             run.progress.message("Secondary structure has no weight of its own in the sensitive mode: conformation tells it", "warning")
-        for text in (*query_set.told, *chains.told):
+        for text in (*query_set.messages, *chains.messages):
             run.progress.message(text)
         with run.step("plan"):
             resources = opening().telling(run.progress)
         n_hits, n_aligned, best = 0, 0, list[Mapping[str, Any]]()
         with Executor(resources).session(work_of(chains.arrays)) as session, ExitStack() as stack:
-            search = HitSearch(query_set, chains, parameters, session, resources)
-            sinks: list[Callable[[QueryHits], None]] = []
+            search = StructureHitSearch(query_set, chains, parameters, session, resources)
+            sinks: list[Callable[[StructureQueryHits], None]] = []
             if run.run is not None:
                 sinks.append(stack.enter_context(project_tables(run.run)))
             if request.out is not None:
@@ -106,7 +107,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
         run.record(counts, f"{n_hits:,} {'hit' if n_hits == 1 else 'hits'}")
         best = sorted(best, key=lambda hit: -hit["tm_score_query"])[:_N_BEST]
         return StructureSearchSummary(
-            **run.told,
+            **run.summary_fields,
             mode=parameters.mode,
             n_queries=len(query_set),
             n_chains=len(chains),

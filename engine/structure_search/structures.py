@@ -1,4 +1,4 @@
-"""What is searched with and in: chains of files, folders, lists of files and structure databases, described for the kernels."""
+"""Queries and databases: chains of files, folders, lists of files and structure databases, described for the kernels."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from engine.structures.sources import DATABASE_FILE, LISTS, files_in, listed
 from kernels.structure_layouts import StructureArrays
 
 __all__ = [
+    "ChainSource",
     "DescribedChains",
-    "Source",
     "database_folder",
     "described",
     "open_chains",
@@ -32,12 +32,12 @@ __all__ = [
     "without_structure",
 ]
 
-_MOST_FAULTS_TOLD = 10
+_MAXIMUM_FAULTS_TOLD = 10
 _FEWEST_ELEMENTS = 1  # of helix or strand, without which a query says little
 
 
 @dataclass(frozen=True)
-class Source:
+class ChainSource:
     """A file, and the chain of it that is meant; all when empty. `is_of_folder`: nobody named it, so that it may be left out."""
 
     path: Path
@@ -51,7 +51,7 @@ class DescribedChains:
 
     Attributes
     ----------
-    file_order : (n,) int64, the place of each chain in the order of the files. told : what the user should know of files and chains.
+    file_order : (n,) int64, the place of each chain in the order of the files. messages : what the user should know of files and chains.
     file : (n,) int64, the number of each chain's file. files : what each is called.
     """
 
@@ -60,13 +60,13 @@ class DescribedChains:
     file_order: NDArray[np.int64]
     file: NDArray[np.int64]
     files: Sequence[str]
-    told: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.chains)
 
 
-def sources_of(given: Sequence[str | Path]) -> list[Source]:
+def sources_of(given: Sequence[str | Path]) -> list[ChainSource]:
     """The files that are meant by files, folders, lists of files (``.txt``), each perhaps with ``:CHAIN`` behind it.
 
     For folders and lists see `engine.structures.sources`.
@@ -75,12 +75,12 @@ def sources_of(given: Sequence[str | Path]) -> list[Source]:
     ------
     InputError : a folder or list holds none, or a list cannot be read. What is not there is left to whoever opens it.
     """
-    found: list[Source] = []
+    found: list[ChainSource] = []
     for one in map(Path, given):
         is_list = one.suffix.lower() in LISTS and is_there(one) and one.is_file()
         for source in map(_source, listed(one) if is_list else [one]):
             if is_there(source.path) and source.path.is_dir():
-                found += [Source(path, is_of_folder=True) for path in files_in(source.path)]
+                found += [ChainSource(path, is_of_folder=True) for path in files_in(source.path)]
             else:
                 found.append(source)
     return found
@@ -104,7 +104,7 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
     """
     database = open_database(folder)
     content = database.content
-    files = MadeWhenAsked(len(content.sources), lambda: tuple(stem(Path(one.path)) for one in content.sources))
+    files = MadeWhenAsked(len(content.sources), lambda: tuple(stem(Path(source.path)) for source in content.sources))
     return DescribedChains(
         content.chains,
         descriptors_of(database, progress, threads),
@@ -114,16 +114,16 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
     )
 
 
-def _source(path: Path) -> Source:
+def _source(path: Path) -> ChainSource:
     """A suffix ``:CHAIN`` is one only where the whole is no file."""
     if not is_there(path) and ":" in path.name:
         name, _, chain = path.name.rpartition(":")
         if name and is_there(path.parent / name):
-            return Source(path.parent / name, chain)
-    return Source(path)
+            return ChainSource(path.parent / name, chain)
+    return ChainSource(path)
 
 
-def read_chains(sources: Sequence[Source], progress: Progress, threads: int, *, least_confidence: float = 0.0) -> DescribedChains:
+def read_chains(sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0) -> DescribedChains:
     """Read and describe the chains of files. A file of a folder that holds none, or cannot be read, is left out and told.
 
     Raises
@@ -132,9 +132,9 @@ def read_chains(sources: Sequence[Source], progress: Progress, threads: int, *, 
     good. Cancelled : the user asked to stop.
     """
 
-    def read(one: Source) -> tuple[Chains, list[str]] | InputError:
+    def read(one: ChainSource) -> tuple[Chains, list[str]] | InputError:
         try:
-            file = read_structure(one.path, least_confidence=least_confidence)
+            file = read_structure(one.path, minimum_confidence=minimum_confidence)
             return _meant(one, file), _remarks(one, file)
         except InputError as error:
             if not one.is_of_folder:
@@ -147,20 +147,20 @@ def read_chains(sources: Sequence[Source], progress: Progress, threads: int, *, 
     faults = [one for one in found if isinstance(one, InputError)]
     if faults and not good:
         raise faults[0]
-    parts, told = [one[0] for _, one in good], [text for _, one in good for text in one[1]]
-    told += [f"Left out: {fault}" for fault in faults[:_MOST_FAULTS_TOLD]]
-    if len(faults) > _MOST_FAULTS_TOLD:
-        told.append(f"Left out: {len(faults) - _MOST_FAULTS_TOLD:,} more files")
+    parts, messages = [one[0] for _, one in good], [text for _, one in good for text in one[1]]
+    messages += [f"Left out: {fault}" for fault in faults[:_MAXIMUM_FAULTS_TOLD]]
+    if len(faults) > _MAXIMUM_FAULTS_TOLD:
+        messages.append(f"Left out: {len(faults) - _MAXIMUM_FAULTS_TOLD:,} more files")
     numbers = dict[Path, int]()
     for source, _ in good:
         numbers.setdefault(source.path, len(numbers))
     of_chain = np.repeat([numbers[source.path] for source, _ in good], [len(part) for part in parts])
-    return described(concatenated(parts), told, files=(of_chain, tuple(map(stem, numbers))), threads=threads)
+    return described(concatenated(parts), messages, files=(of_chain, tuple(map(stem, numbers))), threads=threads)
 
 
 def described(
     chains: Chains,
-    told: Sequence[str] = (),
+    messages: Sequence[str] = (),
     using: Alphabets | None = None,
     files: tuple[NDArray[np.int64], tuple[str, ...]] | None = None,
     *,
@@ -173,10 +173,10 @@ def described(
     numbers, names = files or (np.arange(len(chains)), chains.names)
     order = np.argsort(chains.lengths, kind="stable")
     chains = chains.taken(order)
-    return DescribedChains(chains, describe(chains, using, threads=threads), order, numbers[order], names, tuple(told))
+    return DescribedChains(chains, describe(chains, using, threads=threads), order, numbers[order], names, tuple(messages))
 
 
-def _meant(source: Source, file: StructureFile) -> Chains:
+def _meant(source: ChainSource, file: StructureFile) -> Chains:
     if not len(file.chains):
         raise file.why_empty()
     if not source.chain:
@@ -194,8 +194,8 @@ def _named(file: StructureFile) -> str:
     return f"the protein chain{'s' if len(names) > 1 else ''} {', '.join(names[:40])}{' and more' if len(names) > 40 else ''}"
 
 
-def _remarks(source: Source, file: StructureFile) -> list[str]:
-    """What was left out of a file that was asked for as a whole."""
+def _remarks(source: ChainSource, file: StructureFile) -> list[str]:
+    """Chains that were left out of a file that was asked for as a whole."""
     if source.chain or not file.skipped:
         return []
     return [f"{source.path.name}: chain {one.chain} is left out: it {one.reason}" for one in file.skipped[:3]]

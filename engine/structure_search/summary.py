@@ -1,4 +1,4 @@
-"""What a structure search tells when it is done."""
+"""Summary of a structure search."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Best = tuple[str, str, float, float | None, float | None, float, str]
 
 @dataclass(frozen=True, kw_only=True)
 class StructureSearchSummary(Summary):
-    """What a structure search did.
+    """Counts of a structure search.
 
     `mode`: sensitive or published. `n_aligned`: pairs that phase 1 admitted to phase 2.
     `best`: of the best hits.
@@ -34,7 +34,7 @@ class StructureSearchSummary(Summary):
         return [Count(self.n_hits, "hit", "hits")]
 
     def lines(self) -> list[str]:
-        """What was searched, how many hits there are, and the best of them."""
+        """Lines that tell what was searched, how many hits there are, and the best of them."""
         queries, chains = Count(self.n_queries, "query", "queries"), Count(self.n_chains, "chain", "chains")
         pairs = Count(self.n_queries * self.n_chains, "pair", "pairs")
         return [
@@ -46,5 +46,5 @@ class StructureSearchSummary(Summary):
 
 def _best_line(best: Best) -> str:
     query, target, tm, fold, e_value, z, text = best
-    known = ("" if fold is None else f"same fold {fold:4.0%}  ") + ("" if e_value is None else f"E {e_value:<8.2g} ")
+    known = ("" if fold is None else f"same fold {100 * fold:3.0f} %  ") + ("" if e_value is None else f"E {e_value:<8.2g} ")
     return f"  {query:<20.20} {target:<20.20} TM {tm:5.3f}  {known}z {z:6.1f}  {text:.60}"

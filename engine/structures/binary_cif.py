@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["read_binary_cif"]
 
 _LONGEST_LIST = 100_000
-_LEAST_BYTES_OF_ROW = 4
+_MINIMUM_BYTES_OF_ROW = 4
 _FREE_ROWS = 1 << 12
 _TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<u1", 5: "<u2", 6: "<u4", 32: "<f4", 33: "<f8"}
 _REMEDY = "Copy or download it again, or take it as mmCIF"
@@ -59,21 +59,21 @@ def read_binary_cif(path: Path, data: bytes) -> gemmi.cif.Document:
     try:
         root = _unpacked(data)
         document = gemmi.cif.Document()
-        most_rows = _FREE_ROWS + len(data) // _LEAST_BYTES_OF_ROW
+        maximum_rows = _FREE_ROWS + len(data) // _MINIMUM_BYTES_OF_ROW
         for block in _list_of(root, "dataBlocks"):
             made = document.add_new_block(_text_of(block, "header") or "unnamed")
             for category in _list_of(block, "categories"):
                 name = _text_of(category, "name")
                 if name in _WANTED:
-                    _add_category(made, name, category, most_rows)
+                    _add_category(made, name, category, maximum_rows)
         return document
     except (_WrongError, ValueError, KeyError, TypeError, IndexError, OverflowError, UnicodeDecodeError) as error:
-        told = shortened(str(error), 200)
-        raise InputError(path, f"is no sound BinaryCIF file ({told})", remedy=_REMEDY) from None
+        reason = shortened(str(error), 200)
+        raise InputError(path, f"is no sound BinaryCIF file ({reason})", remedy=_REMEDY) from None
 
 
 class _WrongError(Exception):
-    """What is wrong with the file, in words."""
+    """The fault of the file, in words."""
 
 
 def _list_of(value: Any, key: str) -> list[Any]:
@@ -104,9 +104,9 @@ def _unpacked(data: bytes) -> Any:
         raise _WrongError("it holds what MessagePack does not know, or lists too deep") from None
 
 
-def _add_category(block: gemmi.cif.Block, name: str, category: Any, most_rows: int) -> None:
+def _add_category(block: gemmi.cif.Block, name: str, category: Any, maximum_rows: int) -> None:
     n_rows = category.get("rowCount")
-    if not isinstance(n_rows, int) or not 0 <= n_rows <= most_rows:
+    if not isinstance(n_rows, int) or not 0 <= n_rows <= maximum_rows:
         raise _WrongError(f"{name} has not so many rows")
     columns = {_text_of(column, "name"): column for column in _list_of(category, "columns")}
     tags = [tag for tag in _WANTED[name] if tag in columns]
@@ -114,17 +114,17 @@ def _add_category(block: gemmi.cif.Block, name: str, category: Any, most_rows: i
         return
     rows = np.arange(n_rows)
     if name == "_atom_site" and "pdbx_PDB_model_num" in tags:
-        models = _decoded(columns["pdbx_PDB_model_num"].get("data"), n_rows, most_rows)
+        models = _decoded(columns["pdbx_PDB_model_num"].get("data"), n_rows, maximum_rows)
         rows = np.flatnonzero(np.asarray(models) == models[0])
-    values = [_values(columns[tag], tag, n_rows, rows, most_rows) for tag in tags]
+    values = [_values(columns[tag], tag, n_rows, rows, maximum_rows) for tag in tags]
     block.init_loop(f"{name}.", tags).set_all_values(values)
 
 
-def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], most_rows: int) -> list[str]:
+def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], maximum_rows: int) -> list[str]:
     """The values of a column in these rows, as mmCIF writes them."""
     import gemmi
 
-    found = _decoded(column.get("data"), n_rows, most_rows)
+    found = _decoded(column.get("data"), n_rows, maximum_rows)
     if isinstance(found, list):
         quoted: dict[str, str] = {}
         values = []
@@ -139,7 +139,7 @@ def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], most_ro
     else:
         values = list(map(str, found[rows].tolist()))
     if column.get("mask") is not None:
-        mask = _decoded(column["mask"], n_rows, most_rows)
+        mask = _decoded(column["mask"], n_rows, maximum_rows)
         if isinstance(mask, list):
             raise _WrongError(f"the mask of {tag} is no numbers")
         chosen = mask[rows]
@@ -148,18 +148,18 @@ def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], most_ro
     return values
 
 
-def _decoded(data: Any, n_rows: int, most_rows: int) -> NDArray[Any] | list[str]:
+def _decoded(data: Any, n_rows: int, maximum_rows: int) -> NDArray[Any] | list[str]:
     """The array that stands behind encoded data: numbers, or texts."""
     encodings = _list_of(data, "encoding")
     value: Any = data.get("data")
     for encoding in reversed(encodings):
         kind = _text_of(encoding, "kind")
         if kind == "StringArray":
-            value = _texts(value, encoding, n_rows, most_rows)
+            value = _texts(value, encoding, n_rows, maximum_rows)
         elif kind == "ByteArray":
             value = np.frombuffer(_bytes(value), _TYPES[encoding["type"]])
         else:
-            value = _DECODERS[kind](_numbers(value), encoding, most_rows)
+            value = _DECODERS[kind](_numbers(value), encoding, maximum_rows)
     if len(value) != n_rows or isinstance(value, bytes):
         raise _WrongError(f"a column has {len(value)} rows and not {n_rows}")
     return value if isinstance(value, list) else np.asarray(value)
@@ -177,10 +177,10 @@ def _numbers(value: Any) -> NDArray[Any]:
     return value
 
 
-def _texts(value: Any, encoding: Any, n_rows: int, most_rows: int) -> list[str]:
+def _texts(value: Any, encoding: Any, n_rows: int, maximum_rows: int) -> list[str]:
     text = _text_of(encoding, "stringData")
-    offsets = _decode_all(_bytes(encoding.get("offsets")), encoding.get("offsetEncoding"), most_rows).astype(np.int64)
-    indices = _decode_all(_bytes(value), encoding.get("dataEncoding"), most_rows).astype(np.int64)
+    offsets = _decode_all(_bytes(encoding.get("offsets")), encoding.get("offsetEncoding"), maximum_rows).astype(np.int64)
+    indices = _decode_all(_bytes(value), encoding.get("dataEncoding"), maximum_rows).astype(np.int64)
     if len(offsets) and (offsets[0] < 0 or offsets[-1] > len(text) or (offsets[1:] < offsets[:-1]).any()):
         raise _WrongError("the offsets of texts do not ascend")
     n_texts = max(0, len(offsets) - 1)
@@ -190,7 +190,7 @@ def _texts(value: Any, encoding: Any, n_rows: int, most_rows: int) -> list[str]:
     return [texts[index] if index >= 0 else "" for index in indices.tolist()]
 
 
-def _decode_all(value: bytes, encodings: Any, most_rows: int) -> NDArray[Any]:
+def _decode_all(value: bytes, encodings: Any, maximum_rows: int) -> NDArray[Any]:
     if not isinstance(encodings, list):
         raise _WrongError("a column does not say how it is encoded")
     found: Any = value
@@ -199,38 +199,38 @@ def _decode_all(value: bytes, encodings: Any, most_rows: int) -> NDArray[Any]:
         if kind == "ByteArray":
             found = np.frombuffer(_bytes(found), _TYPES[encoding["type"]])
         else:
-            found = _DECODERS[kind](_numbers(found), encoding, most_rows)
+            found = _DECODERS[kind](_numbers(found), encoding, maximum_rows)
     return _numbers(found)
 
 
-def _fixed_point(value: NDArray[Any], encoding: Any, most_rows: int) -> NDArray[Any]:
-    del most_rows
+def _fixed_point(value: NDArray[Any], encoding: Any, maximum_rows: int) -> NDArray[Any]:
+    del maximum_rows
     factor = float(encoding["factor"])
     if not factor > 0.0:
         raise _WrongError("a factor is not positive")
     return value.astype(np.float64) / factor
 
 
-def _interval(value: NDArray[Any], encoding: Any, most_rows: int) -> NDArray[Any]:
-    del most_rows
+def _interval(value: NDArray[Any], encoding: Any, maximum_rows: int) -> NDArray[Any]:
+    del maximum_rows
     least, most, n = float(encoding["min"]), float(encoding["max"]), int(encoding["numSteps"])
     if n < 2 or not np.isfinite([least, most]).all():
         raise _WrongError("an interval has no steps")
     return least + value.astype(np.float64) * ((most - least) / (n - 1))
 
 
-def _run_length(value: NDArray[Any], encoding: Any, most_rows: int) -> NDArray[Any]:
+def _run_length(value: NDArray[Any], encoding: Any, maximum_rows: int) -> NDArray[Any]:
     del encoding
     if len(value) % 2 or value.dtype.kind not in "iu":
         raise _WrongError("the lengths of runs are missing")
     counts = value[1::2].astype(np.int64)
-    if len(counts) and (counts.min() < 0 or counts.max() > most_rows or counts.sum() > most_rows):
+    if len(counts) and (counts.min() < 0 or counts.max() > maximum_rows or counts.sum() > maximum_rows):
         raise _WrongError("runs are longer than the file can hold")
     return np.repeat(value[::2], counts)
 
 
-def _delta(value: NDArray[Any], encoding: Any, most_rows: int) -> NDArray[Any]:
-    del most_rows
+def _delta(value: NDArray[Any], encoding: Any, maximum_rows: int) -> NDArray[Any]:
+    del maximum_rows
     if value.dtype.kind not in "iu":
         raise _WrongError("differences are no whole numbers")
     origin = encoding["origin"]
@@ -239,8 +239,8 @@ def _delta(value: NDArray[Any], encoding: Any, most_rows: int) -> NDArray[Any]:
     return np.cumsum(value.astype(np.int64)) + origin
 
 
-def _integer_packing(value: NDArray[Any], encoding: Any, most_rows: int) -> NDArray[Any]:
-    del most_rows
+def _integer_packing(value: NDArray[Any], encoding: Any, maximum_rows: int) -> NDArray[Any]:
+    del maximum_rows
     if value.dtype.kind not in "iu" or value.dtype.itemsize > 2:
         raise _WrongError("packed numbers are of a wrong type")
     limits = np.iinfo(value.dtype)

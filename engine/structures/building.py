@@ -23,7 +23,7 @@ from engine.structures.chains import concatenated
 from engine.structures.database import (
     PARTS,
     Collection,
-    Source,
+    SourceFile,
     StructureDatabase,
     open_collection,
     open_database,
@@ -74,7 +74,7 @@ def _files_of_list(path: Path) -> list[Path]:
 
 
 def build_database(
-    wishes: Sequence[str | Path], folder: str | Path, *, least_confidence: float = 0.0, processes: int | None = None,
+    wishes: Sequence[str | Path], folder: str | Path, *, minimum_confidence: float = 0.0, processes: int | None = None,
     progress: Progress | None = None,
 ) -> StructureDatabase:  # fmt: skip
     """Make the database hold exactly the chains of these files.
@@ -84,7 +84,7 @@ def build_database(
 
     Parameters
     ----------
-    wishes : see `structure_files`. folder : made where it is missing. least_confidence : residues with a lower pLDDT are left out.
+    wishes : see `structure_files`. folder : made where it is missing. minimum_confidence : residues with a lower pLDDT are left out.
     processes : that read files; one for each processor by default.
 
     Raises
@@ -92,15 +92,15 @@ def build_database(
     InputError : none of the files holds a protein chain, or `folder` holds something else. StorageError : the disk refuses.
     Cancelled : the user asked to stop; what was read is kept for the next build.
     """
-    return _changed(wishes, Path(folder), least_confidence, processes, progress or Progress(), keeps_others=False)
+    return _changed(wishes, Path(folder), minimum_confidence, processes, progress or Progress(), keeps_others=False)
 
 
 def add_to_database(
     wishes: Sequence[str | Path], folder: str | Path, *, processes: int | None = None, progress: Progress | None = None
 ) -> StructureDatabase:
     """Add the chains of these files to a database, or read them anew where they have changed. See `build_database`."""
-    least_confidence = open_database(folder).least_confidence
-    return _changed(wishes, Path(folder), least_confidence, processes, progress or Progress(), keeps_others=True)
+    minimum_confidence = open_database(folder).minimum_confidence
+    return _changed(wishes, Path(folder), minimum_confidence, processes, progress or Progress(), keeps_others=True)
 
 
 def remove_from_database(names: Sequence[str], folder: str | Path) -> StructureDatabase:
@@ -129,30 +129,34 @@ def remove_from_database(names: Sequence[str], folder: str | Path) -> StructureD
         sources = tuple(replace(source, modified=-1) if i in touched else source for i, source in enumerate(content.sources))
         changed = Collection(content.chains, content.source, sources)
         gone = frozenset(sources[number].path for number in touched - left)
-        return write_database(folder, [changed], [kept], database.least_confidence, drops=gone)
+        return write_database(folder, [changed], [kept], database.minimum_confidence, drops=gone)
 
 
 def _changed(
-    wishes: Sequence[str | Path], folder: Path, least_confidence: float, processes: int | None, progress: Progress, *, keeps_others: bool
+    wishes: Sequence[str | Path], folder: Path, minimum_confidence: float, processes: int | None, progress: Progress, *, keeps_others: bool
 ) -> StructureDatabase:
-    if not 0.0 <= least_confidence <= 100.0:
-        raise ParameterError(f"the least confidence is {least_confidence:g}, and pLDDT goes from 0 to 100")
+    if not 0.0 <= minimum_confidence <= 100.0:
+        raise ParameterError(f"the least confidence is {minimum_confidence:g}, and pLDDT goes from 0 to 100")
     files = [path.absolute() for path in structure_files(wishes)]
     _check_folder(folder)
     with _locked(folder):
-        known = [] if not (folder / DATABASE_FILE).exists() else [_old_content(folder, least_confidence, progress)]
-        known += _parts(folder, least_confidence)
+        known = [] if not (folder / DATABASE_FILE).exists() else [_old_content(folder, minimum_confidence, progress)]
+        known += _parts(folder, minimum_confidence)
         wanted = {source.key: (path, source) for path, source in zip(files, map(_source_of, files), strict=True)}
         old = {source.key for one in known for source in one.sources}
         made = _read_parts(
-            [found for key, found in wanted.items() if key not in old], folder, least_confidence, processes or available_threads(), progress
+            [found for key, found in wanted.items() if key not in old],
+            folder,
+            minimum_confidence,
+            processes or available_threads(),
+            progress,
         )
         progress.stage("Writing the database")
         others = {source.path for source in known[0].sources} - {path for path, _, _ in wanted} if keeps_others and known else set()
         collections, kept = _deduplicated([*known, *made], set(wanted), others)
         if not any(some.any() for some in kept):
             _raise_empty(made, collections)
-        return write_database(folder, collections, kept, least_confidence)
+        return write_database(folder, collections, kept, minimum_confidence)
 
 
 def _check_folder(folder: Path) -> None:
@@ -175,27 +179,27 @@ def _locked(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _old_content(folder: Path, least_confidence: float, progress: Progress) -> Collection:
+def _old_content(folder: Path, minimum_confidence: float, progress: Progress) -> Collection:
     try:
         database = open_database(folder)
     except InputError as error:
         progress.message(f"{error} It is built anew.", "warning")
         return Collection(concatenated([]), np.empty(0, np.int32), ())
-    if database.least_confidence != least_confidence:
+    if database.minimum_confidence != minimum_confidence:
         return Collection(concatenated([]), np.empty(0, np.int32), ())
     return database.content
 
 
-def _part_prefix(least_confidence: float) -> str:
-    return f"part-{least_confidence:g}-"
+def _part_prefix(minimum_confidence: float) -> str:
+    return f"part-{minimum_confidence:g}-"
 
 
-def _parts(folder: Path, least_confidence: float) -> list[Collection]:
+def _parts(folder: Path, minimum_confidence: float) -> list[Collection]:
     """What a build that was stopped has read, as far as it is sound."""
     found = []
     if (folder / PARTS).is_dir() and not (folder / PARTS).is_symlink():
         for path in sorted((folder / PARTS).iterdir()):
-            if path.name.startswith(_part_prefix(least_confidence)):
+            if path.name.startswith(_part_prefix(minimum_confidence)):
                 try:
                     found.append(open_collection(path))
                 except UnsoundIndexError:
@@ -203,25 +207,25 @@ def _parts(folder: Path, least_confidence: float) -> list[Collection]:
     return found
 
 
-def _source_of(path: Path) -> Source:
+def _source_of(path: Path) -> SourceFile:
     name = os.fspath(path).encode("utf-8", "backslashreplace").decode()
     try:
         found = path.stat()
-        return Source(name, found.st_size, found.st_mtime_ns, ())
+        return SourceFile(name, found.st_size, found.st_mtime_ns, ())
     except (OSError, ValueError):
-        return Source(name, -1, 0, ())
+        return SourceFile(name, -1, 0, ())
 
 
 def _read_parts(
-    sources: list[tuple[Path, Source]], folder: Path, least_confidence: float, processes: int, progress: Progress
+    sources: list[tuple[Path, SourceFile]], folder: Path, minimum_confidence: float, processes: int, progress: Progress
 ) -> list[Collection]:
     """Read files, and keep what they hold, part after part."""
     files = [path for path, _ in sources]
     progress.stage("Reading structures", len(files))
     made: list[Collection] = []
-    results: dict[int, tuple[Source, StructureFile | None]] = {}
+    results: dict[int, tuple[SourceFile, StructureFile | None]] = {}
     done = 0
-    for number, result in read_structures(files, processes, progress, least_confidence=least_confidence):
+    for number, result in read_structures(files, processes, progress, minimum_confidence=minimum_confidence):
         if isinstance(result, str):
             reason = result.removeprefix(f"{files[number]}: ").removeprefix(f"{files[number]}, ")
             results[number] = (replace(sources[number][1], skipped=(("", " ".join(reason.split())),)), None)
@@ -231,16 +235,16 @@ def _read_parts(
         progress.advance()
         while len(results) >= _FILES_OF_A_PART or (results and done + len(results) == len(files)):
             taken = sorted(results)
-            made.append(_write_part([results.pop(one) for one in taken], folder, least_confidence))
+            made.append(_write_part([results.pop(one) for one in taken], folder, minimum_confidence))
             done += len(taken)
     return made
 
 
-def _write_part(results: list[tuple[Source, StructureFile | None]], folder: Path, least_confidence: float) -> Collection:
+def _write_part(results: list[tuple[SourceFile, StructureFile | None]], folder: Path, minimum_confidence: float) -> Collection:
     read = [found.chains for _, found in results if found is not None]
     source = [number for number, (_, found) in enumerate(results) if found is not None for _ in range(len(found.chains))]
     part = Collection(concatenated(read), np.array(source, np.int32), tuple(one for one, _ in results))
-    path = folder / PARTS / f"{_part_prefix(least_confidence)}{secrets.token_hex(6)}"
+    path = folder / PARTS / f"{_part_prefix(minimum_confidence)}{secrets.token_hex(6)}"
     write_merged(path, [part], [np.ones(len(part.chains), np.bool_)])
     return open_collection(path)
 
@@ -251,18 +255,18 @@ def _deduplicated(
     """Of each collection the files that are wanted and that none before has, and which of its chains are theirs."""
     met: set[tuple[str, int, int]] = set()
     chosen, kept = [], []
-    for one in collections:
+    for collection in collections:
         keeps = []
-        for source in one.sources:
+        for source in collection.sources:
             keeps.append((source.key in wanted or source.path in others) and source.key not in met)
             if keeps[-1]:
                 met.add(source.key)
         numbers = np.cumsum(keeps) - 1
         is_kept = np.array(keeps, np.bool_)
-        sources = tuple(source for source, keep in zip(one.sources, keeps, strict=True) if keep)
-        some = is_kept[one.source] if len(one.source) else np.zeros(0, np.bool_)
+        sources = tuple(source for source, keep in zip(collection.sources, keeps, strict=True) if keep)
+        some = is_kept[collection.source] if len(collection.source) else np.zeros(0, np.bool_)
         # The files that stay are numbered anew; chains of the others have none any more.
-        chosen.append(Collection(one.chains, np.where(some, numbers[one.source], -1).astype(np.int32), sources))
+        chosen.append(Collection(collection.chains, np.where(some, numbers[collection.source], -1).astype(np.int32), sources))
         kept.append(some)
     return chosen, kept
 

@@ -20,14 +20,14 @@ from engine.structures.chains import COIL, HELIX, STRAND, Chains
 
 __all__ = [
     "CHAIN_COLOURS",
-    "MOST_HITS",
+    "MAXIMUM_HITS",
     "SCALE",
     "SCHEMES",
     "UNALIGNED",
     "Coloured",
+    "ColouredScene",
     "Legend",
     "Scale",
-    "Scene",
     "Scheme",
     "ShownChain",
     "coloured",
@@ -39,7 +39,7 @@ __all__ = [
 Colours = NDArray[np.uint8]
 Colour = tuple[int, int, int]
 
-MOST_HITS = 20
+MAXIMUM_HITS = 20
 """In one picture; as many colours are told apart."""
 UNALIGNED: Colour = (0xB8, 0xB8, 0xB8)
 """Of residues that a scheme says nothing of."""
@@ -68,7 +68,7 @@ _BANDS: tuple[tuple[float, Colour, str], ...] = (
     (50.0, _colour("ffdb13"), "50 to 70"),
     (-np.inf, _colour("ff7d45"), "under 50"),
 )
-_MOST_DISTANCE = 8.0
+_MAXIMUM_DISTANCE = 8.0
 """Å, where the scale of distances ends: what lies farther apart is aligned, but not alike."""
 _X = LETTERS.index("X")
 _B_FACTORS = (5.0, 95.0)  # percentiles that the scale spans
@@ -98,13 +98,13 @@ class ShownChain:
 
     @property
     def name(self) -> str:
-        """What its file calls it."""
+        """Its name in its file."""
         return self.chains.names[0]
 
 
 @dataclass(frozen=True)
-class Scene:
-    """What a picture shows.
+class ColouredScene:
+    """Content of a picture.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Scene:
     @property
     def partner(self) -> ShownChain | None:
         """The chain of the chosen hit."""
-        return next((one for one in self.chains if one.hit == self.chosen and one.hit and not one.is_beside), None)
+        return next((chain for chain in self.chains if chain.hit == self.chosen and chain.hit and not chain.is_beside), None)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Legend:
-    """What colours mean: entries of colour and text, or a scale, or both; and a sentence for what they do not say."""
+    """Legend of colours: entries of colour and text, or a scale, or both; and a sentence for what they do not say."""
 
     title: str
     entries: tuple[tuple[Colour, str], ...] = ()
@@ -165,8 +165,8 @@ class Scheme:
     name: str
     title: str
     help: str
-    colour: Callable[[Scene], Coloured]
-    needs: Callable[[Scene], str] = lambda scene: ""
+    colour: Callable[[ColouredScene], Coloured]
+    needs: Callable[[ColouredScene], str] = lambda scene: ""
 
 
 def scale_colours(value: NDArray[np.floating], low: float, high: float, stops: Sequence[Colour] = SCALE) -> Colours:
@@ -222,18 +222,18 @@ def _paler(colour: Colour) -> Colour:
     return r, g, b
 
 
-def _by_partner(scene: Scene) -> Coloured:
+def _by_partner(scene: ColouredScene) -> Coloured:
     colours, entries = [], []
-    for one in scene.chains:
-        own = CHAIN_COLOURS[one.hit % len(CHAIN_COLOURS)]
-        colours.append(_all(len(one), _paler(own) if one.is_beside else own))
-        if not one.is_beside:
-            entries.append((own, one.name if one.hit else f"{one.name} (query)"))
-    note = "Other chains of the files are paler." if any(one.is_beside for one in scene.chains) else ""
+    for chain in scene.chains:
+        own = CHAIN_COLOURS[chain.hit % len(CHAIN_COLOURS)]
+        colours.append(_all(len(chain), _paler(own) if chain.is_beside else own))
+        if not chain.is_beside:
+            entries.append((own, chain.name if chain.hit else f"{chain.name} (query)"))
+    note = "Other chains of the files are paler." if any(chain.is_beside for chain in scene.chains) else ""
     return Coloured(tuple(colours), Legend("Query and hits", tuple(entries), note=note))
 
 
-def _by_chain(scene: Scene) -> Coloured:
+def _by_chain(scene: ColouredScene) -> Coloured:
     own = [CHAIN_COLOURS[i % len(CHAIN_COLOURS)] for i in range(len(scene.chains))]
     note = f"The colours begin anew after {len(CHAIN_COLOURS)} chains." if len(own) > len(CHAIN_COLOURS) else ""
     entries = tuple((colour, one.name) for colour, one in zip(own, scene.chains, strict=True))
@@ -242,35 +242,35 @@ def _by_chain(scene: Scene) -> Coloured:
     )
 
 
-def _by_state(scene: Scene) -> Coloured:
+def _by_state(scene: ColouredScene) -> Coloured:
     table = np.array([_STATES[code][0] for code in (COIL, HELIX, STRAND)], np.uint8)
-    colours = tuple(table[np.minimum(one.chains.secondary, STRAND)] for one in scene.chains)
+    colours = tuple(table[np.minimum(chain.chains.secondary, STRAND)] for chain in scene.chains)
     return Coloured(colours, Legend("Secondary structure", tuple(_STATES.values())))
 
 
-def _compared(scene: Scene, values: Callable[[ShownChain], NDArray], nothing: float) -> list[NDArray]:
+def _compared(scene: ColouredScene, values: Callable[[ShownChain], NDArray], nothing: float) -> list[NDArray]:
     """What pairs have, on the rows of each chain: of hits by their own pairs, of the query by those of the chosen hit."""
     found = []
-    for one in scene.chains:
-        source = scene.partner if one is scene.query else one
-        rows = np.full(len(one), nothing)
-        if source is not None and not one.is_beside and len(source.pairs):
-            rows[source.pairs[:, 0 if one is scene.query else 1]] = values(source)
+    for chain in scene.chains:
+        source = scene.partner if chain is scene.query else chain
+        rows = np.full(len(chain), nothing)
+        if source is not None and not chain.is_beside and len(source.pairs):
+            rows[source.pairs[:, 0 if chain is scene.query else 1]] = values(source)
         found.append(rows)
     return found
 
 
-def _chosen_note(scene: Scene, told: str) -> str:
+def _chosen_note(scene: ColouredScene, told: str) -> str:
     partner = scene.partner
-    n = len({one.hit for one in scene.chains if one.hit})
+    n = len({chain.hit for chain in scene.chains if chain.hit})
     return f"The query {told} {partner.name}." if partner is not None and n > 1 else ""
 
 
-def _by_distance(scene: Scene) -> Coloured:
+def _by_distance(scene: ColouredScene) -> Coloured:
     values = _compared(scene, lambda one: one.distance, np.nan)
-    scale = Scale(SCALE, 0.0, _MOST_DISTANCE, "Å", "0 Å", f"{_MOST_DISTANCE:g} Å or more")
+    scale = Scale(SCALE, 0.0, _MAXIMUM_DISTANCE, "Å", "0 Å", f"{_MAXIMUM_DISTANCE:g} Å or more")
     legend = Legend("Distance to the partner", ((UNALIGNED, "not aligned"),), (scale,), _chosen_note(scene, "by its distance to"))
-    return Coloured(tuple(scale_colours(one, 0.0, _MOST_DISTANCE) for one in values), legend)
+    return Coloured(tuple(scale_colours(value, 0.0, _MAXIMUM_DISTANCE) for value in values), legend)
 
 
 @lru_cache(maxsize=1)
@@ -280,7 +280,7 @@ def _are_similar() -> NDArray[np.bool_]:
     return similar
 
 
-def _by_identity(scene: Scene) -> Coloured:
+def _by_identity(scene: ColouredScene) -> Coloured:
     query = scene.query.chains.residue
 
     def kinds(one: ShownChain) -> NDArray:
@@ -294,16 +294,16 @@ def _by_identity(scene: Scene) -> Coloured:
     return Coloured(colours, Legend("Sequence identity", entries, note=_chosen_note(scene, "compared with")))
 
 
-def _by_conservation(scene: Scene) -> Coloured:
+def _by_conservation(scene: ColouredScene) -> Coloured:
     shares = scene.conservation
     found = []
-    for one in scene.chains:
-        rows = np.full(len(one), np.nan)
-        if shares is not None and not one.is_beside:
-            if one is scene.query:
+    for chain in scene.chains:
+        rows = np.full(len(chain), np.nan)
+        if shares is not None and not chain.is_beside:
+            if chain is scene.query:
                 rows[:] = shares
             else:
-                rows[one.pairs[:, 1]] = shares[one.pairs[:, 0]]
+                rows[chain.pairs[:, 1]] = shares[chain.pairs[:, 0]]
         found.append(scale_colours(rows, 0.0, 1.0))
     hits = f"{scene.n_hits} hit{'' if scene.n_hits == 1 else 's'}"
     scale = Scale(SCALE, 0.0, 1.0, "", "in none", "in all")
@@ -311,17 +311,17 @@ def _by_conservation(scene: Scene) -> Coloured:
     return Coloured(tuple(found), Legend("Conservation among hits", ((UNALIGNED, "not aligned"),), (scale,), note))
 
 
-def _by_confidence(scene: Scene) -> Coloured:
+def _by_confidence(scene: ColouredScene) -> Coloured:
     table = np.array([colour for _, colour, _ in _BANDS], np.uint8)
     bounds = np.array([bound for bound, _, _ in _BANDS[:-1]])
-    measured = [one.b_factor for one in scene.chains if one.b_factor is not None and np.isnan(one.chains.confidence).all()]
+    measured = [chain.b_factor for chain in scene.chains if chain.b_factor is not None and np.isnan(chain.chains.confidence).all()]
     every = np.concatenate([np.empty(0), *measured])
     every = every[np.isfinite(every)]
     low, high = np.percentile(every, _B_FACTORS).tolist() if len(every) else (0.0, 1.0)
     has_bands = lacks = False
     colours = []
-    for one in scene.chains:
-        confidence = one.chains.confidence
+    for chain in scene.chains:
+        confidence = chain.chains.confidence
         is_told = np.isfinite(confidence)
         if is_told.any():
             has_bands = True
@@ -329,7 +329,7 @@ def _by_confidence(scene: Scene) -> Coloured:
             colours.append(np.where(is_told[:, None], table[band], UNALIGNED).astype(np.uint8))
             lacks |= not is_told.all()
         else:
-            values = np.full(len(one), np.nan) if one.b_factor is None else np.asarray(one.b_factor, np.float64)
+            values = np.full(len(chain), np.nan) if chain.b_factor is None else np.asarray(chain.b_factor, np.float64)
             colours.append(scale_colours(values, low, high))
             lacks |= bool(np.isnan(values).any())
     entries = (*((colour, text) for _, colour, text in _BANDS if has_bands), *([(UNALIGNED, "not told by the file")] if lacks else []))
@@ -337,21 +337,21 @@ def _by_confidence(scene: Scene) -> Coloured:
     return Coloured(tuple(colours), Legend("Confidence", entries, scales))
 
 
-def _by_place(scene: Scene) -> Coloured:
-    colours = [scale_colours(np.arange(len(one), dtype=np.float64), 0.0, max(1, len(one) - 1), _RAINBOW) for one in scene.chains]
+def _by_place(scene: ColouredScene) -> Coloured:
+    colours = [scale_colours(np.arange(len(chain), dtype=np.float64), 0.0, max(1, len(chain) - 1), _RAINBOW) for chain in scene.chains]
     return Coloured(tuple(colours), Legend("Place along the chain", (), (Scale(_RAINBOW, 0.0, 1.0, "", "N-terminus", "C-terminus"),)))
 
 
-def _needs_partner(scene: Scene) -> str:
+def _needs_partner(scene: ColouredScene) -> str:
     return "" if scene.partner is not None else "There is no hit to compare the query with."
 
 
-def _needs_conservation(scene: Scene) -> str:
+def _needs_conservation(scene: ColouredScene) -> str:
     return "" if scene.conservation is not None and scene.n_hits else "There are no hits whose residues can be counted."
 
 
-def _needs_confidence(scene: Scene) -> str:
-    is_told = any(np.isfinite(one.chains.confidence).any() or one.b_factor is not None for one in scene.chains)
+def _needs_confidence(scene: ColouredScene) -> str:
+    is_told = any(np.isfinite(chain.chains.confidence).any() or chain.b_factor is not None for chain in scene.chains)
     return "" if is_told else "The files tell neither pLDDT nor B-factors."
 
 
@@ -385,6 +385,6 @@ def scheme_named(name: str) -> Scheme:
     return {one.name: one for one in SCHEMES}[name]
 
 
-def coloured(scene: Scene, scheme: str) -> Coloured:
+def coloured(scene: ColouredScene, scheme: str) -> Coloured:
     """Colours of a scene's chains by a scheme, and their legend. Where it needs what is not there, residues are grey (`needs` says why)."""
     return scheme_named(scheme).colour(scene)

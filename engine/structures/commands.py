@@ -61,9 +61,10 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("items", nargs="+", metavar="FOLDER|LIST|FILE|NAME", help="folders, lists of files or files; names for remove")
     parser.add_argument("--out", required=True, metavar="DATABASE", help="folder of the database; made where it does not exist")
     parser.add_argument(
-        "--least-confidence", type=float, metavar="PLDDT",
+        "--minimum-confidence", type=float, metavar="PLDDT",
         help="leave out residues of predicted structures with a lower pLDDT (0 to 100; build alone; default: 0)",
     )  # fmt: skip
+    parser.add_argument("--least-confidence", dest="minimum_confidence", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--threads", type=int, metavar="N", help="processes that read files (default: one for each processor)")
 
 
@@ -71,8 +72,8 @@ def _change_database(options: argparse.Namespace, progress: Progress) -> None:
     from engine.structures.building import add_to_database, build_database, remove_from_database
     from engine.structures.compilation import STRUCTURE_KERNELS
 
-    if options.least_confidence is not None and options.action != "build":
-        raise ParameterError("--least-confidence is of build; a database that is changed keeps its own")
+    if options.minimum_confidence is not None and options.action != "build":
+        raise ParameterError("--minimum-confidence is of build; a database that is changed keeps its own")
     if options.threads is not None and not 1 <= options.threads <= 1024:
         raise ParameterError(f"--threads is {options.threads}, and goes from 1 to 1024")
     if options.action == "remove":
@@ -81,7 +82,11 @@ def _change_database(options: argparse.Namespace, progress: Progress) -> None:
         STRUCTURE_KERNELS.compile(progress)
         if options.action == "build":
             database = build_database(
-                options.items, options.out, least_confidence=options.least_confidence or 0.0, processes=options.threads, progress=progress
+                options.items,
+                options.out,
+                minimum_confidence=options.minimum_confidence or 0.0,
+                processes=options.threads,
+                progress=progress,
             )
         else:
             database = add_to_database(options.items, options.out, processes=options.threads, progress=progress)

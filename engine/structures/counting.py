@@ -1,4 +1,4 @@
-"""What files of structures hold, for who is about to search with them: chains, residues, predictions, and what cannot be read."""
+"""Content of files of structures, for who is about to search with them: chains, residues, predictions, and what cannot be read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["StructureCount", "count_database", "count_structures"]
 
 @dataclass(frozen=True)
 class StructureCount:
-    """What files hold.
+    """Content of files.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ def count_structures(
 
 
 def count_database(folder: Path) -> StructureCount:
-    """What a structure database holds; its `problem` where it is damaged."""
+    """Content of a structure database; its `problem` where it is damaged."""
     try:
         database = open_database(folder)
     except InputError as error:

@@ -39,7 +39,7 @@ from engine.structures.sources import DATABASE_FILE
 __all__ = [
     "Collection",
     "MadeWhenAsked",
-    "Source",
+    "SourceFile",
     "StructureDatabase",
     "open_collection",
     "open_database",
@@ -49,7 +49,7 @@ __all__ = [
 
 _FORMAT = 1
 _DELETE = 127  # the one character behind the blank that is none
-_MOST_CONFIDENCE = 1e4
+_MAXIMUM_CONFIDENCE = 1e4
 _ASCII = 128
 _NUMBERS, PARTS, SKIPPED = "numbers.json", "parts", "skipped.tsv"
 _COLUMNS_FOLDER = re.compile(r"columns-[0-9a-f]{12}")
@@ -58,8 +58,8 @@ _TYPES = {
     "label_number": "<i4",
 }  # fmt: skip
 _TEXTS = ("names", "descriptions", "source_paths", "source_skipped")
-_MOST_JSON = 1 << 16
-_MOST_PLACE = 1e5
+_MAXIMUM_JSON = 1 << 16
+_MAXIMUM_PLACE = 1e5
 _REMEDY = "Build it again: proteoscope structure-database build FOLDER --out DATABASE"
 
 
@@ -67,7 +67,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """A file that was read. `size`, `modified`: bytes and nanoseconds, by which it is known again. `skipped`: (chain, reason) of what was
     left out; the chain is empty for the file as a whole.
     """
@@ -79,7 +79,7 @@ class Source:
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """What it is known by."""
+        """Its identity."""
         return self.path, self.size, self.modified
 
 
@@ -111,7 +111,7 @@ class Collection:
 
     chains: Chains
     source: NDArray[np.int32]
-    sources: Sequence[Source]
+    sources: Sequence[SourceFile]
 
 
 @dataclass(frozen=True)
@@ -120,12 +120,12 @@ class StructureDatabase:
 
     Attributes
     ----------
-    identity : another one after every change. least_confidence : residues with a lower pLDDT were left out. content : memory-mapped.
+    identity : another one after every change. minimum_confidence : residues with a lower pLDDT were left out. content : memory-mapped.
     """
 
     folder: Path
     identity: str
-    least_confidence: float
+    minimum_confidence: float
     content: Collection
 
     @property
@@ -161,7 +161,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     require(not path.is_symlink(), f"{DATABASE_FILE} is a link")
     try:
         with path.open("rb") as file:
-            found = json.loads(file.read(_MOST_JSON))
+            found = json.loads(file.read(_MAXIMUM_JSON))
     except (OSError, ValueError, RecursionError) as error:
         raise UnsoundIndexError(f"{DATABASE_FILE} cannot be read ({error})") from error
     require(
@@ -198,10 +198,10 @@ def open_collection(folder: Path) -> Collection:
 
     require(not (texts["source_paths"].letters == 0).any(), "a file has no name that can be opened")
 
-    def make_sources() -> tuple[Source, ...]:
+    def make_sources() -> tuple[SourceFile, ...]:
         paths, skipped = _strings(texts["source_paths"]), _strings(texts["source_skipped"])
         numbers = zip(paths, sizes.tolist(), modified.tolist(), skipped, strict=True)
-        return tuple(Source(path, size, changed, _skipped_of(text)) for path, size, changed, text in numbers)
+        return tuple(SourceFile(path, size, changed, _skipped_of(text)) for path, size, changed, text in numbers)
 
     chains = Chains(names, descriptions, offsets, **columns)
     return Collection(chains, source, MadeWhenAsked(n_sources, make_sources))
@@ -215,11 +215,11 @@ def _check_values(columns: dict[str, NDArray[Any]]) -> None:
     require(columns["secondary"].max() <= STRAND, "a residue has no secondary structure")
     # Not-a-number is neither.
     position = columns["position"]
-    require(bool(position.min() >= -_MOST_PLACE and position.max() <= _MOST_PLACE), "a residue is nowhere")
+    require(bool(position.min() >= -_MAXIMUM_PLACE and position.max() <= _MAXIMUM_PLACE), "a residue is nowhere")
     insertion, confidence = columns["insertion"], columns["confidence"]
     require(not ((insertion > 0) & ((insertion <= ord(" ")) | (insertion == _DELETE))).any(), "an insertion code is no letter")
     # Some residues have none.
-    require(not (np.abs(confidence) > _MOST_CONFIDENCE).any(), "a confidence is no percentage")
+    require(not (np.abs(confidence) > _MAXIMUM_CONFIDENCE).any(), "a confidence is no percentage")
 
 
 def _own(folder: Path, name: str) -> Path:
@@ -268,13 +268,13 @@ def write_merged(
     folder : of the new columns; must not exist. kept : of each collection, which of its chains. drops : paths of files that go, which
     then have no chains left.
     """
-    sources = [source for one in collections for source in one.sources if source.path not in drops]
+    sources = [source for collection in collections for source in collection.sources if source.path not in drops]
     number_of = {source.key: number for number, source in enumerate(sources)}
-    parts = [one.chains for one in collections]
+    parts = [collection.chains for collection in collections]
     names = [name for chains in parts for name in chains.names]
     descriptions = [text for chains in parts for text in chains.descriptions]
     lengths = np.concatenate([chains.lengths for chains in (NO_CHAINS, *parts)])
-    origin = [one.sources[number] if number >= 0 else None for one in collections for number in one.source.tolist()]
+    origin = [collection.sources[number] if number >= 0 else None for collection in collections for number in collection.source.tolist()]
     chosen = np.flatnonzero(np.concatenate([np.zeros(0, np.bool_), *kept]))
     keys = [(lengths[i], names[i], found.path, i) for i in chosen.tolist() if (found := origin[i]) is not None]
     order = np.array([i for *_, i in sorted(keys)], np.int64)
@@ -316,16 +316,16 @@ def _write_texts(folder: Path, name: str, texts: Sequence[str]) -> None:
 
 
 def write_database(
-    folder: Path, collections: Sequence[Collection], kept: Sequence[NDArray[np.bool_]], least_confidence: float, *,
+    folder: Path, collections: Sequence[Collection], kept: Sequence[NDArray[np.bool_]], minimum_confidence: float, *,
     drops: frozenset[str] = frozenset(),
 ) -> StructureDatabase:  # fmt: skip
     """Make these chains the content of the database, and remove what it held before. See `write_merged`."""
     columns = f"columns-{secrets.token_hex(6)}"
     write_merged(folder / columns, collections, kept, drops=drops)
     # What is written is read once more before anything else goes.
-    made = StructureDatabase(folder, columns, least_confidence, open_collection(folder / columns))
+    made = StructureDatabase(folder, columns, minimum_confidence, open_collection(folder / columns))
     with atomic_file(folder / DATABASE_FILE) as file:
-        file.write(json.dumps({"format": _FORMAT, "columns": columns, "least_confidence": float(least_confidence)}).encode())
+        file.write(json.dumps({"format": _FORMAT, "columns": columns, "least_confidence": float(minimum_confidence)}).encode())
     with atomic_file(folder / SKIPPED) as file:
         file.write(b"file\tchain\treason\n")
         for row in made.skipped:

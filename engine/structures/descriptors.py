@@ -1,4 +1,4 @@
-"""What is aligned of a chain: codes of each residue in several alphabets, lengths and angles of the Cα trace, secondary structure.
+"""Descriptors of a chain: codes of each residue in several alphabets, lengths and angles of the Cα trace, secondary structure.
 
 The descriptors of Mrozek et al. (2014, J Mol Model 20:2067, equations 3 and 6) are the residue, its secondary structure, the length of the
 vector to the next Cα and the angle between that vector and the next one. The other alphabets are this program's own; their centres and
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 ALPHABETS = ("residue", "secondary", "conformation", "neighbour", "separation", "burial")
-"""What a residue's word tells, from its lowest bits up, five bits each."""
+"""Parts of a residue's word, from its lowest bits up, five bits each."""
 _PAIRS_OF_PART = 5e7  # of residues: a tenth of a second of one thread
 LENGTH_UNITS = 512
 """Whole numbers to an ångström of a Cα vector's length; 128 Å, a break of the chain, and more count as 128 Å."""
@@ -114,21 +114,19 @@ def describe(
     ------
     Cancelled : the user asked to stop.
     """
-    from kernels.cpu.structure_descriptors import describe_residues
+    from kernels.cpu.structure_descriptors import Coding, describe_residues
 
     using = using or alphabets()
+    coding = Coding(using.conformations, using.neighbours, using.separations, using.burials, LENGTH_UNITS, ANGLE_UNITS)
     n = int(chains.offsets[-1])
     length, angle, states = np.zeros(n, np.uint16), np.zeros(n, np.uint16), np.zeros((4, n), np.uint8)
     position = np.ascontiguousarray(chains.position)
 
     def work(part: Partition) -> None:
-        describe_residues(
-            position, chains.offsets, part.first, part.last, using.conformations, using.neighbours, using.separations,
-            using.burials, LENGTH_UNITS, ANGLE_UNITS, length, angle, states,
-        )  # fmt: skip
+        describe_residues(position, chains.offsets, part.first, part.last, coding, length, angle, states)
 
     # Each residue looks at all others of its chain.
-    parts = equal_partitions(chains.lengths.astype(np.float64) ** 2, threads, most_cost=_PAIRS_OF_PART)
+    parts = equal_partitions(chains.lengths.astype(np.float64) ** 2, threads, maximum_cost=_PAIRS_OF_PART)
     run_on_threads(work, parts, threads, progress or Progress(), steps=lambda part: part.last - part.first)
     state = np.zeros(n, np.uint32)
     for alphabet, codes in zip(ALPHABETS, (chains.residue, chains.secondary, *states), strict=True):

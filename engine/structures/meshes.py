@@ -22,7 +22,7 @@ from engine.structures.chains import HELIX, STRAND
 
 __all__ = [
     "DETAILS",
-    "MOST_TRIANGLES",
+    "MAXIMUM_TRIANGLES",
     "NO_MESH",
     "Detail",
     "Mesh",
@@ -35,11 +35,11 @@ __all__ = [
     "tube",
 ]
 
-MOST_TRIANGLES = 300_000
+MAXIMUM_TRIANGLES = 300_000
 """Of one picture, where coarser shapes can keep it so."""
-_MOST_BOND = 4.5
+_MAXIMUM_BOND = 4.5
 """Å between successive Cα; more is a break of the chain (3.8 in a trans, 2.9 in a cis peptide)."""
-_MOST_PLACE = 99_999.0
+_MAXIMUM_PLACE = 99_999.0
 """Å from the origin, as `engine.structures.reading` reads them."""
 _LEAST = 1e-6
 _ISOLATED = 1.6
@@ -81,11 +81,11 @@ class Mesh:
         """Several as one. With the number of residues of each, `residue` counts on from mesh to mesh, for colours one below the other."""
         if not meshes:
             return NO_MESH
-        firsts = np.cumsum([0, *(len(one.vertices) for one in meshes)])
+        firsts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
         rows = np.cumsum([0, *lengths]) if lengths is not None else np.zeros(len(meshes), np.int64)
         return Mesh(
-            np.concatenate([one.vertices for one in meshes]),
-            np.concatenate([one.normals for one in meshes]),
+            np.concatenate([mesh.vertices for mesh in meshes]),
+            np.concatenate([mesh.normals for mesh in meshes]),
             np.concatenate([one.triangles + np.uint32(first) for one, first in zip(meshes, firsts[:-1], strict=True)]),
             np.concatenate([one.residue + np.int32(row) for one, row in zip(meshes, rows, strict=False)]),
         )
@@ -104,7 +104,7 @@ NO_MESH = Mesh(np.empty((0, 3), np.float32), np.empty((0, 3), np.float32), np.em
 def are_places(position: Places) -> NDArray[np.bool_]:
     """(n,) whether coordinates (n, 3) are places that a structure can have."""
     with np.errstate(invalid="ignore"):
-        return np.asarray((np.abs(position) <= _MOST_PLACE).all(axis=1))
+        return np.asarray((np.abs(position) <= _MAXIMUM_PLACE).all(axis=1))
 
 
 def are_joined(position: Places, number: NDArray[np.integer] | None = None) -> NDArray[np.bool_]:
@@ -114,7 +114,7 @@ def are_joined(position: Places, number: NDArray[np.integer] | None = None) -> N
     """
     there = are_places(position)
     vectors = np.diff(np.where(there[:, None], np.asarray(position, np.float64), 0.0), axis=0)
-    joined = (_dot(vectors, vectors) <= _MOST_BOND**2) & there[1:] & there[:-1]
+    joined = (_dot(vectors, vectors) <= _MAXIMUM_BOND**2) & there[1:] & there[:-1]
     if number is not None:
         joined &= np.asarray(np.diff(number) == 1)
     return joined

@@ -1,4 +1,4 @@
-"""What a superposition is written as: coordinates, alignment, scripts for PyMOL and ChimeraX, and a row of a table.
+"""Files of a superposition: coordinates, alignment, scripts for PyMOL and ChimeraX, and a row of a table.
 
 The scripts name files and objects as the program does (``query``, ``target``), and residues by numbers. What a file calls itself or its
 chains stands in no command, for a name may hold one.
@@ -49,7 +49,7 @@ ROW_COLUMNS = (
 )  # fmt: skip
 _LINE = 60
 _X = LETTERS.index("X")
-_MOST_PDB_ATOMS = 99_999
+_MAXIMUM_PDB_ATOMS = 99_999
 _PDB_NUMBERS, _PDB_PLACES, _B_FACTORS = (-999, 1_223_055), (-999.999, 9999.999), (-99.0, 999.0)
 """What PDB's columns of four, eight and six letters have room for; numbers from 10,000 on are hybrid-36."""
 
@@ -296,18 +296,18 @@ def write_picture(
     ------
     ValueError : a name that is not of letters, digits and ``_`` alone, or that two chains have.
     """
-    names = [one.scripted.name for one in chains]
+    names = [chain.scripted.name for chain in chains]
     if len(set(names)) < len(names) or not all(name.isascii() and name.replace("_", "a").isalnum() for name in names):
         raise ValueError("names of written chains differ, and are of letters and digits")
     written = []
-    for one in chains:
-        structure = one.atoms.clone() if one.atoms is not None else alpha_carbons(one.scripted.chains, 0)
-        if one.rotation is not None and one.translation is not None:
-            _move(structure, one.rotation, one.translation)
-        written += _write_coordinates(folder, one.scripted.name, structure)
+    for chain in chains:
+        structure = chain.atoms.clone() if chain.atoms is not None else alpha_carbons(chain.scripted.chains, 0)
+        if chain.rotation is not None and chain.translation is not None:
+            _move(structure, chain.rotation, chain.translation)
+        written += _write_coordinates(folder, chain.scripted.name, structure)
     scripts = folder / "picture.pml", folder / "picture.cxc"
     for path, make in zip(scripts, (pymol_script, chimerax_script), strict=True):
-        _write(path, make([one.scripted for one in chains], style, background))
+        _write(path, make([chain.scripted for chain in chains], style, background))
     return [*written, *scripts]
 
 
@@ -348,13 +348,13 @@ def _write_coordinates(folder: Path, name: str, structure: gemmi.Structure) -> l
 
 def _fits_pdb(structure: gemmi.Structure) -> bool:
     """Whether the columns of PDB have room for the atoms, their places and the numbers of their residues."""
-    if structure[0].count_atom_sites() > _MOST_PDB_ATOMS:
+    if structure[0].count_atom_sites() > _MAXIMUM_PDB_ATOMS:
         return False
     numbers = [residue.seqid.num for chain in structure[0] for residue in chain if residue.seqid.num is not None]
     box = structure.calculate_box()
     places = [*box.minimum.tolist(), *box.maximum.tolist()] if numbers else []
-    return all(_PDB_NUMBERS[0] <= one <= _PDB_NUMBERS[1] for one in numbers) and all(
-        _PDB_PLACES[0] <= one <= _PDB_PLACES[1] for one in places
+    return all(_PDB_NUMBERS[0] <= number <= _PDB_NUMBERS[1] for number in numbers) and all(
+        _PDB_PLACES[0] <= place <= _PDB_PLACES[1] for place in places
     )
 
 

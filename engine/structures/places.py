@@ -34,7 +34,7 @@ def place_of(wish: str) -> ChainPlace:
     return ChainPlace(path) if is_file or not colon or not name or "/" in chain else ChainPlace(Path(name), chain)
 
 
-def read_chains(wish: str, *, least_confidence: float = 0.0) -> StructureFile:
+def read_chains(wish: str, *, minimum_confidence: float = 0.0) -> StructureFile:
     """The protein chains that a user named: one, or all of the file.
 
     Raises
@@ -42,7 +42,7 @@ def read_chains(wish: str, *, least_confidence: float = 0.0) -> StructureFile:
     InputError : the file cannot be read, holds no protein, or not this chain; the message lists those that it has.
     """
     place = place_of(wish)
-    found = read_structure(place.path, least_confidence=least_confidence)
+    found = read_structure(place.path, minimum_confidence=minimum_confidence)
     if not len(found.chains):
         raise found.why_empty()
     if place.chain is None:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from engine.execution.compilation import Kernels
 from engine.structures.meshes import Mesh
 
-__all__ = ["AMBIENT", "DRAWING_KERNELS", "LIGHT", "MOST_PIXELS", "Camera", "Projected", "drawn", "projected"]
+__all__ = ["AMBIENT", "DRAWING_KERNELS", "LIGHT", "MAXIMUM_PIXELS", "Projected", "Projection", "drawn", "projected"]
 
-MOST_PIXELS = 1 << 26
+MAXIMUM_PIXELS = 1 << 26
 """Of a picture while it is drawn, with the finer ones that are averaged: 7 bytes each."""
 AMBIENT = 0.4
 """The share of light that comes from everywhere."""
@@ -28,7 +28,7 @@ LIGHT = (-0.35, 0.45, 0.82)
 
 
 @dataclass(frozen=True)
-class Camera:
+class Projection:
     """How a scene is looked at.
 
     Attributes
@@ -54,7 +54,7 @@ class Projected(NamedTuple):
     depth: NDArray[np.float32]
 
 
-def projected(position: NDArray[np.floating], camera: Camera, width: int, height: int) -> Projected:
+def projected(position: NDArray[np.floating], camera: Projection, width: int, height: int) -> Projected:
     """Where places (n, 3) lie in a picture of so many pixels."""
     offset = np.asarray(position, np.float32) - np.asarray(camera.centre, np.float32)
     x, y, depth = np.asarray(camera.rotation, np.float32) @ offset.T
@@ -67,7 +67,8 @@ def projected(position: NDArray[np.floating], camera: Camera, width: int, height
 
 
 def drawn(
-    mesh: Mesh, colours: NDArray[np.uint8], camera: Camera, width: int, height: int, *, background: tuple[int, int, int] = (255, 255, 255),
+    mesh: Mesh, colours: NDArray[np.uint8], camera: Projection, width: int, height: int, *, background: tuple[int, int, int] = (255, 255,
+    255),
     fog: float = 0.6, finer: int = 1,
 ) -> NDArray[np.uint8]:  # fmt: skip
     """A picture of a mesh, (height, width, 3) uint8.
@@ -79,16 +80,16 @@ def drawn(
 
     Raises
     ------
-    ValueError : a picture without pixels, or of more than `MOST_PIXELS`.
+    ValueError : a picture without pixels, or of more than `MAXIMUM_PIXELS`.
     """
     from kernels.cpu.rasterisation import draw_triangles
 
-    if min(width, height, finer) < 1 or width * height * finer * finer > MOST_PIXELS:
+    if min(width, height, finer) < 1 or width * height * finer * finer > MAXIMUM_PIXELS:
         raise ValueError(f"a picture of {width} x {height} pixels, {finer} times finer, cannot be drawn")
     image = np.empty((height * finer, width * finer, 3), np.uint8)
     image.reshape(len(image), -1)[:] = np.tile(np.array(background, np.uint8), width * finer)
     if len(mesh.triangles):
-        camera = Camera(camera.rotation, camera.centre, camera.scale * finer, camera.distance)
+        camera = Projection(camera.rotation, camera.centre, camera.scale * finer, camera.distance)
         x, y, depth = projected(mesh.vertices, camera, width * finer, height * finer)
         nearest = np.full(image.shape[:2], -np.inf, np.float32)
         shaded = _shaded(mesh, colours, camera, depth, background, fog)
@@ -100,7 +101,7 @@ def drawn(
 
 
 def _shaded(
-    mesh: Mesh, colours: NDArray[np.uint8], camera: Camera, depth: NDArray[np.float32], background: tuple[int, int, int], fog: float
+    mesh: Mesh, colours: NDArray[np.uint8], camera: Projection, depth: NDArray[np.float32], background: tuple[int, int, int], fog: float
 ) -> NDArray[np.float32]:
     """(v, 3) float32, colours of vertices in light and fog."""
     lamp = np.array(LIGHT) / np.linalg.norm(LIGHT)
@@ -123,7 +124,7 @@ def _last() -> Callable[..., Any]:
 def _use() -> None:
     from engine.structures.meshes import spheres
 
-    drawn(spheres(np.zeros((1, 3))), np.zeros((1, 3), np.uint8), Camera(np.eye(3), np.zeros(3), 8.0), 16, 16)
+    drawn(spheres(np.zeros((1, 3))), np.zeros((1, 3), np.uint8), Projection(np.eye(3), np.zeros(3), 8.0), 16, 16)
 
 
 DRAWING_KERNELS = Kernels("drawing of structures", _last, _use, takes="some seconds", family="structures")

@@ -29,15 +29,15 @@ from engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["MOST_BYTES", "SkippedChain", "StructureFile", "gemmi_structure", "is_structure", "printable_name", "read_structure", "stem"]
+__all__ = ["MAXIMUM_BYTES", "SkippedChain", "StructureFile", "gemmi_structure", "is_structure", "printable_name", "read_structure", "stem"]
 
-MOST_BYTES = 256 << 20
+MAXIMUM_BYTES = 256 << 20
 """Of a file when it is unpacked: what reads mmCIF takes some ten times its room."""
-_MOST_ATOMS = 1 << 24
-_LEAST_PLACE, _MOST_PLACE = -99_999.0, 99_999.0
+_MAXIMUM_ATOMS = 1 << 24
+_MINIMUM_PLACE, _MAXIMUM_PLACE = -99_999.0, 99_999.0
 """Å; beyond lies no atom of any structure."""
-_MOST_FLAT = 7  # letters of a name in gemmi's columns of atoms
-_MOST_NAME, _MOST_DESCRIPTION = 64, 500
+_MAXIMUM_FLAT = 7  # letters of a name in gemmi's columns of atoms
+_MAXIMUM_NAME, _MAXIMUM_DESCRIPTION = 64, 500
 _X = LETTERS.index("X")
 _POLYMER = (0, 1)  # gemmi's types of entities: not known, polymer
 _BINARY_KEYS = b"dataBlocks", b"encoder", b"mmtfVersion"  # one of which stands near the beginning of BinaryCIF and MMTF
@@ -63,7 +63,7 @@ class SkippedChain:
 
 @dataclass(frozen=True)
 class StructureFile:
-    """What a file of structures holds.
+    """Content of a file of structures.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class StructureFile:
 
 
 def stem(path: Path) -> str:
-    """What a structure is called: its file's name without the endings of structures and of gzip."""
+    """Name of a structure: its file's name without the endings of structures and of gzip."""
     name = path.name
     for _ in range(2):
         ending = Path(name).suffix
@@ -95,15 +95,15 @@ def stem(path: Path) -> str:
 
 def printable_name(name: str) -> str:
     """A name without what would break a table's row: blanks and control characters become ``_``."""
-    return "".join(letter if letter.isprintable() and not letter.isspace() else "_" for letter in name[:_MOST_NAME])
+    return "".join(letter if letter.isprintable() and not letter.isspace() else "_" for letter in name[:_MAXIMUM_NAME])
 
 
-def read_structure(path: str | Path, *, least_confidence: float = 0.0) -> StructureFile:
+def read_structure(path: str | Path, *, minimum_confidence: float = 0.0) -> StructureFile:
     """Read the protein chains of a file.
 
     Parameters
     ----------
-    least_confidence : residues of predicted structures with a lower pLDDT are left out, after their secondary structure was found.
+    minimum_confidence : residues of predicted structures with a lower pLDDT are left out, after their secondary structure was found.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def read_structure(path: str | Path, *, least_confidence: float = 0.0) -> Struct
     """
     path = Path(path)
     structure, facts = _read(path)
-    return _StructureReader(path, structure, facts, least_confidence).read()
+    return _StructureReader(path, structure, facts, minimum_confidence).read()
 
 
 def gemmi_structure(path: Path) -> gemmi.Structure:
@@ -153,8 +153,8 @@ def _content(path: Path) -> bytes:
         while piece := source.read(1 << 20):
             parts.append(piece)
             n += len(piece)
-            if n > MOST_BYTES:
-                limit = f"holds more than {MOST_BYTES >> 20} MB of text, the most that a structure may have"
+            if n > MAXIMUM_BYTES:
+                limit = f"holds more than {MAXIMUM_BYTES >> 20} MB of text, the most that a structure may have"
                 raise InputError(path, limit, remedy="Cut it into files of some chains each")
     return b"".join(parts)
 
@@ -276,8 +276,8 @@ def _read_block(path: Path, document: gemmi.cif.Document) -> tuple[gemmi.Structu
 
 def _tidy(text: str) -> str:
     """On one line, without control characters, and not too long."""
-    words = " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 4 * _MOST_DESCRIPTION]).split())
-    return words.encode("utf-8", "replace").decode()[:_MOST_DESCRIPTION]
+    words = " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 4 * _MAXIMUM_DESCRIPTION]).split())
+    return words.encode("utf-8", "replace").decode()[:_MAXIMUM_DESCRIPTION]
 
 
 @lru_cache(maxsize=4096)
@@ -293,13 +293,15 @@ def _residue_kind(name: str) -> tuple[int, bool, bool]:
 class _StructureReader:
     """Makes columns of what gemmi read of one file."""
 
-    def __init__(self, path: Path, structure: gemmi.Structure, facts: _Facts, least_confidence: float) -> None:
-        self._path, self._facts, self._least_confidence = path, facts, least_confidence
+    def __init__(self, path: Path, structure: gemmi.Structure, facts: _Facts, minimum_confidence: float) -> None:
+        self._path, self._facts, self._minimum_confidence = path, facts, minimum_confidence
         while len(structure) > 1:
             del structure[len(structure) - 1]
         self._structure = structure
         self._parents = {
-            one.res_id.name: one.parent_comp_id for one in structure.mod_residues if one.parent_comp_id not in ("", one.res_id.name)
+            mod_residue.res_id.name: mod_residue.parent_comp_id
+            for mod_residue in structure.mod_residues
+            if mod_residue.parent_comp_id not in ("", mod_residue.res_id.name)
         }
 
     def read(self) -> StructureFile:
@@ -316,11 +318,11 @@ class _StructureReader:
                 label_number.append(one.label_seq)
         atoms = self._atoms()
         offsets = offsets_of(np.array(n_atoms, np.int64))
-        if not len(n_atoms) or len(atoms.pos) != offsets[-1] or offsets[-1] > _MOST_ATOMS:
+        if not len(n_atoms) or len(atoms.pos) != offsets[-1] or offsets[-1] > _MAXIMUM_ATOMS:
             raise InputError(self._path, "holds no coordinates of atoms, or too many", remedy=_TAKEN)
         backbone, chosen, is_calcium = gather_backbone(
             offsets, _as_numbers(atoms.atom_names), np.ascontiguousarray(atoms.altlocs), np.ascontiguousarray(atoms.occ),
-            np.ascontiguousarray(atoms.elements), np.ascontiguousarray(atoms.pos), _LEAST_PLACE, _MOST_PLACE,
+            np.ascontiguousarray(atoms.elements), np.ascontiguousarray(atoms.pos), _MINIMUM_PLACE, _MAXIMUM_PLACE,
         )  # fmt: skip
         first = np.minimum(offsets[:-1], max(0, int(offsets[-1]) - 1))
         residue, is_amino_acid, is_nucleotide = self._kinds(atoms.residue_names, first)
@@ -349,10 +351,10 @@ class _StructureReader:
             for part in self._structure[0]:
                 part.name = ""
                 for residue in part:
-                    residue.name, residue.subchain = residue.name[:_MOST_FLAT], residue.subchain[:_MOST_FLAT]
-                    residue.entity_id = residue.entity_id[:_MOST_FLAT]
+                    residue.name, residue.subchain = residue.name[:_MAXIMUM_FLAT], residue.subchain[:_MAXIMUM_FLAT]
+                    residue.entity_id = residue.entity_id[:_MAXIMUM_FLAT]
                     for atom in residue:
-                        atom.name = atom.name[:_MOST_FLAT]
+                        atom.name = atom.name[:_MAXIMUM_FLAT]
             return gemmi.FlatStructure(self._structure)
 
     @staticmethod
@@ -453,7 +455,7 @@ class _StructureReader:
                 skipped.append(SkippedChain(shown, "has no Cα"))
         taken = columns.of_chains(is_residue, wanted)
         secondary = _secondary_structure(taken)
-        is_sure = ~(taken.confidence < self._least_confidence)
+        is_sure = ~(taken.confidence < self._minimum_confidence)
         title, several = stem(self._path), len(wanted) > 1
         parts, kept_names = [], []
         for k, i in enumerate(wanted):
@@ -461,7 +463,9 @@ class _StructureReader:
             here = here[is_sure[here]]
             chain_name = printable_name(names[i])
             if len(here) < FEWEST_RESIDUES:
-                limit = f"has {len(here)} residues with a pLDDT of {self._least_confidence:g} or more, and {FEWEST_RESIDUES} are the least"
+                limit = (
+                    f"has {len(here)} residues with a pLDDT of {self._minimum_confidence:g} or more, and {FEWEST_RESIDUES} are the least"
+                )
                 skipped.append(SkippedChain(chain_name, limit))
                 continue
             entity = bytes(taken.entity[here[0]]).rstrip(b"\0").decode("utf-8", "replace")

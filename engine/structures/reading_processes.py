@@ -22,16 +22,16 @@ from engine.structures.reading import StructureFile
 
 __all__ = ["read_structures"]
 
-_MOST_SECONDS = 120.0
+_MAXIMUM_SECONDS = 120.0
 """For one file; the largest assemblies take ten."""
-_MOST_MEMORY = 8 << 30
+_MAXIMUM_MEMORY = 8 << 30
 _UNDER_WAY = 4  # files that a process has at a time, so that it never waits for the next
 _FILES_OF_A_PROCESS = 16  # fewer are not worth the second that another one takes to begin
 _LOOK_SECONDS = 0.1
 
 
 def read_structures(
-    paths: Sequence[Path], processes: int, progress: Progress, *, least_confidence: float = 0.0
+    paths: Sequence[Path], processes: int, progress: Progress, *, minimum_confidence: float = 0.0
 ) -> Iterator[tuple[int, StructureFile | str]]:
     """Read files in several processes; yields, as they are done, the number of each and what it holds, or why it is left out.
 
@@ -40,7 +40,7 @@ def read_structures(
     waiting = deque(range(len(paths)))
     context = multiprocessing.get_context("spawn")
     n_readers = max(1, min(processes, -(-len(paths) // _FILES_OF_A_PROCESS)))
-    readers = [_Reader(context, least_confidence) for _ in range(n_readers if paths else 0)]
+    readers = [_Reader(context, minimum_confidence) for _ in range(n_readers if paths else 0)]
     try:
         n_left = len(paths)
         while n_left:
@@ -60,10 +60,10 @@ def read_structures(
                     except (EOFError, OSError):
                         reason = "ended the process that read it"
                 elif reader.is_late:
-                    reason = f"took more than {_MOST_SECONDS:.0f} s to read"
+                    reason = f"took more than {_MAXIMUM_SECONDS:.0f} s to read"
                 if reason:
                     reader.end()
-                    readers[place] = _Reader(context, least_confidence)
+                    readers[place] = _Reader(context, minimum_confidence)
                     if reader.under_way:
                         n_left -= 1
                         guilty = reader.finished()
@@ -77,9 +77,9 @@ def read_structures(
 class _Reader:
     """A process that reads files, one after the other; `under_way` are the numbers of those that it was given, the oldest first."""
 
-    def __init__(self, context: Any, least_confidence: float) -> None:
+    def __init__(self, context: Any, minimum_confidence: float) -> None:
         self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, least_confidence), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, minimum_confidence), daemon=True)
         self._process.start()
         theirs.close()
         self.under_way: deque[int] = deque()
@@ -88,7 +88,7 @@ class _Reader:
     @property
     def is_late(self) -> bool:
         """Whether the oldest file takes too long."""
-        return bool(self.under_way) and time.monotonic() - self._began > _MOST_SECONDS
+        return bool(self.under_way) and time.monotonic() - self._began > _MAXIMUM_SECONDS
 
     def give(self, number: int, paths: Sequence[Path]) -> None:
         """Let it read one more file."""
@@ -110,8 +110,8 @@ class _Reader:
         self._process.join()
 
 
-def _serve(connection: Connection, least_confidence: float) -> None:
-    """What the process does: read the files that it is told of, until nobody tells any."""
+def _serve(connection: Connection, minimum_confidence: float) -> None:
+    """Work of the process: read the files that it is told of, until nobody tells any."""
     from engine.structures.reading import read_structure
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends this
@@ -120,7 +120,7 @@ def _serve(connection: Connection, least_confidence: float) -> None:
         while True:
             path = Path(connection.recv())
             try:
-                found = read_structure(path, least_confidence=least_confidence)
+                found = read_structure(path, minimum_confidence=minimum_confidence)
                 connection.send(found if len(found.chains) else str(found.why_empty()))
             except InputError as error:
                 connection.send(str(error))
@@ -134,5 +134,5 @@ def _limit_memory() -> None:
 
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         pages = int(Path("/proc/self/statm").read_text().split()[0])
-        most = pages * os.sysconf("SC_PAGE_SIZE") + _MOST_MEMORY
+        most = pages * os.sysconf("SC_PAGE_SIZE") + _MAXIMUM_MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

@@ -16,14 +16,14 @@ from engine.structures.outputs import chain_atoms
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["BACKBONE", "MOST_RESIDUES", "Atoms", "b_factors", "residue_atoms"]
+__all__ = ["BACKBONE", "MAXIMUM_RESIDUES", "Atoms", "b_factors", "residue_atoms"]
 
-MOST_RESIDUES = 200
+MAXIMUM_RESIDUES = 200
 """Whose atoms are shown at once."""
-_MOST_ATOMS = 100  # of a residue; no amino acid has as many
+_MAXIMUM_ATOMS = 100  # of a residue; no amino acid has as many
 BACKBONE = ("N", "C", "O", "OXT")
 _SLACK = 0.4  # Å that a bond may be longer than both covalent radii
-_LEAST_BOND = 0.5
+_MINIMUM_BOND = 0.5
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with
 
     Parameters
     ----------
-    chains : holds the chain alone. rows : of its residues, of which the first `MOST_RESIDUES` count.
+    chains : holds the chain alone. rows : of its residues, of which the first `MAXIMUM_RESIDUES` count.
 
     Raises
     ------
     InputError : the file is gone, holds another chain now, or has Cα alone.
     """
-    wanted = set(np.unique(rows)[:MOST_RESIDUES].tolist())
+    wanted = set(np.unique(rows)[:MAXIMUM_RESIDUES].tolist())
     names: list[str] = []
     elements: list[str] = []
     places: list[tuple[float, float, float]] = []
@@ -63,7 +63,7 @@ def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with
     for row, residue, alternative in _residues(path, chains):
         if row not in wanted:
             continue
-        for atom in list(residue)[:_MOST_ATOMS]:
+        for atom in list(residue)[:_MAXIMUM_ATOMS]:
             is_left = atom.altloc not in ("\0", alternative) or atom.element.is_hydrogen or (not with_backbone and atom.name in BACKBONE)
             if not is_left:
                 names.append(atom.name[:8])
@@ -122,7 +122,7 @@ def _bonds(position: NDArray[np.float32], radius: NDArray[np.float64], owner: ND
         own = np.arange(starts[k], starts[k + 1])
         both = np.arange(starts[k], starts[min(k + 2, len(starts) - 1)])
         distance = np.linalg.norm(position[own][:, None].astype(np.float64) - position[both][None], axis=2)
-        is_bond = (distance < radius[own][:, None] + radius[both][None] + _SLACK) & (distance > _LEAST_BOND) & (both > own[:, None])
+        is_bond = (distance < radius[own][:, None] + radius[both][None] + _SLACK) & (distance > _MINIMUM_BOND) & (both > own[:, None])
         is_bond &= owner[both] - owner[own[0]] <= 1
         a, b = np.nonzero(is_bond)
         bonds.append(np.stack([own[a], both[b]], axis=1))

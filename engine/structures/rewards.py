@@ -1,4 +1,4 @@
-"""What two residues are worth beside each other: the published formulas, and tables learned from superposed relatives.
+"""Rewards of two aligned residues: the published formulas, and tables learned from superposed relatives.
 
 Published (Mrozek et al. 2014, J Mol Model 20:2067, equations 17-19): the weighted sum of exp(-(difference of lengths)^2), exp(-(difference
 of angles)^2), the similarity of secondary structures (1, 1/2, 0) and BLOSUM62 brought to [0, 1]. Every one is positive, so that unrelated
@@ -25,7 +25,7 @@ from kernels.structure_layouts import ANGLE_STEPS, CODES, ELEMENT_UNITS, FORBIDD
 __all__ = ["GapCosts", "SensitiveTables", "Weights", "element_similarity", "published_rewards", "sensitive_rewards", "sensitive_tables"]
 
 _UNITS_OF_BIT, _PUBLISHED_UNITS = 100.0, 65536.0  # at most; fewer for queries of tens of thousands of residues
-_MOST_SCORE = 1 << 30
+_MAXIMUM_SCORE = 1 << 30
 _MATRIX = "BLOSUM62"
 
 
@@ -51,7 +51,7 @@ class GapCosts:
 
 @dataclass(frozen=True)
 class SensitiveTables:
-    """What the sensitive mode adds up.
+    """Terms of the sensitive mode.
 
     Attributes
     ----------
@@ -124,12 +124,12 @@ def _rewards(
 ) -> tuple[Rewards, float]:
     """In whole numbers: so many units to one as leave room in 32 bits for what the query could be worth."""
     most = tables.max(axis=(1, 2)).sum() + by_length.max(initial=0.0) + by_angle.max(initial=0.0)
-    while len(query.state) * (most * units + len(names) + 2) >= _MOST_SCORE:
+    while len(query.state) * (most * units + len(names) + 2) >= _MAXIMUM_SCORE:
         units /= 2
     whole = np.rint(tables * units).astype(np.int32)
     whole[0, PADDING, :] = whole[0, :, PADDING] = FORBIDDEN
-    first, following = (min(_MOST_SCORE, round(cost * units)) for cost in (gaps.first, gaps.next))
-    elements = (min(_MOST_SCORE, round(cost * ELEMENT_UNITS)) for cost in (gaps.first_element, gaps.next_element))
+    first, following = (min(_MAXIMUM_SCORE, round(cost * units)) for cost in (gaps.first, gaps.next))
+    elements = (min(_MAXIMUM_SCORE, round(cost * ELEMENT_UNITS)) for cost in (gaps.first_element, gaps.next_element))
     shifts = np.array([shift_of(name) for name in names], np.int64)
     rewards = Rewards(
         shifts, whole, np.rint(by_length * units).astype(np.int32), np.rint(by_angle * units).astype(np.int32), first, following, *elements

@@ -21,7 +21,7 @@ Program = Literal["PyMOL", "ChimeraX"]
 Style = Literal["ribbon", "tube", "line", "spheres"]
 Colour = tuple[int, int, int]
 
-_MOST_LETTERS = 700
+_MAXIMUM_LETTERS = 700
 """Of a selection: PyMOL reads lines of a thousand."""
 _PYMOL_STATES = {"C": "L", "H": "H", "E": "S"}
 _PYMOL_STYLES: dict[Style, tuple[str, ...]] = {
@@ -65,7 +65,7 @@ def residue_ranges(numbers: Sequence[int], program: Program) -> list[str]:
     values = np.unique(np.asarray(numbers, np.int64))
     runs = np.split(values, np.flatnonzero(np.diff(values) != 1) + 1)
     ends = [dict.fromkeys((int(run[0]), int(run[-1]))) for run in runs if len(run)]
-    return ["-".join(str(value).replace("-", sign) for value in one) for one in ends]
+    return ["-".join(str(value).replace("-", sign) for value in end) for end in ends]
 
 
 def _selections(chains: Chains, rows: NDArray[np.integer], program: Program) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _selections(chains: Chains, rows: NDArray[np.integer], program: Program) -> 
     between = "+" if program == "PyMOL" else ","
     text = ""
     for part in parts:
-        if text and len(text) + len(part) > _MOST_LETTERS:
+        if text and len(text) + len(part) > _MAXIMUM_LETTERS:
             yield text
             text = ""
         text = f"{text}{between}{part}" if text else part
@@ -91,9 +91,9 @@ def _selections(chains: Chains, rows: NDArray[np.integer], program: Program) -> 
 def _with_insertions_last(chains: Chains, groups: Sequence[tuple[str, NDArray[np.integer]]], program: Program) -> Iterator[tuple[str, str]]:
     """What is said of groups of residues, those with insertion codes after all others."""
     for has_code in (False, True):
-        for told, rows in groups:
+        for colour, rows in groups:
             for text in _selections(chains, rows[(chains.insertion[rows] != 0) == has_code], program):
-                yield told, text
+                yield colour, text
 
 
 def _colour_groups(one: ScriptedChain) -> list[tuple[str, NDArray[np.integer]]]:
@@ -114,20 +114,20 @@ def _state_groups(chains: Chains) -> list[tuple[str, NDArray[np.integer]]]:
 
 def pymol_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", background: Colour = (255, 255, 255)) -> str:
     """A script for PyMOL that loads ``NAME.cif`` of each chain from its own folder."""
-    lines = ["# Open in PyMOL from this folder.", *(f"load {one.name}.cif, {one.name}" for one in chains), "hide everything"]
+    lines = ["# Open in PyMOL from this folder.", *(f"load {chain.name}.cif, {chain.name}" for chain in chains), "hide everything"]
     lines += _PYMOL_STYLES[style]
-    for one in chains:
-        lines.append(f'alter {one.name}, ss="L"')
-        for letter, text in _with_insertions_last(one.chains, _state_groups(one.chains), "PyMOL"):
-            lines.append(f'alter {one.name} and resi {text}, ss="{_PYMOL_STATES[letter]}"')
+    for chain in chains:
+        lines.append(f'alter {chain.name}, ss="L"')
+        for letter, text in _with_insertions_last(chain.chains, _state_groups(chain.chains), "PyMOL"):
+            lines.append(f'alter {chain.name} and resi {text}, ss="{_PYMOL_STATES[letter]}"')
     lines.append("rebuild")
-    for one in chains:
-        groups = _colour_groups(one)
-        lines += [f"color 0x{colour}, {one.name}" for colour, _ in groups[:1]]
-        for colour, text in _with_insertions_last(one.chains, _told(one.chains, groups), "PyMOL"):
-            lines.append(f"color 0x{colour}, {one.name} and resi {text}")
-        for text in _selections(one.chains, _hidden(one), "PyMOL"):
-            lines.append(f"hide everything, {one.name} and resi {text}")
+    for chain in chains:
+        groups = _colour_groups(chain)
+        lines += [f"color 0x{colour}, {chain.name}" for colour, _ in groups[:1]]
+        for colour, text in _with_insertions_last(chain.chains, _told(chain.chains, groups), "PyMOL"):
+            lines.append(f"color 0x{colour}, {chain.name} and resi {text}")
+        for text in _selections(chain.chains, _hidden(chain), "PyMOL"):
+            lines.append(f"hide everything, {chain.name} and resi {text}")
     red, green, blue = (value / 255.0 for value in background)
     lines += [f"set bg_rgb, [{red:.4f}, {green:.4f}, {blue:.4f}]", "set depth_cue, 1", "orient"]
     return "\n".join([*lines, ""])
@@ -135,7 +135,7 @@ def pymol_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", backg
 
 def chimerax_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", background: Colour = (255, 255, 255)) -> str:
     """A script for a new session of ChimeraX that opens ``NAME.cif`` of each chain from its own folder."""
-    lines = ["# Open in a new session of ChimeraX.", *(f"open {one.name}.cif" for one in chains), "hide atoms"]
+    lines = ["# Open in a new session of ChimeraX.", *(f"open {chain.name}.cif" for chain in chains), "hide atoms"]
     for number, one in enumerate(chains, 1):
         lines.append(f"setattr #{number} residues ss_type 0")
         for letter, text in _with_insertions_last(one.chains, _state_groups(one.chains), "ChimeraX"):

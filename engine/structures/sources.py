@@ -16,8 +16,8 @@ DATABASE_FILE = "database.json"
 """What the folder of a structure database is known by."""
 LISTS = (".txt", ".list", ".lst")
 """Suffixes of lists of files: texts with a path in each line."""
-_MOST_LISTED = 1_000_000
-_MOST_LIST_BYTES = 1 << 27
+_MAXIMUM_LISTED = 1_000_000
+_MAXIMUM_LIST_BYTES = 1 << 27
 _REMARK = re.compile(r"(?:^|\s)#.*")
 
 
@@ -49,15 +49,17 @@ def listed(path: Path) -> list[Path]:
     InputError : it is no text, or names nothing, or too much.
     """
     with ByteSource(path) as source:
-        data = source.read(_MOST_LIST_BYTES)
+        data = source.read(_MAXIMUM_LIST_BYTES)
     try:
         lines = [_REMARK.sub("", line).strip() for line in data.decode("utf-8").splitlines()]
     except UnicodeDecodeError:
         remedy = f"Give a folder, structures as {names_of('structures')}, or a text with a path in each line"
         raise InputError(path, "is neither a structure nor a list of files", place="line 1", remedy=remedy) from None
     names = [line for line in lines if line]
-    if not names or len(names) > _MOST_LISTED:
-        raise InputError(path, "lists no files" if not names else f"lists more than {_MOST_LISTED:,} files", remedy="Write a path a line")
+    if not names or len(names) > _MAXIMUM_LISTED:
+        raise InputError(
+            path, "lists no files" if not names else f"lists more than {_MAXIMUM_LISTED:,} files", remedy="Write a path a line"
+        )
     return list(dict.fromkeys(path.parent / name for name in names))
 
 

@@ -1,1 +1,1 @@
-"""What pictures and tables of results show, as plain data: NumPy arrays, Arrow tables and dataclasses, which a script can have too."""
+"""Data of pictures and tables of results, as they are: NumPy arrays, Arrow tables and dataclasses, which a script can have too."""

@@ -1,14 +1,29 @@
-"""What a view of a clustering shows: which clusters and spectra, and how many there are."""
+"""Data of the view of a clustering: which clusters and spectra, and how many there are."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from engine.chemistry.tolerance import Tolerance
 from engine.views.conditions import Among, AnyOf, Condition, Contains, Is, Selected, contains_in
+from engine.views.finished_run import FinishedRun
+from engine.views.mirror import Half, MirroredSpectra
 from engine.views.tables import TableSource
 
-__all__ = ["ClusterFilter", "ClusterSummary", "cluster_conditions", "cluster_summary", "consensus_of", "members_of_cluster"]
+__all__ = [
+    "MEMBER_DETAILS", "ClusterFilter", "ClusterSummary", "ComparedMember", "cluster_conditions", "cluster_summary", "compared_member",
+    "consensus_of", "members_of_cluster",
+]  # fmt: skip
+
+MEMBER_DETAILS = (
+    *("spectrum", "cluster", "title", "precursor_mz", "charge", "retention_time", "similarity_to_consensus", "is_consensus"),
+    *("n_members", "spectrum_file"),
+)
+"""Columns of the compared spectrum."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +31,7 @@ class ClusterFilter:
     """Which clusters and spectra to see; None bounds nothing. `lowest_mz`, `highest_mz`: of the precursor, in thomson."""
 
     text: str = ""
-    least_spectra: int = 1
+    minimum_spectra: int = 1
     lowest_mz: float | None = None
     highest_mz: float | None = None
 
@@ -24,8 +39,8 @@ class ClusterFilter:
 def cluster_conditions(chosen: ClusterFilter, table: str) -> list[Condition]:
     """The conditions that a filter puts on the rows of ``clusters`` or ``members``. A cluster has the text that one of its spectra has."""
     conditions: list[Condition] = []
-    if chosen.least_spectra > 1:
-        conditions.append(Is("n_members", ">=", chosen.least_spectra))
+    if chosen.minimum_spectra > 1:
+        conditions.append(Is("n_members", ">=", chosen.minimum_spectra))
     if chosen.lowest_mz is not None:
         conditions.append(Is("precursor_mz", ">=", chosen.lowest_mz))
     if chosen.highest_mz is not None:
@@ -44,7 +59,7 @@ def members_of_cluster(cluster: int) -> list[Condition]:
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """What a clustering found. `n_clustered`: spectra in clusters, of `n_spectra`. `has_labels`: whether some cluster has a label."""
+    """Results of a clustering. `n_clustered`: spectra in clusters, of `n_spectra`. `has_labels`: whether some cluster has a label."""
 
     n_clusters: int
     n_clustered: int
@@ -59,6 +74,36 @@ def cluster_summary(source: TableSource) -> ClusterSummary:
         "(SELECT count(*) FROM members) AS spectra, (SELECT count(label) FROM clusters) AS labels"
     ).to_pylist()[0]
     return ClusterSummary(row["clusters"], int(row["clustered"]), row["spectra"], row["labels"] > 0)
+
+
+@dataclass(frozen=True)
+class ComparedMember:
+    """A spectrum of a clustering beside the one that stands for its cluster.
+
+    `member`: the columns of `MEMBER_DETAILS`. `consensus`: what `consensus_of` tells, None where the spectrum is in no cluster.
+    """
+
+    member: Mapping[str, Any]
+    consensus: Mapping[str, Any] | None
+    spectra: MirroredSpectra
+
+
+def compared_member(source: TableSource, row: int, run: FinishedRun) -> ComparedMember:
+    """The spectrum at a place of the table of members, mirrored with its cluster's consensus spectrum.
+
+    Raises
+    ------
+    ProteoscopeError : the run did not keep its peaks, or they are damaged.
+    """
+    member: dict[str, Any] = source.values(np.array([row]), MEMBER_DETAILS).to_pylist()[0]
+    upper = Half(member["title"] or "", run.peaks().peaks(member["spectrum"]))
+    tolerance = Tolerance(float(run.parameters["bin_width"]), "Da")
+    found = consensus_of(source, member["cluster"])
+    if found is None:
+        return ComparedMember(member, None, MirroredSpectra(upper.name, upper, None, tolerance))
+    lower = Half(f"consensus of cluster {member['cluster']}", run.peaks("consensus").peaks(found["consensus"]))
+    spectra = MirroredSpectra(f"{upper.name}, {lower.name}", upper, lower, tolerance, member["similarity_to_consensus"])
+    return ComparedMember(member, found, spectra)
 
 
 def consensus_of(source: TableSource, cluster: int) -> dict[str, Any] | None:

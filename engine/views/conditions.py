@@ -14,7 +14,8 @@ from engine.results.columns import Column
 from engine.results.queries import identifier
 
 __all__ = [
-    "AllOf", "Among", "AnyOf", "Condition", "Contains", "Equal", "HasAny", "Is", "IsEmpty", "IsFinite", "IsMissing", "Matches", "Not",
+    "AllOf", "Among", "AnyOf", "Condition", "Contains", "Equal", "HasAny", "Is", "IsEmpty", "IsFinite", "IsMissing", "MatchesPattern",
+    "Not",
     "RoundsTo", "Selected", "Sign", "accepted_at", "contains_in", "text_in_columns", "where_clause",
 ]  # fmt: skip
 
@@ -76,7 +77,7 @@ class Contains:
 
 
 @dataclass(frozen=True)
-class Matches:
+class MatchesPattern:
     """Part of a column's text matches a regular expression (RE2)."""
 
     column: str
@@ -139,7 +140,7 @@ class AnyOf:
 
 
 Condition = (
-    Is | Equal | IsMissing | IsFinite | IsEmpty | Contains | Matches | RoundsTo | Among | HasAny | Not | AllOf | AnyOf
+    Is | Equal | IsMissing | IsFinite | IsEmpty | Contains | MatchesPattern | RoundsTo | Among | HasAny | Not | AllOf | AnyOf
 )  # fmt: skip
 
 
@@ -155,13 +156,13 @@ def contains_in(columns: Iterable[str], text: str) -> list[Condition]:
     []
     """
     wanted = text.strip()
-    return [AnyOf(tuple(Contains(one, wanted) for one in columns))] if wanted else []
+    return [AnyOf(tuple(Contains(column, wanted) for column in columns))] if wanted else []
 
 
 def text_in_columns(columns: Sequence[Column], text: str) -> list[Condition]:
     """Rows with a text in one of the described columns that hold texts, or lists of them; none where there are no such columns."""
     wanted = text.strip()
-    looked_in = [Contains(one.name, wanted, is_list=one.kind == "texts") for one in columns if one.kind in ("text", "texts")]
+    looked_in = [Contains(column.name, wanted, is_list=column.kind == "texts") for column in columns if column.kind in ("text", "texts")]
     return [AnyOf(tuple(looked_in))] if wanted and looked_in else []
 
 
@@ -197,7 +198,7 @@ def _sql(condition: Condition) -> tuple[str, list[Any]]:
             return f"{identifier(column)} {sign} ?", [value]
         case RoundsTo(column, factor, value):
             return f"round_even({identifier(column)} * ?, 0) = ?", [factor, value]
-        case Matches(column, pattern):
+        case MatchesPattern(column, pattern):
             return f"regexp_matches({identifier(column)}, ?)", [pattern]
         case IsMissing(column):
             return f"{identifier(column)} IS NULL", []
@@ -210,13 +211,16 @@ def _sql(condition: Condition) -> tuple[str, list[Any]]:
 def _has_any(condition: HasAny) -> tuple[str, list[Any]]:
     column, wanted = identifier(condition.column), condition.values
     if not isinstance(wanted, Selected):
+        if len(wanted) == 1:
+            # Twice as fast as asking for any of several.
+            return f"list_contains({column}, ?)", [wanted[0]]
         return f"list_has_any({column}, ?)", [list(wanted)]
     sql, values = _rows_of(wanted)
     return f"list_has_any({column}, (SELECT coalesce(flatten(list({identifier(wanted.column)})), []){sql}))", values
 
 
 def _joined(parts: Sequence[Condition], between: str, none: str) -> tuple[str, list[Any]]:
-    written = [_sql(one) for one in parts]
+    written = [_sql(part) for part in parts]
     return between.join(f"({sql})" for sql, _ in written) or none, [value for _, values in written for value in values]
 
 
@@ -229,5 +233,8 @@ def _contains(condition: Contains) -> tuple[str, list[Any]]:
     column = identifier(condition.column)
     if condition.is_capital:
         return f"contains({column}, ?)", [condition.text.upper()]
-    text = f"array_to_string({column}, '; ')" if condition.is_list else column
-    return f"contains(translate(lower({text}), chr(9), ' '), ?)", [condition.text.lower()]
+    text = f"lower(array_to_string({column}, '; '))" if condition.is_list else f"lower({column})"
+    wanted = condition.text.lower().replace("\t", " ")
+    # A tab matters to a text with a blank alone; without it, a million rows are looked through in a fraction of the time.
+    looked_in = f"replace({text}, chr(9), ' ')" if " " in wanted else text
+    return f"contains({looked_in}, ?)", [wanted]

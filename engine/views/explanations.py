@@ -1,19 +1,36 @@
-"""What a view of explained spectra shows: which of them, how many there are, and the map of the run."""
+"""Data of the view of explained spectra: which of them, how many there are, and the map of the run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.chemistry.peptidoforms import parse
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import InputError, ProteoscopeError
+from engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_peptidoform, ions_looked_for
 from engine.views.conditions import Condition, Is, contains_in
-from engine.views.run_map import EXPLAINED, MapPoints
+from engine.views.finished_run import FinishedRun
+from engine.views.mirror import Half, MirroredSpectra
+from engine.views.peaks import Peaks, PeaksOfRun
+from engine.views.run_map import EXPLAINED, STATUS_NAMES, MapPoints
 from engine.views.tables import TableSource
 
-__all__ = ["ExplanationFilter", "ExplanationOverview", "explanation_conditions", "overview", "status_of_spectrum"]
+__all__ = [
+    "EXPLANATION_DETAILS", "ComparedExplanation", "ExplanationFilter", "ExplanationOverview", "SourceSpectra", "compared_explanation",
+    "explanation_conditions", "overview", "source_run", "source_spectra", "spectrum_alone", "status_of_spectrum",
+]  # fmt: skip
+
+EXPLANATION_DETAILS = (
+    *("spectrum", "nearest", "spectrum_id", "nearest_spectrum", "peptide", "charge", "similarity", "mass_difference", "q_value"),
+    *("precursor_mz", "retention_time", "kind"),
+)
+"""Columns of the compared explained spectrum."""
+_NO_PEAKS = "There are no stored peaks of the run {}, whose spectra are explained."
 
 
 @dataclass(frozen=True)
@@ -37,7 +54,7 @@ def explanation_conditions(chosen: ExplanationFilter) -> list[Condition]:
 
 @dataclass(frozen=True)
 class ExplanationOverview:
-    """What is told of the whole run.
+    """Overview of the whole run.
 
     Attributes
     ----------
@@ -52,8 +69,8 @@ class ExplanationOverview:
     spectrum: NDArray[np.int64]
 
 
-def overview(source: TableSource, has_map: bool, fdr: float) -> ExplanationOverview:
-    """Count what is explained at a false discovery rate. `source`: any table of the run; `has_map`: whether it has the table ``map``."""
+def overview(source: TableSource, fdr: float) -> ExplanationOverview:
+    """Count what is explained at a false discovery rate. `source`: any table of the run."""
     spectrum = source.query("SELECT spectrum FROM explained ORDER BY file_row_number")["spectrum"].to_numpy().astype(np.int64)
     accepted = source.query(
         "SELECT count(*) AS n, count(*) FILTER (kind = 'modified') AS modified, count(DISTINCT peptide) AS peptides "
@@ -62,7 +79,7 @@ def overview(source: TableSource, has_map: bool, fdr: float) -> ExplanationOverv
     ).to_pylist()[0]
     counts = {"explained": accepted["n"], "modified": accepted["modified"], "peptides": accepted["peptides"]}
     points = None
-    if has_map:
+    if "map" in source.paths:
         points = MapPoints.of_table(source.query("SELECT spectrum, retention_time, precursor_mz, status FROM map"))
         row = source.query("SELECT count(*) AS n, count(*) FILTER (status = 1) AS identified FROM map").to_pylist()[0]
         counts |= {"spectra": row["n"], "identified": row["identified"]}
@@ -73,3 +90,95 @@ def status_of_spectrum(source: TableSource, spectrum: int) -> dict[str, Any]:
     """``status`` (one of `engine.views.run_map`) and ``peptide`` of a spectrum of the map. `source`: any table of the run."""
     row: dict[str, Any] = source.query("SELECT status, peptide FROM map WHERE spectrum = ?", [spectrum]).to_pylist()[0]
     return {**row, "status": min(row["status"], EXPLAINED)}
+
+
+def source_run(run: FinishedRun) -> str:
+    """The id of the identification that an explanation began with, as its record tells.
+
+    Raises
+    ------
+    InputError : it does not.
+    """
+    path = run.project.table("run", run.run.id)
+    source = run.project.record(run.run.id).get("source_run")
+    if not isinstance(source, str):
+        raise InputError(path, "does not tell which run was explained", remedy="Explain the identification again")
+    return source
+
+
+@dataclass(frozen=True)
+class SourceSpectra:
+    """The spectra that were explained: the peaks of the identification `run_id`, and which ions were looked for in them."""
+
+    run_id: str
+    peaks: PeaksOfRun
+    ions: IonSettings | None
+
+    def annotated(self, peptide: str | None, charge: int | None, peaks: Peaks) -> AnnotatedSpectrum | None:
+        """The ions of a peptide in a spectrum; None where it cannot be read, or has no masses."""
+        if self.ions is None or peptide is None:
+            return None
+        try:
+            parsed = parse(peptide)
+            form = replace(parsed, charge=abs(charge or parsed.charge or self.ions.maximum_charge + 1))
+            return annotate_peptidoform(form, float(form.mz or 0.0), peaks, self.ions)
+        except ProteoscopeError:
+            return None
+
+
+def source_spectra(run: FinishedRun) -> SourceSpectra:
+    """The spectra of the identification that an explanation began with.
+
+    Raises
+    ------
+    InputError : the run's record does not tell which that was.
+    """
+    source = source_run(run)
+    record = next((one for one in run.project.runs() if one.id == source), None)
+    peaks = run.peaks(run_id=source)
+    if not peaks.is_there:
+        peaks = PeaksOfRun("", _NO_PEAKS.format(source) if record is not None else f"The run {source} is no longer in the project.")
+    return SourceSpectra(source, peaks, None if record is None else ions_looked_for(record.parameters))
+
+
+@dataclass(frozen=True)
+class ComparedExplanation:
+    """An explained spectrum beside the identified one that it resembles. `details`: the columns of `EXPLANATION_DETAILS`."""
+
+    details: Mapping[str, Any]
+    spectra: MirroredSpectra
+
+
+def compared_explanation(source: TableSource, row: int, run: FinishedRun) -> ComparedExplanation:
+    """The spectrum at a place of the table of explained spectra, mirrored with the identified one that it resembles most.
+
+    Raises
+    ------
+    ProteoscopeError : the peaks are not there, or damaged.
+    """
+    found: dict[str, Any] = source.values(np.array([row]), EXPLANATION_DETAILS).to_pylist()[0]
+    of_source = source_spectra(run)
+    of_nearest = of_source.peaks.peaks(found["nearest"])
+    upper = Half(found["spectrum_id"] or "", of_source.peaks.peaks(found["spectrum"]))
+    ions = of_source.annotated(found["peptide"], found["charge"], of_nearest)
+    lower = Half(f"{found['nearest_spectrum'] or ''}, identified as {found['peptide']}", of_nearest, ions)
+    title = f"{upper.name} resembles {found['peptide']}"
+    return ComparedExplanation(found, MirroredSpectra(title, upper, lower, _tolerance(run), found["similarity"]))
+
+
+def spectrum_alone(source: TableSource, spectrum: int, run: FinishedRun) -> MirroredSpectra:
+    """A spectrum of the map by itself, with the ions of its peptide where it is identified. `source`: any table of the run.
+
+    Raises
+    ------
+    ProteoscopeError : the peaks are not there, or damaged.
+    """
+    row, of_source = status_of_spectrum(source, spectrum), source_spectra(run)
+    peaks = of_source.peaks.peaks(spectrum)
+    status = STATUS_NAMES[row["status"]]
+    title = status if row["peptide"] is None else f"{status} as {row['peptide']}"
+    return MirroredSpectra(title, Half("", peaks, of_source.annotated(row["peptide"], None, peaks)), None, _tolerance(run))
+
+
+def _tolerance(run: FinishedRun) -> Tolerance:
+    return Tolerance(float(run.parameters["bin_width"]), "Da")

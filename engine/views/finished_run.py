@@ -1,18 +1,28 @@
-"""A finished run of a project, its tables open to be looked at."""
+"""A finished run of a project, its tables open to be looked at.
+
+::
+
+    with open_run("project", "align-0001") as run:
+        hits = run.tables.source("hits")
+        table = hits.values(hits.rows([Is("e_value", "<=", 1e-3)]), ["query", "subject"])
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from engine.entry import Search
+from engine.errors import InputError, ParameterError
 from engine.matches.search_passes import SearchPass, passes_of_run
 from engine.project import Project, RunRecord
+from engine.spectra.tables import PEAKS
+from engine.views.annotation import IonSettings, ions_looked_for
+from engine.views.peaks import PeaksOfRun, open_peaks
 from engine.views.tables import ResultTables
 
-__all__ = ["FinishedRun", "open_finished_run"]
+__all__ = ["FinishedRun", "open_finished_run", "open_run"]
 
 
 @dataclass(frozen=True)
@@ -21,32 +31,87 @@ class FinishedRun:
 
     Attributes
     ----------
-    run : its record. tables : those that were asked for.
+    project : that it is of. run : its record.
+    tables : those of the search, and what the run kept besides, save peaks.
     parameters : by name, with the defaults for those that its version did not have.
     inputs : kind and path of each file that it read. messages : what it said, warnings first.
     passes : how it searched, of a search of spectra in proteins.
     """
 
+    project: Project
     run: RunRecord
     tables: ResultTables
     parameters: dict[str, Any]
     inputs: tuple[tuple[str, Path], ...]
     messages: tuple[str, ...]
     passes: tuple[SearchPass, ...]
+    _peaks: dict[tuple[str, str], PeaksOfRun] = field(default_factory=dict, repr=False, compare=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def fdr(self) -> float:
+        """The false discovery rate that it counts at.
+
+        Raises
+        ------
+        ParameterError : its search has none.
+        """
+        if "fdr" not in self.parameters:
+            raise ParameterError(f"run {self.run.id} has no false discovery rate: its search counts at none")
+        return float(self.parameters["fdr"])
+
+    @property
+    def ions(self) -> IonSettings | None:
+        """The ions that it looked for, of a search of spectra; None where its parameters do not tell."""
+        return ions_looked_for(self.parameters)
+
+    @property
+    def decoy_ratio(self) -> float:
+        """Decoys for each target of the database, as the run counted them; 1 where they were made for it."""
+        told = self.project.record(self.run.id).get("decoy_ratio", 1.0)
+        return float(told) if isinstance(told, int | float) and 0 < told < float("inf") else 1.0
+
+    def peaks(self, table: str = "spectra", run_id: str = "") -> PeaksOfRun:
+        """The peaks in one of its tables of spectra, or of another run of the project. For one thread at a time."""
+        key = run_id or self.run.id, table
+        if key not in self._peaks:
+            # Of two threads that come here at once both get the first one's.
+            self._peaks.setdefault(key, open_peaks(self.project, *key))
+        return self._peaks[key]
 
     def close(self) -> None:
         """Let the files go."""
         self.tables.close()
+        for opened in self._peaks.values():
+            opened.close()
 
 
-def open_finished_run(
-    project: Project, search: Search, run_id: str | None, *, more: Sequence[str] = (), optional: Sequence[str] = ()
-) -> FinishedRun:
+def open_run(project: str | Path | Project, run_id: str | None = None) -> FinishedRun:
+    """Open a finished run of any search, the last one of the project where `run_id` is None; see `open_finished_run`.
+
+    Raises
+    ------
+    InputError, StorageError : there is no such run, or its tables are missing or damaged.
+    ParameterError : the run is of a search that this version of the program has not.
+    """
+    from engine.searches import search_of_kind
+
+    opened = project if isinstance(project, Project) else Project.open(project)
+    chosen = run_id or opened.latest()
+    record = next((run for run in opened.runs() if run.id == chosen), None)
+    if record is None:
+        missing = "holds no finished run" if chosen is None else f"holds no run {chosen!r}"
+        raise InputError(opened.folder, missing, remedy="Run a search first")
+    return open_finished_run(opened, search_of_kind(record.kind), record.id)
+
+
+def open_finished_run(project: Project, search: Search, run_id: str | None = None) -> FinishedRun:
     """Open a finished run, the last one of its search where `run_id` is None. Checks the files' digests, hence takes its time.
-
-    Parameters
-    ----------
-    more : tables that it must have besides those of the search. optional : tables that it may have.
 
     Raises
     ------
@@ -54,15 +119,22 @@ def open_finished_run(
     """
     chosen = run_id or project.latest(search.kind)
     # Asked for first: where there is no such run, this says so.
-    paths = {name: project.table(name, chosen) for name in (*(one.name for one in search.result_tables), *more)}
-    kept = {one.name for one in project.results(chosen)}
-    paths |= {name: project.table(name, chosen) for name in optional if name in kept}
+    paths = {result_table.name: project.table(result_table.name, chosen) for result_table in search.result_tables}
+    kept = {result.name for result in project.results(chosen)}
+    # Peaks are large, and each part of their files carries its own check.
+    more = [
+        all_table.name
+        for all_table in search.all_tables
+        if all_table.name in kept - paths.keys() and not PEAKS.by_name.keys() <= all_table.by_name.keys()
+    ]
+    paths |= {name: project.table(name, chosen) for name in more}
     record = next(run for run in project.runs() if run.id == chosen)
-    stored = {name: field.default for name, field in search.model.model_fields.items()} | record.parameters
+    stored = {name: field.default for name, field in search.model.model_fields.items()}
+    stored |= search.model.with_current_names(record.parameters)
     inputs = tuple((one.kind, one.path) for one in project.inputs(record.id))
     # What the user must know stands first, where there is room for it.
     entries = sorted(project.log(record.id), key=lambda entry: entry.level == "info")
     messages = tuple(entry.text for entry in entries)
     passes = passes_of_run(project, record.id)
-    described = {one.name: one for one in search.all_tables if one.name in paths}
-    return FinishedRun(record, ResultTables(paths, described), stored, inputs, messages, passes)
+    described = {all_table.name: all_table for all_table in search.all_tables if all_table.name in paths}
+    return FinishedRun(project, record, ResultTables(paths, described), stored, inputs, messages, passes)

@@ -24,15 +24,13 @@ class Histogram:
     Attributes
     ----------
     edges : (n + 1,) float64.
-    series : name and (n,) counts of each; drawn one over the other.
-    mark : where a line is drawn, and what it says; None: no line.
+    series : name and (n,) counts of each.
+    mark : a value worth a line, and what it is; None: none.
     summary : one sentence that says what is to be seen.
-    curve : name, places and heights of a line over the bins; None: no line.
-    is_log : whether the counts are drawn on an axis of powers of ten.
+    curve : name, places and heights of what is compared with the counts; None: nothing.
     n_beyond, highest : how many values lie beyond the last bin, and the largest of them. n_missing : rows without a value.
-    note : what is written where the bins end, in the words of who draws it.
     is_whole : whether what is counted has whole numbers, as scores have that are sums of them.
-    chosen : a range that is shown behind the bins, as what a filter lets through; None: none.
+    chosen : the range that a filter lets through; None: there is none.
     """
 
     title: str
@@ -43,8 +41,6 @@ class Histogram:
     mark: tuple[float, str] | None
     summary: str
     curve: tuple[str, NDArray[np.float64], NDArray[np.float64]] | None = None
-    is_log: bool = False
-    note: str = ""
     is_whole: bool = False
     chosen: tuple[float, float] | None = None
     n_beyond: int = 0

@@ -1,28 +1,38 @@
-"""What a view of a sequence search shows: which hits, where they lie along their query, and how all sequences scored."""
+"""Data of the view of a sequence search: which hits, where they lie along their query, and how all sequences scored."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from engine.errors import ParameterError
+from engine.views.aligned_pair import AlignedPair
 from engine.views.conditions import Condition, Is, contains_in, where_clause
 from engine.views.histograms import Histogram
 from engine.views.tables import TableSource
 
-__all__ = ["Bar", "Bars", "HitFilter", "HitSummary", "bars_of_query", "hit_conditions", "hits_of_query", "score_histogram", "summary"]
+__all__ = [
+    "Bar", "HitFilter", "HitSummary", "QueryBars", "aligned_pair", "bars_of_query", "hit_conditions", "hits_of_query", "score_histogram",
+    "summary",
+]  # fmt: skip
 
-_MOST_BARS = 500
-_BINS, _LEAST_BINS = 60, 10
-_LEAST_SEEN = 0.05
+_MAXIMUM_BARS = 500
+_PAIR = (
+    *("query", "subject", "description", "query_start", "subject_start", "aligned_query", "aligned_middle", "aligned_subject"),
+    *("score", "bit_score", "e_value", "identity", "positives", "gap_openings", "alignment_length", "query_coverage"),
+)
+_BINS, _MINIMUM_BINS = 60, 10
+_MINIMUM_SEEN = 0.05
 """Subjects expected at a score, up to which a curve is worth drawing."""
 _BEYOND = 1.6
 
 
 @dataclass(frozen=True)
 class HitSummary:
-    """What a sequence search found. `query`: one of them. `n_subjects`: sequences of the database.
+    """Results of a sequence search. `query`: one of them. `n_subjects`: sequences of the database.
 
     `lambda_`, `K`, `statistics`: of its E-values.
     """
@@ -60,7 +70,7 @@ def summary(source: TableSource) -> HitSummary:
 
 @dataclass(frozen=True)
 class HitFilter:
-    """What the user wants to see of the hits. None, 0: any. Identity and coverage are parts of one."""
+    """Filter of the hits. None, 0: any. Identity and coverage are parts of one."""
 
     text: str = ""
     e_value: float | None = None
@@ -100,7 +110,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Bars:
+class QueryBars:
     """A query and the hits that are drawn along it, best first; `total` says how many there are in all."""
 
     query: str
@@ -109,39 +119,57 @@ class Bars:
     total: int
 
 
-def bars_of_query(source: TableSource, query: str, index: int, length: int, conditions: Sequence[Condition]) -> Bars:
-    """The best hits of a query that satisfy conditions, to be drawn along it."""
+def bars_of_query(source: TableSource, index: int, conditions: Sequence[Condition] = ()) -> QueryBars:
+    """The best hits of the query of an index that satisfy conditions, to be drawn along it. `source`: any table of the run."""
+    query, length = _query(source, index)
     where, parameters = where_clause([*hits_of_query(index), *conditions])
     rows = source.query(
         'SELECT file_row_number AS row, subject AS name, description, query_start AS start, query_end AS "end", bit_score, e_value, '
-        f"identity, count(*) OVER () AS total FROM hits{where} ORDER BY row LIMIT {_MOST_BARS}",
+        f"identity, count(*) OVER () AS total FROM hits{where} ORDER BY row LIMIT {_MAXIMUM_BARS}",
         parameters,
     ).to_pylist()
     total = rows[0]["total"] if rows else 0
-    return Bars(query, length, tuple(Bar(**{name: row[name] for name in row if name != "total"}) for row in rows), total)
+    return QueryBars(query, length, tuple(Bar(**{name: row[name] for name in row if name != "total"}) for row in rows), total)
 
 
-def score_histogram(source: TableSource, query: str, index: int, *, has_expectations: bool, is_log: bool) -> Histogram:
-    """Scores of all subjects with a query, what chance lets one expect by the search's statistics, and the least score of a hit.
+def _query(source: TableSource, index: int) -> tuple[str, int]:
+    """Name and length of a query."""
+    found = source.query("SELECT query, length FROM queries WHERE query_index = ?", [index]).to_pylist()
+    if not found:
+        raise ParameterError(f"there is no query {index} in this run")
+    return found[0]["query"], found[0]["length"]
+
+
+def aligned_pair(source: TableSource, row: int) -> AlignedPair:
+    """The alignment of the hit at a place of the table of hits."""
+    values: dict[str, Any] = source.values(np.array([row]), _PAIR).to_pylist()[0]
+    return AlignedPair(
+        values["query"], values["subject"], values["description"] or "", values["query_start"], values["subject_start"],
+        values["aligned_query"], values["aligned_middle"], values["aligned_subject"], hit=values,
+    )  # fmt: skip
+
+
+def score_histogram(source: TableSource, index: int) -> Histogram:
+    """Scores of all subjects with the query of an index, what chance lets one expect by the search's statistics, and a hit's least score.
 
     The bins end where chance gives nothing any more; `n_beyond` subjects score higher.
     """
     counted = source.query("SELECT score, n_subjects FROM score_counts WHERE query_index = ? ORDER BY score", [index])
     scores, counts = (counted[name].to_numpy().astype(np.int64) for name in ("score", "n_subjects"))
     places, expected = np.empty(0), np.empty(0)
-    if has_expectations:
+    if "score_expectations" in source.paths:
         chance = source.query(
             "SELECT score, n_expected FROM score_expectations WHERE query_index = ? AND n_expected >= ? ORDER BY score",
-            [index, _LEAST_SEEN],
+            [index, _MINIMUM_SEEN],
         )
         places, expected = chance["score"].to_numpy().astype(np.float64), chance["n_expected"].to_numpy()
-    title, x_title, y_title = f"Scores of {query}", "Score", "Sequences"
+    title, x_title, y_title = f"Scores of {_query(source, index)[0]}", "Score", "Sequences"
     if not len(scores):
         return Histogram(title, x_title, y_title, np.array([0.0, 1.0]), (("Sequences", np.zeros(1, np.int64)),), None, "No scores.")
     low = int(min(scores[0], places[0] if len(places) else scores[0]))
     by_chance = float(places[-1]) if len(places) else float(np.percentile(np.repeat(scores, np.minimum(counts, 1000)), 99))
     high = min(int(scores[-1]), low + int(_BEYOND * (by_chance - low)))
-    high = max(high, low + _LEAST_BINS - 1)
+    high = max(high, low + _MINIMUM_BINS - 1)
     width = max(1, -(-(high + 1 - low) // _BINS))
     edges = np.arange(low, high + width + 1, width, dtype=np.float64)
     within = scores < edges[-1]
@@ -163,7 +191,6 @@ def score_histogram(source: TableSource, query: str, index: int, *, has_expectat
         mark,
         "",
         curve=curve,
-        is_log=is_log,
         is_whole=True,
         n_beyond=n_beyond,
         highest=float(scores[-1]),

@@ -1,19 +1,16 @@
-"""What a view of an identification shows: which rows, how many are accepted, distributions, and where a group's peptides lie."""
+"""Data of the view of an identification: which rows, how many are accepted, distributions, and where a group's peptides lie."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from engine.chemistry.tolerance import Tolerance
-from engine.entry import Search
-from engine.errors import ProteoscopeError
-from engine.project import Project
+import numpy as np
+
 from engine.results.counts import Count
-from engine.results.reader import row_count
+from engine.views.annotation import AnnotatedSpectrum, annotate_match, ions_to_show
 from engine.views.conditions import (
     Among,
     AnyOf,
@@ -29,24 +26,24 @@ from engine.views.conditions import (
     where_clause,
 )
 from engine.views.coverage import Coverage, cover
-from engine.views.finished_run import FinishedRun, open_finished_run
+from engine.views.finished_run import FinishedRun
 from engine.views.histograms import Histogram, bin_counts, bin_edges
+from engine.views.peaks import Peaks
 from engine.views.tables import TableSource
 
 __all__ = [
     "PSM_DETAILS",
     "Counts",
     "Facets",
-    "IdentificationRun",
     "RowFilter",
-    "Summary",
     "accepted_counts",
+    "annotated_psm",
     "coverage_of_group",
     "facets",
     "filter_conditions",
     "mass_error_histogram",
-    "open_identification",
     "places_of",
+    "psm_of_row",
     "psms_of_peptide",
     "rows_of_group",
     "score_histogram",
@@ -57,57 +54,7 @@ PSM_DETAILS = (
     *("spectrum", "peptide", "sequence", "charge", "precursor_mz", "modification_positions", "modification_names", "modification_masses"),
     *("scan", "spectrum_id", "spectrum_file", "q_value", "retention_time"),
 )
-"""What a spectrum needs of its PSM, read when one is chosen."""
-
-
-@dataclass(frozen=True)
-class IdentificationRun(FinishedRun):
-    """An identification that is looked at: its spectra, or why there are none, and those of its parameters that the views need."""
-
-    spectra_path: str
-    spectra_error: str
-    fdr: float
-    fragment_tolerance: Tolerance
-    ion_series: str
-    maximum_fragment_charge: int
-    decoy_ratio: float
-
-
-def open_identification(project: Project, search: Search, run_id: str | None = None) -> IdentificationRun:
-    """Open a finished identification, the last one where `run_id` is None. Checks the files' digests, hence takes its time.
-
-    Parameters
-    ----------
-    search : the entry of the identification, ``engine.identification.entry.IDENTIFICATION``.
-
-    Raises
-    ------
-    InputError, StorageError : there is none, or its tables are missing or damaged.
-    """
-    found = open_finished_run(project, search, run_id)
-    spectra_path, spectra_error = "", ""
-    try:
-        # Spectra are large, and each part of the file carries its own check.
-        spectra_path = str(project.table("spectra", found.run.id, verify=False))
-    except ProteoscopeError as error:
-        spectra_error = str(error)
-    stored = found.parameters
-    return IdentificationRun(
-        **vars(found),
-        spectra_path=spectra_path,
-        spectra_error=spectra_error,
-        fdr=float(stored["fdr"]),
-        fragment_tolerance=Tolerance.parse(str(stored["fragment_tolerance"])),
-        ion_series=str(stored["ion_series"]),
-        maximum_fragment_charge=int(stored["maximum_fragment_charge"]),
-        decoy_ratio=_decoy_ratio(project.record(found.run.id)),
-    )
-
-
-def _decoy_ratio(record: Mapping[str, Any]) -> float:
-    """Decoys for each target of the database, as the run counted them; 1 where they were made for it."""
-    told = record.get("decoy_ratio", 1.0)
-    return float(told) if isinstance(told, int | float) and 0 < told < float("inf") else 1.0
+"""Columns of its PSM that a spectrum needs, read when one is chosen."""
 
 
 _NAMES = {"psms": ("PSM", "PSMs"), "peptides": ("peptide", "peptides"), "proteins": ("protein group", "protein groups")}
@@ -115,7 +62,7 @@ _NAMES = {"psms": ("PSM", "PSMs"), "peptides": ("peptide", "peptides"), "protein
 
 @dataclass(frozen=True)
 class Counts:
-    """What an identification found at its false discovery rate.
+    """Counts of an identification at its false discovery rate.
 
     Attributes
     ----------
@@ -153,8 +100,8 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0) -
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What an identification found at its false discovery rate; `n_spectra` is None where the spectra were not kept."""
+class IdentificationOverview:
+    """Counts of an identification at its false discovery rate; `n_spectra` is None where the spectra were not kept."""
 
     counts: Counts
     n_spectra: int | None
@@ -165,15 +112,14 @@ class Summary:
         return self.counts.psms.number / self.n_spectra if self.n_spectra else None
 
 
-def summary(source: TableSource, spectra_path: str, fdr: float, decoy_ratio: float = 1.0) -> Summary:
-    """Count what is accepted, and the spectra."""
-    n_spectra = row_count(Path(spectra_path)) if spectra_path else None
-    return Summary(accepted_counts(source, fdr, decoy_ratio), n_spectra)
+def summary(source: TableSource, run: FinishedRun) -> IdentificationOverview:
+    """Count what is accepted, and the spectra. `source`: any table of the run."""
+    return IdentificationOverview(accepted_counts(source, run.fdr, run.decoy_ratio), run.peaks().count())
 
 
 @dataclass(frozen=True)
 class Facets:
-    """What there is to choose from in filters."""
+    """Choices of filters."""
 
     charges: tuple[int, ...]
     modifications: tuple[str, ...]
@@ -269,6 +215,27 @@ def places_of(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, 
     )
     peptide = first("SELECT file_row_number AS row FROM peptides WHERE peptide = ? AND is_decoy = ? LIMIT 1", [row["peptide"], is_decoy])
     return protein, peptide
+
+
+def psm_of_row(source: TableSource, row: int, run: FinishedRun) -> tuple[dict[str, Any], Peaks]:
+    """A PSM by its place in the table of PSMs: the columns of `PSM_DETAILS`, and the peaks of its spectrum.
+
+    Raises
+    ------
+    ProteoscopeError : the run did not keep its spectra, or they are damaged.
+    """
+    details: dict[str, Any] = source.values(np.array([row]), PSM_DETAILS).to_pylist()[0]
+    return details, run.peaks().peaks(int(details["spectrum"]))
+
+
+def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedSpectrum:
+    """The spectrum of a PSM with the ions that the search looked for, those that lost something, and the precursor's.
+
+    Raises
+    ------
+    ProteoscopeError : the run did not keep its spectra, or does not tell its ions, or the peptide has no masses.
+    """
+    return annotate_match(*psm_of_row(source, row, run), ions_to_show(run.parameters))
 
 
 def coverage_of_group(source: TableSource, row: int, fdr: float) -> Coverage:

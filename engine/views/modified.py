@@ -1,29 +1,35 @@
-"""What a view of a search for modified peptides shows: which rows, shifts, partners, and what can be asked for again."""
+"""Data of the view of a search for modified peptides: which rows, shifts, partners, and what can be asked for again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from engine.chemistry.modifications import parse_modification, unimod
 from engine.errors import ParameterError
-from engine.views.conditions import AllOf, AnyOf, Condition, Contains, Is, Matches, Not, RoundsTo, accepted_at, where_clause
+from engine.views.annotation import annotate_match, ions_to_show
+from engine.views.conditions import AllOf, AnyOf, Condition, Contains, Is, MatchesPattern, Not, RoundsTo, accepted_at, where_clause
+from engine.views.finished_run import FinishedRun
 from engine.views.identification import PSM_DETAILS
+from engine.views.mirror import Half, MirroredSpectra
+from engine.views.peaks import Peaks
 from engine.views.shifts import Shifts
 from engine.views.tables import TableSource
 
 __all__ = [
-    "DETAILS", "SURE", "ModificationRow", "ModifiedFilter", "ModifiedOverview", "modified_conditions", "of_modifications", "of_shifts",
-    "overview", "partner_of", "variable_modifications",
+    "DETAILS", "SURE", "ComparedMatch", "ModificationRow", "ModifiedFilter", "ModifiedOverview", "compared_match", "modified_conditions",
+    "of_modifications", "of_shifts", "overview", "partner_of", "variable_modifications",
 ]  # fmt: skip
 
 DETAILS = (*PSM_DETAILS, "shift_position", "modification", "mass_shift", "shift_kind", "is_decoy", "psm_id")
-"""What a spectrum needs of its PSM."""
+"""Columns of its PSM that a spectrum needs."""
 SURE = 0.95
 """The probability from which a site is sure."""
+_NO_PARTNER = "No accepted spectrum of this peptide and charge without a shift."
+_NO_SHIFT = "This match has no shift."
 _RARE = 0.1
 """Part of a modification's PSMs below which a site is not asked for again."""
 
@@ -63,7 +69,7 @@ class ModificationRow:
 
 @dataclass(frozen=True)
 class ModifiedOverview:
-    """What is told of the whole run: accepted matches by their shift, in all and by kind, and the rows of the table of modifications."""
+    """Overview of the whole run: accepted matches by their shift, in all and by kind, and the rows of the table of modifications."""
 
     shifts: Shifts
     modifications: tuple[ModificationRow, ...]
@@ -140,7 +146,7 @@ def of_modifications(rows: Iterable[ModificationRow]) -> list[Condition]:
 
 def _has_modification(row: ModificationRow) -> Condition:
     """The same as that `_KEY_NAME` and `_KEY_MASS` are those of the row."""
-    binned = (Is("shift_kind", "=", "unnamed"), Matches("modification", "^[+-]"))
+    binned = (Is("shift_kind", "=", "unnamed"), MatchesPattern("modification", "^[+-]"))
     if not row.key_name:
         return AllOf((*binned, RoundsTo("carried_mass", 100, row.key_mass)))
     return AllOf((Not(AllOf(binned)), Is("modification", "=", row.key_name), RoundsTo("carried_mass", 1e6, row.key_mass)))
@@ -164,6 +170,46 @@ def partner_of(source: TableSource, row: Mapping[str, Any], fdr: float) -> dict[
         f"SELECT {columns} FROM psms{where} ORDER BY q_value, score DESC, file_row_number LIMIT 1", parameters
     ).to_pylist()
     return found[0] if found else None
+
+
+@dataclass(frozen=True)
+class ComparedMatch:
+    """A match beside the best one of the same peptide without its shift.
+
+    `match`, `partner`: the columns of `DETAILS`; the partner is None where there is none, or the match has no shift. `peaks`: of the match.
+    """
+
+    match: Mapping[str, Any]
+    partner: Mapping[str, Any] | None
+    peaks: Peaks
+    spectra: MirroredSpectra
+
+
+def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedMatch:
+    """The match at a place of the table of PSMs, mirrored with the best accepted one of the same peptide and charge without a shift.
+
+    Raises
+    ------
+    ProteoscopeError : the run did not keep its spectra, or does not tell its ions, or a peptide has no masses.
+    """
+    settings = replace(ions_to_show(run.parameters), shows_losses=False, shows_precursor=False)
+    found: dict[str, Any] = source.values(np.array([row]), DETAILS).to_pylist()[0]
+    is_shifted = found["shift_kind"] != "none"
+    partner = partner_of(source, found, run.fdr) if is_shifted else None
+    halves = []
+    for one in (found, partner):
+        if one is not None:
+            peaks = run.peaks().peaks(int(one["spectrum"]))
+            halves.append(Half(_name(one), peaks, annotate_match(one, peaks, settings)))
+    lower, note = (halves[1], "") if partner is not None else (None, _NO_PARTNER if is_shifted else _NO_SHIFT)
+    spectra = MirroredSpectra(halves[0].name, halves[0], lower, settings.tolerance, note=note)
+    return ComparedMatch(found, partner, halves[0].peaks, spectra)
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    """A match for people: scan, peptide and charge."""
+    scan = f"scan {row['scan']}" if row.get("scan") is not None else str(row.get("spectrum_id") or "")
+    return f"{scan}: {row['peptide']} ({row['charge']}+)"
 
 
 def variable_modifications(rows: Sequence[ModificationRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:

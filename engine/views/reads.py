@@ -1,4 +1,4 @@
-"""What a view of a read alignment shows: which alignments, the depth of a text, and how many have which gaps and identity."""
+"""Data of the view of a read alignment: which alignments, the depth of a text, and how many have which gaps and identity."""
 
 from __future__ import annotations
 
@@ -8,19 +8,30 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import ProteoscopeError
+from engine.sequences.matrices import Matrix, read_matrix
 from engine.views.conditions import Condition, Is, IsMissing, Not, Sign, contains_in, where_clause
 from engine.views.depth import Depth
+from engine.views.finished_run import FinishedRun
 from engine.views.histograms import Histogram
+from engine.views.read_pair import ReadPair
 from engine.views.tables import TableSource
 
 __all__ = [
-    "ReadFilter", "ReadSummary", "ShownText", "depth_of", "gaps_histogram", "identity_histogram", "of_place", "read_conditions",
-    "read_summary",
+    "ReadFilter", "ReadRow", "ReadSummary", "ShownText", "depth_of", "gaps_histogram", "identity_histogram", "matrix_of", "of_place",
+    "read_conditions", "read_row", "read_summary",
 ]  # fmt: skip
 
-_MOST_TEXTS = 200
+_MAXIMUM_TEXTS = 200
 """That are offered for the depth; the text of the chosen row is shown whichever it is."""
-_MOST_BINS = 60
+_MAXIMUM_BINS = 60
+_DRAWN_FROM = frozenset({"md", "pattern_row"})
+"""Columns without which no alignment can be drawn; the first runs did not keep them."""
+_NOT_KEPT = "This run did not keep what an alignment is drawn from. Do the search again to see it."
+_DETAILS = (
+    *("text", "pattern", "score", "gaps", "identity", "text_start", "text_end", "pattern_start", "pattern_end", "strand", "cigar"),
+    *("text_length", "pattern_length", "mapping_quality", "mate", "md", "pattern_row", "text_row"),
+)
 _WHOLE_PERCENT = 100
 
 
@@ -28,25 +39,28 @@ _WHOLE_PERCENT = 100
 class ReadFilter:
     """Which alignments to see; None bounds nothing.
 
-    `least_identity` and `below_identity` are in percent, the second one is not included. `rows`: ``aligned``, ``+`` or ``-`` (the
+    `minimum_identity` and `below_identity` are in percent, the second one is not included. `rows`: ``aligned``, ``+`` or ``-`` (the
     strand), or ``none`` for pairs without an alignment.
     """
 
     text: str = ""
-    least_score: int | None = None
-    least_gaps: int | None = None
-    most_gaps: int | None = None
-    least_identity: float | None = None
+    minimum_score: int | None = None
+    minimum_gaps: int | None = None
+    maximum_gaps: int | None = None
+    minimum_identity: float | None = None
     below_identity: float | None = None
     rows: str | None = None
+
+
+_ANY = ReadFilter()
 
 
 def read_conditions(chosen: ReadFilter) -> list[Condition]:
     """The conditions that a filter puts on alignments."""
     # Divided as the search divides, so that what is equal compares so.
-    least, below = (None if one is None else one / _WHOLE_PERCENT for one in (chosen.least_identity, chosen.below_identity))
+    least, below = (None if one is None else one / _WHOLE_PERCENT for one in (chosen.minimum_identity, chosen.below_identity))
     bounds: tuple[tuple[str, Sign, float | None], ...] = (
-        *(("score", ">=", chosen.least_score), ("gaps", ">=", chosen.least_gaps), ("gaps", "<=", chosen.most_gaps)),
+        *(("score", ">=", chosen.minimum_score), ("gaps", ">=", chosen.minimum_gaps), ("gaps", "<=", chosen.maximum_gaps)),
         *(("identity", ">=", least), ("identity", "<", below)),
     )
     conditions: list[Condition] = [Is(column, sign, value) for column, sign, value in bounds if value is not None]
@@ -115,47 +129,45 @@ def _texts_of(source: TableSource) -> tuple[ShownText, ...]:
     by = _text_of(source)
     rows = source.query(
         f"SELECT {by} AS one, any_value(text) AS text, any_value(text_length) AS length FROM alignments "
-        f"WHERE text_start IS NOT NULL GROUP BY one ORDER BY count(*) DESC, min(file_row_number) LIMIT {_MOST_TEXTS}"
+        f"WHERE text_start IS NOT NULL GROUP BY one ORDER BY count(*) DESC, min(file_row_number) LIMIT {_MAXIMUM_TEXTS}"
     ).to_pylist()
     return tuple(ShownText(row["one"] if by == "text_row" else None, row["text"], row["length"]) for row in rows)
 
 
-def depth_of(source: TableSource, text: ShownText, conditions: Iterable[Condition]) -> Depth:
+def depth_of(source: TableSource, text: ShownText, conditions: Iterable[Condition] = ()) -> Depth:
     """The depth of a text by the alignments that satisfy all conditions."""
     found = source.columns(("text_start", "text_end"), [text.condition, Not(IsMissing("text_start")), *conditions])
     start, end = (found[name].to_numpy() for name in ("text_start", "text_end"))
     return Depth.of_ranges(text.name, text.length, start, end)
 
 
-def gaps_histogram(source: TableSource, chosen: ReadFilter, *, is_log: bool = False) -> Histogram:
+def gaps_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histogram:
     """How many alignments have how many gaps, of those that pass the rest of the filter."""
-    gaps, counts, n_missing = _counted(source, "gaps", replace(chosen, least_gaps=None, most_gaps=None))
+    gaps, counts, n_missing = _counted(source, "gaps", replace(chosen, minimum_gaps=None, maximum_gaps=None))
     edges = np.arange(-0.5, float(gaps.max(initial=2)) + 1.0)
     in_bins = np.histogram(gaps, edges, weights=counts)[0].astype(np.int64)
     marked = None
-    if (chosen.least_gaps, chosen.most_gaps) != (None, None):
-        most = edges[-1] if chosen.most_gaps is None else chosen.most_gaps + 0.5
-        marked = ((chosen.least_gaps or 0) - 0.5, most)
+    if (chosen.minimum_gaps, chosen.maximum_gaps) != (None, None):
+        most = edges[-1] if chosen.maximum_gaps is None else chosen.maximum_gaps + 0.5
+        marked = ((chosen.minimum_gaps or 0) - 0.5, most)
     x_title, series = "Gaps of an alignment", (("Alignments", in_bins),)
-    return Histogram(
-        "Gaps", x_title, "Alignments", edges, series, None, _NONE, is_log=is_log, is_whole=True, chosen=marked, n_missing=n_missing
-    )
+    return Histogram("Gaps", x_title, "Alignments", edges, series, None, _NONE, is_whole=True, chosen=marked, n_missing=n_missing)
 
 
-def identity_histogram(source: TableSource, chosen: ReadFilter, *, is_log: bool = False) -> Histogram:
+def identity_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histogram:
     """How identical the alignments are, of those that pass the rest of the filter. A bin has its lower edge; the last has both."""
-    identity, counts, n_missing = _counted(source, "identity", replace(chosen, least_identity=None, below_identity=None))
+    identity, counts, n_missing = _counted(source, "identity", replace(chosen, minimum_identity=None, below_identity=None))
     low = int(np.floor(_WHOLE_PERCENT * identity.min(initial=0.95)))
-    width = -(-(_WHOLE_PERCENT - low) // _MOST_BINS) or 1
+    width = -(-(_WHOLE_PERCENT - low) // _MAXIMUM_BINS) or 1
     edges = np.arange(_WHOLE_PERCENT - width * -(-(_WHOLE_PERCENT - low) // width), _WHOLE_PERCENT + 1, width, dtype=np.float64)
     place = np.minimum(np.searchsorted(edges / _WHOLE_PERCENT, identity, "right") - 1, len(edges) - 2)
     in_bins = np.bincount(place, weights=counts, minlength=len(edges) - 1).astype(np.int64)
     marked = None
-    if (chosen.least_identity, chosen.below_identity) != (None, None):
+    if (chosen.minimum_identity, chosen.below_identity) != (None, None):
         most = float(edges[-1]) if chosen.below_identity is None else chosen.below_identity
-        marked = (chosen.least_identity or 0.0, most)
+        marked = (chosen.minimum_identity or 0.0, most)
     x_title, series = "Identical columns (%)", (("Alignments", in_bins),)
-    return Histogram("Identity", x_title, "Alignments", edges, series, None, _NONE, is_log=is_log, chosen=marked, n_missing=n_missing)
+    return Histogram("Identity", x_title, "Alignments", edges, series, None, _NONE, chosen=marked, n_missing=n_missing)
 
 
 _NONE = "No alignments pass the filter."
@@ -168,3 +180,48 @@ def _counted(source: TableSource, column: str, chosen: ReadFilter) -> tuple[NDAr
     values = found["value"].to_numpy().astype(np.float64)
     counts, is_known = found["n"].to_numpy(), np.isfinite(values)
     return values[is_known], counts[is_known], int(counts[~is_known].sum())
+
+
+def matrix_of(run: FinishedRun) -> Matrix | None:
+    """The matrix that a run scored letters by; None where it had none, or where its file is gone."""
+    name = str(run.parameters.get("matrix", ""))
+    try:
+        return read_matrix(name) if name else None
+    except ProteoscopeError:
+        return None
+
+
+@dataclass(frozen=True)
+class ReadRow:
+    """A row of the table: its text and its first and last letter there, None where it has no place; its alignment, or why there is none."""
+
+    text: ShownText | None
+    letters: tuple[int, int] | None
+    pair: ReadPair | None
+    said: str = ""
+
+
+def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> ReadRow:
+    """Read a row of the table of alignments.
+
+    Parameters
+    ----------
+    matrix : that tells which letters are alike, as `matrix_of` gives it.
+
+    Raises
+    ------
+    ProteoscopeError : the tables do not belong together, or are damaged.
+    """
+    values = source.values(np.array([row]), [name for name in _DETAILS if name in source.types]).to_pylist()[0]
+    if values["text_start"] is None:
+        missing = "no place was found for it" if values["text"] is None else f"no alignment with {values['text']} with so few gaps"
+        return ReadRow(None, None, None, f"{values['pattern']}: {missing}.")
+    text = ShownText(values.get("text_row"), values["text"], values["text_length"])
+    letters = (values["text_start"], values["text_end"])
+    if "patterns" not in source.paths or not values.keys() >= _DRAWN_FROM:
+        return ReadRow(text, letters, None, _NOT_KEPT)
+    pattern = source.beside("patterns").values(np.array([values["pattern_row"]]), ("letters", "qualities")).to_pylist()
+    if not pattern:
+        raise ProteoscopeError(f"{values['pattern']}: its letters are not among those of the run. Do the search again.")
+    names = (values["pattern"], values["text"], "(with the reverse complement)" if values["strand"] == "-" else "")
+    return ReadRow(text, letters, ReadPair.of(names, pattern[0]["letters"], pattern[0]["qualities"] or "", values, matrix))

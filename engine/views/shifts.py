@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bars", "Shifts", "bar_edges"]
+__all__ = ["ShiftBars", "Shifts", "bar_edges"]
 
 _NO_ROW = -1
 
@@ -31,7 +31,7 @@ def bar_edges(low: float, high: float, n_most: int) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class Bars:
+class ShiftBars:
     """Counts in n bars: `counts` of all matches, `explained` of those with a name or without a shift, `marked` of the chosen ones."""
 
     edges: NDArray[np.float64]
@@ -66,11 +66,11 @@ class Shifts:
     def __len__(self) -> int:
         return len(self.shift)
 
-    def bars(self, edges: NDArray[np.float64], rows: Iterable[int] = ()) -> Bars:
+    def bars(self, edges: NDArray[np.float64], rows: Iterable[int] = ()) -> ShiftBars:
         """Count between edges, in one pass over those: the shifts stand in order. `rows`: the modifications that are marked."""
         at = np.searchsorted(self.shift, edges)
         marked = _sums(np.isin(self.modification, list(rows)))[at] if rows else np.zeros(len(at), np.int64)
-        return Bars(edges, np.diff(at), np.diff(self._explained[at]), np.diff(marked))
+        return ShiftBars(edges, np.diff(at), np.diff(self._explained[at]), np.diff(marked))
 
     def name(self, low: float, high: float) -> str:
         """What most shifts from `low` to `high` are: a name of the table of modifications, ``no shift``, or empty where there are none."""

@@ -1,4 +1,4 @@
-"""What a view of a structure search shows: which hits, how many each threshold keeps, and a hit with its query."""
+"""Data of the view of a structure search: which hits, how many each threshold keeps, and a hit with its query."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.structure_search.hit_chains import HitChains
 from engine.views.conditions import AllOf, Condition, Is, IsFinite, contains_in
+from engine.views.finished_run import FinishedRun
 from engine.views.hits import hits_of_query
 from engine.views.tables import TableSource
 
 __all__ = [
-    "BOUNDED", "StructureFilter", "StructureSummary", "ThresholdColumns", "hit_of_row", "structure_conditions", "structure_summary",
-    "threshold_columns",
+    "BOUNDED", "StructureFilter", "StructureSummary", "ThresholdColumns", "chains_of_run", "hit_of_row", "structure_conditions",
+    "structure_summary", "threshold_columns",
 ]  # fmt: skip
 
 BOUNDED: dict[str, Literal[">=", "<="]] = {
@@ -80,7 +82,7 @@ def threshold_columns(source: TableSource, query: int | None) -> ThresholdColumn
 
 @dataclass(frozen=True)
 class StructureSummary:
-    """What a structure search found. `query`: one of them. `n_aligned`: pairs of chains that phase 2 looked at."""
+    """Results of a structure search. `query`: one of them. `n_aligned`: pairs of chains that phase 2 looked at."""
 
     query: str
     n_hits: int
@@ -96,6 +98,11 @@ def structure_summary(source: TableSource) -> StructureSummary:
         "sum(n_aligned) AS aligned FROM queries"
     ).to_pylist()[0]
     return StructureSummary(row["query"] or "", int(row["hits"] or 0), row["n"], row["found"], int(row["aligned"] or 0))
+
+
+def chains_of_run(run: FinishedRun) -> HitChains:
+    """What reads the chains of a run's hits again from the files that it names; for one thread."""
+    return HitChains(run.inputs, float(run.parameters["minimum_confidence"]))
 
 
 def hit_of_row(source: TableSource, row: int) -> dict[str, Any]:

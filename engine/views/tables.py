@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, ProteoscopeError
+from engine.errors import InputError, ParameterError, ProteoscopeError
 from engine.execution.threads import available_threads
 from engine.results.columns import Table
 from engine.results.queries import create_view, identifier, is_out_of_memory, parquet_reader, shut_off
@@ -66,8 +66,15 @@ class ResultTables:
             raise
 
     def source(self, name: str) -> TableSource:
-        """One of the tables. Each source may be used by one thread at a time, and different ones by different threads."""
-        return TableSource(self._connection.cursor(), name, self.paths[name])
+        """One of the tables. Each source may be used by one thread at a time, and different ones by different threads.
+
+        Raises
+        ------
+        ParameterError : there is none of this name.
+        """
+        if name not in self.paths:
+            raise ParameterError(f"this run has no table {name!r}; it has {', '.join(self.paths)}")
+        return TableSource(self._connection.cursor(), name, self.paths)
 
     def close(self) -> None:
         """Let the files go."""
@@ -75,16 +82,20 @@ class ResultTables:
 
 
 class TableSource:
-    """One table: rows by condition and order, and their values."""
+    """One table: rows by condition and order, and their values; its queries may ask the other tables of `paths` too."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, name: str, path: Path) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, name: str, paths: Mapping[str, Path]) -> None:
         self._cursor = cursor
         self._table = identifier(name)
-        self.name, self.path = name, path
-        with _readable(path):
+        self.name, self.path, self.paths = name, paths[name], paths
+        with _readable(self.path):
             described = cursor.execute(f"DESCRIBE {self._table}").fetchall()
         self.types: dict[str, str] = {row[0]: row[1] for row in described if row[0] != _ROW}
         """DuckDB's names of the columns' types."""
+
+    def beside(self, name: str) -> TableSource:
+        """Another table of the same run, for the same thread; it is closed with this one."""
+        return TableSource(self._cursor, name, self.paths)
 
     @cached_property
     def total(self) -> int:
@@ -149,8 +160,10 @@ class TableSource:
         ------
         InputError : the file is damaged or lacks a column.
         """
+        # DuckDB does not take NumPy's own numbers, which places of rows often are.
+        values = [parameter.item() if isinstance(parameter, np.generic) else parameter for parameter in parameters]
         with _readable(self.path):
-            return self._cursor.sql(sql, params=list(parameters)).to_arrow_table()
+            return self._cursor.sql(sql, params=values).to_arrow_table()
 
     def interrupt(self) -> None:
         """Make the query that is running fail soon; from any thread."""

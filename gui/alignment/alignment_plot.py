@@ -27,13 +27,13 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
-from gui.alignment.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
-from gui.alignment.read_pair import DIFFERENT, UNSURE_DIFFERENT, UNSURE_IDENTICAL
+from engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
+from engine.views.read_pair import DIFFERENT, UNSURE_DIFFERENT, UNSURE_IDENTICAL
+from engine.views.structure_pair import BEYOND, WITHIN, StructurePair
 from gui.alignment.secondary_structure import paint_helix, paint_states, paint_strand, state_colours
-from gui.alignment.structure_pair import BEYOND, WITHIN, StructurePair
 from gui.labels import answer_tooltip
 from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, Figure, figure_font
+from gui.plots.export import ExportAction, ExportFigure, figure_font
 
 __all__ = ["AlignmentLayout", "AlignmentPlot", "paint_alignment"]
 
@@ -425,7 +425,7 @@ class AlignmentPlot(QAbstractScrollArea):
         if self._layout is not None and column:
             self.verticalScrollBar().setValue(math.ceil(self._layout.corner(column).y()))
 
-    def _figure(self) -> Figure | None:
+    def _figure(self) -> ExportFigure | None:
         if self.pair is None:
             return None
         # On the screen a line above the drawing names the query, which a figure in a document must do itself.
@@ -438,4 +438,4 @@ class AlignmentPlot(QAbstractScrollArea):
             width *= 1.5
             layout = AlignmentLayout(pair, font, figure_font(7), width)
         name = f"{pair.query_name} {pair.subject_name}"
-        return Figure(name, layout.size, lambda painter, area: paint_alignment(painter, layout, PAPER))
+        return ExportFigure(name, layout.size, lambda painter, area: paint_alignment(painter, layout, PAPER))

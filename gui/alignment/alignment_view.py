@@ -8,7 +8,7 @@ from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
-from gui.alignment.aligned_pair import AlignedPair
+from engine.views.aligned_pair import AlignedPair
 from gui.alignment.alignment_plot import AlignmentPlot
 from gui.forms.editors import tool_button
 from gui.tables.elided_label import ElidedLabel

@@ -61,14 +61,14 @@ class DeviceChoice(QWidget):
             return ""
         if self._wish == "all":
             return "" if self._survey.usable_gpus else "No GPU is usable here; choose Automatic or the processor"
-        found = next((one for one in self._survey.devices if one.name == self._wish), None)
+        found = next((device for device in self._survey.devices if device.name == self._wish), None)
         if found is None:
             return f"There is no {self._wish} on this machine"
         return "" if found.usable else f"{found.name} is {state_text(found)}"
 
     def _fill(self) -> None:
         survey = self._survey
-        gpus = [one for one in survey.devices if one.numbers]
+        gpus = [device for device in survey.devices if device.numbers]
         choices = [("Automatic", "auto", True), ("GPUs and processor together", "all", bool(survey.usable_gpus) or not survey.is_known)]
         choices += [(f"{one.name}: {device_title(one)}", one.name, one.usable) for one in gpus]
         choices += [("Processor only", "cpu", True)]
@@ -104,4 +104,4 @@ class DeviceChoice(QWidget):
             return gpus or f"{processor}; no GPU is usable"
         if self._wish == "all":
             return f"{gpus} and {processor}" if gpus else processor
-        return next((device_title(one) for one in survey.devices if one.name == self._wish), "")
+        return next((device_title(device) for device in survey.devices if device.name == self._wish), "")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FileList", "count_text", "nucleotide_text", "structure_text"]
 
-_MOST_ROWS = 7
+_MAXIMUM_ROWS = 7
 _COUNTED = ("proteins", "reads")
 """Sorts of files whose sequences are counted."""
 _MOSTLY = 0.9
@@ -202,8 +202,8 @@ class FileList(QWidget):
 
     def _name_filters(self) -> list[str]:
         """Of all files that may be given, and where those are of two sorts, of each."""
-        sorts = [SORTS[one] for one in self._asked.sorts if SORTS[one].suffixes]
-        every = SortOfFiles(" and ".join(one.title for one in sorts), self._asked.sorts)
+        sorts = [SORTS[sort] for sort in self._asked.sorts if SORTS[sort].suffixes]
+        every = SortOfFiles(" and ".join(sort.title for sort in sorts), self._asked.sorts)
         return [one.name_filter for one in ([every, *sorts] if len(sorts) > 1 else sorts)]
 
     def _take_chosen(self, names: list[str]) -> None:
@@ -319,7 +319,7 @@ class _Lines(QListWidget):
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         row = self.sizeHintForRow(0) if self.count() else self.fontMetrics().height() + 4
-        return QSize(260, row * min(max(self.count(), 3), _MOST_ROWS) + 2 * self.frameWidth() + 4)
+        return QSize(260, row * min(max(self.count(), 3), _MAXIMUM_ROWS) + 2 * self.frameWidth() + 4)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         return QSize(160, self.sizeHint().height())
@@ -344,16 +344,16 @@ class _Lines(QListWidget):
 def count_text(counts: Sequence[SequenceCount], asked: Input) -> str:
     """How many sequences and residues there are, in words; for an input that may be of both, also whether they are nucleotides."""
     locale = QLocale()
-    n_sequences, n_residues = sum(one.n_sequences for one in counts), sum(one.n_residues for one in counts)
+    n_sequences, n_residues = sum(count.n_sequences for count in counts), sum(count.n_residues for count in counts)
     parts = [
         f"{locale.toString(number)} {name}{'' if number == 1 else 's'}"
         for number, name in ((n_sequences, "sequence"), (n_residues, "letter" if asked.takes_nucleotides else "residue"))
     ]
-    n_nucleotides = sum(one.n_nucleotides for one in counts)
+    n_nucleotides = sum(count.n_nucleotides for count in counts)
     share = n_nucleotides / max(n_sequences, 1)
     if asked.takes_nucleotides and n_sequences and not 1 - _MOSTLY < share < _MOSTLY:
         parts.append("nucleotides" if share >= _MOSTLY else "proteins")
-    return ("" if all(one.is_whole for one in counts) else "more than ") + ", ".join(parts)
+    return ("" if all(count.is_whole for count in counts) else "more than ") + ", ".join(parts)
 
 
 def structure_text(counts: Sequence[StructureCount]) -> str:
@@ -363,13 +363,13 @@ def structure_text(counts: Sequence[StructureCount]) -> str:
     def counted(number: int, name: str) -> str:
         return f"{locale.toString(number)} {name}{'' if number == 1 else 's'}"
 
-    n_files, n_read = sum(one.n_files for one in counts), sum(one.n_read for one in counts)
-    n_chains, n_predicted = sum(one.n_chains for one in counts), sum(one.n_predicted for one in counts)
+    n_files, n_read = sum(count.n_files for count in counts), sum(count.n_read for count in counts)
+    n_chains, n_predicted = sum(count.n_chains for count in counts), sum(count.n_predicted for count in counts)
     beginning = "" if n_read == n_files else f"The first {counted(n_read, 'file')} of {locale.toString(n_files)}: "
-    parts = [counted(n_chains, "protein chain"), counted(sum(one.n_residues for one in counts), "residue")]
+    parts = [counted(n_chains, "protein chain"), counted(sum(count.n_residues for count in counts), "residue")]
     if n_predicted:
         parts.append("predicted" if n_predicted == n_chains else f"{locale.toString(n_predicted)} of the chains predicted")
-    left_out = [text for one in counts for text in one.left_out]
+    left_out = [text for count in counts for text in count.left_out]
     ending = "" if not left_out else f"; {counted(len(left_out), 'chain')} left out ({left_out[0].partition(': ')[2]})"
     return beginning + ", ".join(parts) + ending
 

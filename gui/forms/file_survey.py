@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SORTS", "FileKind", "FileSurvey", "SearchedRun", "SortOfFiles", "Survey", "file_kind"]
 
-_MOST_FILES = 5000
-_MOST_LOOKED_INTO = 200
+_MAXIMUM_FILES = 5000
+_MAXIMUM_LOOKED_INTO = 200
 """Files of structures of a folder or a list that are looked into before a search reads them all."""
 
 
@@ -76,7 +76,7 @@ class FileKind:
 
 @dataclass
 class Survey:
-    """What was found among files and folders."""
+    """Results among files and folders."""
 
     files: list[FileKind] = field(default_factory=list)
     projects: list[Path] = field(default_factory=list)
@@ -85,11 +85,11 @@ class Survey:
     @property
     def sorts(self) -> set[FileSort]:
         """Sorts of the files."""
-        return {one.sort for one in self.files if one.sort is not None}
+        return {file.sort for file in self.files if file.sort is not None}
 
     def of_sort(self, sort: FileSort) -> list[Path]:
         """The files of one sort."""
-        return [one.path for one in self.files if one.sort == sort]
+        return [file.path for file in self.files if file.sort == sort]
 
 
 class SearchedRun(NamedTuple):
@@ -218,8 +218,8 @@ def _runs_of(folder: Path, kind: str, tables: frozenset[str]) -> list[SearchedRu
     try:
         project = Project.open(folder)
         kept: dict[str, set[str]] = {}
-        for one in project.results():
-            kept.setdefault(one.run, set()).add(one.name)
+        for result in project.results():
+            kept.setdefault(result.run, set()).add(result.name)
         done = [run for run in reversed(project.runs(kind)) if run.status == "done" and tables <= kept.get(run.id, set())]
         return [SearchedRun(run.id, run.started, tuple(one.path.name for one in project.inputs(run.id))) for run in done]
     except ProteoscopeError:
@@ -240,7 +240,7 @@ def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> Structur
         files = [(one.path, one.chain) for one in sources_of([found.path])]
     except InputError:
         return None
-    return count_structures(files, most=_MOST_LOOKED_INTO, is_wanted=is_wanted)
+    return count_structures(files, most=_MAXIMUM_LOOKED_INTO, is_wanted=is_wanted)
 
 
 def _survey(paths: Sequence[Path]) -> Survey:
@@ -280,6 +280,6 @@ def _files_below(folder: Path) -> list[Path]:
             # It stands for the structures in the folders below it too.
             found.append(covered := here)
         found += [here / name for name, ending in bare if ending.endswith(others)]
-        if len(found) >= _MOST_FILES:
-            return found[:_MOST_FILES]
+        if len(found) >= _MAXIMUM_FILES:
+            return found[:_MAXIMUM_FILES]
     return found

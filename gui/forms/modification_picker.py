@@ -144,7 +144,7 @@ class ModificationPicker(QDialog):
         rows = []
         for entry in entries:
             sites = [one for residue in residues or ("",) for one in entry.sites_covering(residue, position)] if position else entry.sites
-            shown = [one for one in dict.fromkeys(sites) if not one.is_hidden] or list(dict.fromkeys(sites))
+            shown = [fromkey for fromkey in dict.fromkeys(sites) if not fromkey.is_hidden] or list(dict.fromkeys(sites))
             rows += [_Row(entry, one) for one in (shown if not site else dict.fromkeys(sites))]
         return rows
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout
 from engine.parameters import SearchParameters
 from gui.forms.field import Field
 from gui.forms.problems import find_problems
-from gui.forms.sections import Card, Columns
+from gui.forms.sections import Columns, Section
 from gui.icons import set_icon
 from gui.labels import heading
 
@@ -132,13 +132,13 @@ class ParameterForm(QWidget):
 
     def _cards(self, *, advanced: bool) -> Columns:
         columns = Columns(_COLUMN_WIDTH)
-        cards: dict[str, Card] = {}
+        cards: dict[str, Section] = {}
         for field in self.fields.values():
             one = field.description
             if one.advanced is not advanced:
                 continue
             if one.group not in cards:
-                cards[one.group] = Card(one.group)
+                cards[one.group] = Section(one.group)
                 columns.add(cards[one.group])
             field.place(cards[one.group].grid)
         for card in cards.values():

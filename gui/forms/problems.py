@@ -1,4 +1,4 @@
-"""What is wrong with parameters, field by field, in words for a form."""
+"""The fault of parameters, field by field, in words for a form."""
 
 from __future__ import annotations
 

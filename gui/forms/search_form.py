@@ -28,7 +28,7 @@ from gui.forms.path_line import FileLine, FolderLine, PathLine, ProjectLine
 from gui.forms.prefill import NOTHING, FormPrefill
 from gui.forms.preset_files import write_preset
 from gui.forms.problems import find_problems
-from gui.forms.sections import Card, Columns
+from gui.forms.sections import Columns, Section
 from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
 from gui.labels import heading, toned_label
@@ -74,14 +74,20 @@ class SearchForm(QWidget):
         self.inputs = {one.name: InputFiles(one, survey) for one in search.inputs}
         """What is given, by the names of the search's inputs."""
         self.file_lists = {name: one.files for name, one in self.inputs.items()}
-        self.options = {one.name: QCheckBox(one.title) for one in search.options if one.title and not one.metavar}
-        self.folders = {one.name: FolderLine(one.title, one.help) for one in search.options if one.title and one.is_folder}
+        self.options = {option.name: QCheckBox(option.title) for option in search.options if option.title and not option.metavar}
+        self.folders = {
+            option.name: FolderLine(option.title, option.help) for option in search.options if option.title and option.is_folder
+        }
         """Folders that may be given, by the names of the search's options."""
-        self.given_files = {one.name: FileLine(one.title, one.help) for one in search.options if one.title and one.is_file}
+        self.given_files = {
+            option.name: FileLine(option.title, option.help) for option in search.options if option.title and option.is_file
+        }
         """Files that may be given, likewise."""
-        self.projects = {one.name: ProjectLine(one.title, one.help) for one in search.options if one.title and one.is_project}
+        self.projects = {
+            option.name: ProjectLine(option.title, option.help) for option in search.options if option.title and option.is_project
+        }
         """Projects that may be gone on from, likewise."""
-        self.runs = {one.name: RunEditor() for one in search.options if one.title and one.is_run}
+        self.runs = {option.name: RunEditor() for option in search.options if option.title and option.is_run}
         """Runs of such a project, likewise."""
         self.given_project = next((one for one in self.inputs.values() if self._is_given(one)), None)
         """The input that is the project into which results go; None where the form asks for one."""
@@ -169,8 +175,8 @@ class SearchForm(QWidget):
         """
         for sort in found.sorts & self.search.sorts:
             parts = [one for one in self.inputs.values() if sort in one.asked.sorts]
-            under = [one for one in parts if target is not None and one.isAncestorOf(target)]
-            next(iter([*under, *(one for one in parts if one.is_empty), parts[-1]])).files.take(found, sort)
+            under = [part for part in parts if target is not None and part.isAncestorOf(target)]
+            next(iter([*under, *(part for part in parts if part.is_empty), parts[-1]])).files.take(found, sort)
 
     def take_database(self, name: str, folder: Path) -> None:
         """Have a database, which stands alone, as what is given for an input."""
@@ -207,7 +213,7 @@ class SearchForm(QWidget):
             self.choose_preset(values.preset)
         for name, files in values.files.items():
             if name in self.inputs and self.inputs[name].asked.is_kept:
-                self.file_lists[name].add(Path(one) for one in files if Path(one).exists())
+                self.file_lists[name].add(Path(file) for file in files if Path(file).exists())
 
     def project_folder(self) -> Path:
         """The project's folder as typed, or as given."""
@@ -246,7 +252,8 @@ class SearchForm(QWidget):
         for name, paths in prefill.inputs.items():
             self.file_lists[name].clear()
             self.file_lists[name].add(paths)
-        values = {name: value for name, value in prefill.parameters.items() if name in self._model.model_fields}
+        given = self._model.with_current_names(prefill.parameters)
+        values = {name: value for name, value in given.items() if name in self._model.model_fields}
         refused = find_problems(self._model, {**self.parameters.values(), **values})[1]
         self.parameters.set_values({name: value for name, value in values.items() if name not in refused})
         self._choose_run(run_id)
@@ -462,7 +469,7 @@ class SearchForm(QWidget):
     def _connect(self) -> None:
         self._checking.timeout.connect(self.check)
         changing = [one.changed for one in self.inputs.values()]
-        changing += [one.changed for one in self._paths.values()]
+        changing += [path.changed for path in self._paths.values()]
         changing += [one.changed for one in self.runs.values()]
         for signal in (*changing, self.project.textChanged, self.parameters.changed, self.device.changed):
             signal.connect(self._checking.start)
@@ -541,13 +548,13 @@ class SearchForm(QWidget):
     def _lay_out(self) -> None:
         cards = Columns(400)
         for one in self.inputs.values():
-            card = Card(one.asked.title)
+            card = Section(one.asked.title)
             card.grid.addWidget(one, 0, 0, 1, 3)
             cards.add(card)
         if self.given_project is None or self.options or self._paths:
             cards.add(self._project_card())
         cards.add(self._preset_card())
-        device_card = Card("Device")
+        device_card = Section("Device")
         device_card.grid.addWidget(self.device, 0, 0, 1, 3)
         cards.add(device_card)
         content = QWidget()
@@ -583,8 +590,8 @@ class SearchForm(QWidget):
         whole.addWidget(line)
         whole.addLayout(bottom)
 
-    def _project_card(self) -> Card:
-        card = Card("Project" if self.given_project is None else "Options")
+    def _project_card(self) -> Section:
+        card = Section("Project" if self.given_project is None else "Options")
         if self.given_project is None:
             row = QHBoxLayout()
             row.addWidget(self.project_frame, 1)
@@ -600,7 +607,7 @@ class SearchForm(QWidget):
         self.project.setAccessibleName("Project folder")
         return card
 
-    def _place_run(self, card: Card, option: Option) -> None:
+    def _place_run(self, card: Section, option: Option) -> None:
         """The choice of a run, below the project that it is of."""
         editor, row = self.runs[option.name], card.grid.rowCount()
         label = QLabel(option.title)
@@ -609,8 +616,8 @@ class SearchForm(QWidget):
         card.grid.addWidget(label, row, 0)
         card.grid.addWidget(editor, row, 1, 1, 2)
 
-    def _preset_card(self) -> Card:
-        card = Card("Preset")
+    def _preset_card(self) -> Section:
+        card = Section("Preset")
         row = QHBoxLayout()
         row.addWidget(self.preset, 1)
         row.addWidget(tool_button("open", "Load a preset file", self.ask_for_preset))

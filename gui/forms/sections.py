@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWi
 
 from gui.labels import heading
 
-__all__ = ["Card", "Columns"]
+__all__ = ["Columns", "Section"]
 
 
-class Card(QFrame):
+class Section(QFrame):
     """A framed part of a form: a title, and a grid of three columns below it whose middle one takes the room."""
 
     def __init__(self, title: str) -> None:

@@ -14,7 +14,7 @@ from gui.labels import toned_label
 
 __all__ = ["Pasted", "SequenceBox", "read_pasted"]
 
-_MOST_LETTERS = 5_000_000
+_MAXIMUM_LETTERS = 5_000_000
 _SKIPPED = frozenset("0123456789 \t\xa0-.*")
 _TYPING_MS = 150
 _LINES = 4
@@ -33,7 +33,7 @@ def read_pasted(text: str) -> Pasted:
     """Read pasted text: FASTA where it begins with ``>``, else the residues of one sequence, which is then called ``query``."""
     if not text.strip():
         return Pasted()
-    if len(text) > _MOST_LETTERS:
+    if len(text) > _MAXIMUM_LETTERS:
         return Pasted(problem="This is more than one can paste; save it as a FASTA file and add that")
     lines = text.splitlines()
     has_names = text.lstrip().startswith(">")

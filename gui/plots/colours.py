@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from PySide6.QtGui import QColor, QPalette
 
-from gui.plots.ion_kinds import LOSS, SHARED, UNMATCHED
+from engine.views.shown_peaks import LOSS, SHARED, UNMATCHED
 
 __all__ = ["PAPER", "PlotColours", "plot_colours"]
 

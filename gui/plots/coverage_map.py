@@ -25,7 +25,7 @@ from engine.results.columns import Column
 from engine.views.coverage import Coverage, PlacedPeptide
 from gui.labels import answer_tooltip
 from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, Figure, figure_font
+from gui.plots.export import ExportAction, ExportFigure, figure_font
 from gui.tables.columns import shown_text
 
 __all__ = ["CoverageMap"]
@@ -299,11 +299,11 @@ class CoverageMap(QScrollArea):
         """Room for some rows."""
         return QSize(520, 320)
 
-    def _figure(self) -> Figure | None:
+    def _figure(self) -> ExportFigure | None:
         if self.coverage is None:
             return None
         layout = _Layout(self.coverage, self._figure_font(), 1000.0)
-        return Figure(
+        return ExportFigure(
             "Coverage",
             layout.size,
             lambda painter, area: paint_coverage(painter, layout, PAPER, self._figure_font(), frozenset(), PAPER.decoy),

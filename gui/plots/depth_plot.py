@@ -13,18 +13,18 @@ from PySide6.QtWidgets import QWidget
 from engine.views.depth import Depth
 from gui.plots.axes import Axes, AxisTitles, draw_axes
 from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, Figure, figure_font
+from gui.plots.export import ExportAction, ExportFigure, figure_font
 from gui.plots.histogram import paint_steps
 from gui.plots.zoomed import Ranges, ZoomedPlot
 
 __all__ = ["DepthPlot"]
 
-_LEAST_LETTERS = 20.0
+_MINIMUM_LETTERS = 20.0
 _NEAR = 1.0
 """Pixels on both sides of the pointer whose letters are meant, too."""
 _FIGURE_SIZE = QSizeF(460, 200)
 _PALE, _SOLID = 70, 180
-_LEAST_MARK = 3.0
+_MINIMUM_MARK = 3.0
 """Pixels."""
 
 
@@ -112,8 +112,8 @@ class DepthPlot(ZoomedPlot):
         mean, most = self.shown.parts(np.array([first - 0.5, last + 0.5]))
         if first == last:
             return f"{locale.toString(first)}: depth {locale.toString(int(most[0]))}"
-        mean_text, most_text = locale.toString(float(mean[0]), "f", 1), locale.toString(int(most[0]))
-        return f"{locale.toString(first)} to {locale.toString(last)}: depth {mean_text} on average, {most_text} at most"
+        mean_text, maximum_text = locale.toString(float(mean[0]), "f", 1), locale.toString(int(most[0]))
+        return f"{locale.toString(first)} to {locale.toString(last)}: depth {mean_text} on average, {maximum_text} at most"
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Choose what is in sight, or move and zoom."""
@@ -144,7 +144,7 @@ class DepthPlot(ZoomedPlot):
         return None if self.shown is None else ((0.5, self.shown.length + 0.5),)
 
     def _least(self) -> tuple[float, ...]:
-        return (_LEAST_LETTERS,)
+        return (_MINIMUM_LETTERS,)
 
     def _can_be_clicked(self, at: QPointF) -> bool:
         return self.letters_at(at) is not None
@@ -178,7 +178,7 @@ class DepthPlot(ZoomedPlot):
         axes = Axes(inner, self._ranges[0], (0.0, 1.0))
         if self._marked is not None:
             left, right = (axes.x(edge) for edge in (self._marked[0] - 0.5, self._marked[1] + 0.5))
-            more = max(0.0, _LEAST_MARK - (right - left)) / 2
+            more = max(0.0, _MINIMUM_MARK - (right - left)) / 2
             band = QColor(colours.mark)
             band.setAlpha(90)
             painter.fillRect(QRectF(left - more, inner.top(), right - left + 2 * more, inner.height()), band)
@@ -193,7 +193,7 @@ class DepthPlot(ZoomedPlot):
         line = QFontMetricsF(font).height()
         return QRectF(area.adjusted(44 + 1.4 * line, 6, -1.6 * line, -(2 if has_title else 1) * line - 8).toRect())
 
-    def _figure(self) -> Figure | None:
+    def _figure(self) -> ExportFigure | None:
         if self.shown is None:
             return None
         font, title = figure_font(8), f"Position in {self.shown.name}"
@@ -201,7 +201,7 @@ class DepthPlot(ZoomedPlot):
         def paint(painter: QPainter, area: QRectF) -> None:
             self._paint(painter, self._inner(area, font, has_title=True), PAPER, font, 2.0, title)
 
-        return Figure(f"Depth of {self.shown.name}", _FIGURE_SIZE, paint)
+        return ExportFigure(f"Depth of {self.shown.name}", _FIGURE_SIZE, paint)
 
 
 def _picture(series: tuple[np.ndarray, ...], highest: float, n_rows: int, fills: list[QColor]) -> QImage:

@@ -14,13 +14,13 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.errors import StorageError
 
-__all__ = ["FIGURE_FILTER", "ExportAction", "Figure", "Paint", "export_figure", "figure_font"]
+__all__ = ["FIGURE_FILTER", "ExportAction", "ExportFigure", "Paint", "export_figure", "figure_font"]
 
 Paint = Callable[[QPainter, QRectF], None]
 """Paints a figure into a rectangle measured in points, 1/72 inch."""
 
 
-class Figure(NamedTuple):
+class ExportFigure(NamedTuple):
     """What can be exported: a name for the file and its title, the size in points, and who paints it."""
 
     name: str
@@ -32,7 +32,7 @@ FIGURE_FILTER = "Scalable Vector Graphics (*.svg);;Portable Document Format (*.p
 _PNG_DPI = 300
 _PDF_DPI = 1200
 _POINTS = 72
-_MOST_NAME_LETTERS = 60
+_MAXIMUM_NAME_LETTERS = 60
 
 
 def figure_font(points: float = 8.0, *, is_bold: bool = False) -> QFont:
@@ -78,7 +78,7 @@ class ExportAction(QAction):
     tell : takes a sentence on how that went.
     """
 
-    def __init__(self, owner: QWidget, figure: Callable[[], Figure | None], tell: Callable[[str], None]) -> None:
+    def __init__(self, owner: QWidget, figure: Callable[[], ExportFigure | None], tell: Callable[[str], None]) -> None:
         super().__init__("&Export figure…", owner)
         self._owner, self._figure, self._tell = owner, figure, tell
         self.setShortcut(QKeySequence("Ctrl+E"))
@@ -118,7 +118,7 @@ class ExportAction(QAction):
 
 def _file_name(name: str) -> str:
     # Disks take names of 255 bytes, and a database may call a protein by more.
-    return "".join(letter if letter.isalnum() or letter in "+-." else "_" for letter in name[:_MOST_NAME_LETTERS])
+    return "".join(letter if letter.isalnum() or letter in "+-." else "_" for letter in name[:_MAXIMUM_NAME_LETTERS])
 
 
 def _write_svg(file: QSaveFile, size: QSizeF, paint: Paint, title: str) -> bool:

@@ -24,7 +24,7 @@ from engine.views.histograms import Histogram
 from gui.labels import answer_tooltip
 from gui.plots.axes import Axes, AxisTitles, draw_axes
 from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, Figure, figure_font
+from gui.plots.export import ExportAction, ExportFigure, figure_font
 
 __all__ = ["HistogramPlot", "log_counts_box", "logarithmic_page", "paint_histogram", "paint_steps"]
 
@@ -33,17 +33,20 @@ _FOOT = 0.5
 """Where a logarithmic axis begins: one thing counted stands above it."""
 
 
-def paint_histogram(painter: QPainter, area: QRectF, histogram: Histogram, colours: PlotColours, font: QFont) -> Axes:
-    """Draw a histogram into `area`; the axes that it was drawn on."""
+def paint_histogram(
+    painter: QPainter, area: QRectF, histogram: Histogram, colours: PlotColours, font: QFont, *, is_log: bool = False, note: str = ""
+) -> Axes:
+    """Draw a histogram into `area`; the axes that it was drawn on.
+
+    `is_log`: whether the axis of the counts is one of powers of ten. `note`: what is written where the bins end.
+    """
     metrics = QFontMetricsF(font)
     line = metrics.height()
     highest = max((int(counts.max(initial=0)) for _, counts in histogram.series), default=0) or 1
     title_margin = max(metrics.horizontalAdvance(QLocale().toString(highest)) + line + 12, 3 * line)
     inner = area.adjusted(title_margin + line * 0.6, line * 2.4, -line, -2 * line - 12)
-    y_range = (_FOOT, highest * 2.0) if histogram.is_log else (0.0, highest * 1.08)
-    axes = Axes(
-        inner, (float(histogram.edges[0]), float(histogram.edges[-1])), y_range, scale="logarithmic" if histogram.is_log else "linear"
-    )
+    y_range = (_FOOT, highest * 2.0) if is_log else (0.0, highest * 1.08)
+    axes = Axes(inner, (float(histogram.edges[0]), float(histogram.edges[-1])), y_range, scale="logarithmic" if is_log else "linear")
     painter.setFont(font)
     legend = [(name, colour, False) for (name, _), colour in zip(histogram.series, (colours.target, colours.decoy), strict=False)]
     if histogram.chosen is not None:
@@ -80,13 +83,13 @@ def paint_histogram(painter: QPainter, area: QRectF, histogram: Histogram, colou
         left = x + 4 if x + 4 + width <= inner.right() else x - 4 - width
         painter.setPen(colours.text)
         painter.drawText(QPointF(left, inner.top() + metrics.ascent() - line * 0.2), text)
-    if histogram.note:
-        width = metrics.horizontalAdvance(histogram.note)
+    if note:
+        width = metrics.horizontalAdvance(note)
         box = QRectF(inner.right() - 4 - width, inner.top() + 1.4 * line, width, line)
         # The mark may stand where the note does.
         painter.fillRect(box.adjusted(-3, 0, 3, 0), colours.background)
         painter.setPen(colours.faint)
-        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, histogram.note)
+        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, note)
     x_title, y_title = histogram.x_title, histogram.y_title
     titles = AxisTitles(x_title, y_title, title_margin)
     draw_axes(painter, axes, colours, font, titles, x_is_whole=histogram.is_whole, y_is_count=True)
@@ -185,12 +188,14 @@ class HistogramPlot(QWidget):
         self._text = ""
         self._axes: Axes | None = None
         self.histogram: Histogram | None = None
+        self.is_log, self.note = False, ""
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.export_action = ExportAction(self, self._figure, self.message.emit)
 
-    def show_histogram(self, histogram: Histogram | None, text: str = "") -> None:
-        """Show a histogram, or a text in its place."""
+    def show_histogram(self, histogram: Histogram | None, text: str = "", *, is_log: bool = False, note: str = "") -> None:
+        """Show a histogram, or a text in its place. `is_log`, `note`: see `paint_histogram`."""
+        self.is_log, self.note = is_log, note
         self.histogram = None if histogram is None or histogram.is_empty else histogram
         self._text = text or (histogram.summary if histogram is not None else "")
         if self.histogram is not None:
@@ -256,15 +261,17 @@ class HistogramPlot(QWidget):
         painter.fillRect(self.rect(), colours.background)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self.histogram is not None:
-            self._axes = paint_histogram(painter, QRectF(self.rect()), self.histogram, colours, self.font())
+            self._axes = paint_histogram(
+                painter, QRectF(self.rect()), self.histogram, colours, self.font(), is_log=self.is_log, note=self.note
+            )
         else:
             painter.setPen(colours.faint)
             painter.drawText(self.rect().adjusted(20, 20, -20, -20), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._text)
         painter.end()
 
-    def _figure(self) -> Figure | None:
-        return None if self.histogram is None else Figure(self._name, _FIGURE_SIZE, self._paint_figure)
+    def _figure(self) -> ExportFigure | None:
+        return None if self.histogram is None else ExportFigure(self._name, _FIGURE_SIZE, self._paint_figure)
 
     def _paint_figure(self, painter: QPainter, area: QRectF) -> None:
         if self.histogram is not None:
-            paint_histogram(painter, area, self.histogram, PAPER, figure_font(8))
+            paint_histogram(painter, area, self.histogram, PAPER, figure_font(8), is_log=self.is_log, note=self.note)

@@ -22,11 +22,11 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from engine.results.columns import Column
-from engine.views.hits import Bar, Bars
+from engine.views.hits import Bar, QueryBars
 from gui.labels import answer_tooltip
 from gui.plots.axes import nice_ticks
 from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, Figure, figure_font
+from gui.plots.export import ExportAction, ExportFigure, figure_font
 from gui.tables.columns import shown_text
 
 __all__ = ["BIT_SCORES", "HitBars"]
@@ -35,7 +35,7 @@ BIT_SCORES = (40.0, 50.0, 80.0, 200.0)
 """Where the classes of bit scores begin that have a colour of their own, the same as BLAST's."""
 _CLASSES = ("< 40", "40–50", "50–80", "80–200", "≥ 200")
 _E_VALUE = Column("e_value", "E-value", "", "e_value")
-_MOST_EXPORTED = 100
+_MAXIMUM_EXPORTED = 100
 _FIGURE_WIDTH = 480.0
 _NAMES_SHARE = 0.3
 """Part of a figure's width that the names of hits take at most."""
@@ -45,7 +45,7 @@ _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 class _Layout:
     """Places of bars for a font and a width. `names` of the hits stand before their bars, and above all that of the query."""
 
-    def __init__(self, shown: Bars, n_bars: int, font: QFont, width: float, names: Sequence[str] = ()) -> None:
+    def __init__(self, shown: QueryBars, n_bars: int, font: QFont, width: float, names: Sequence[str] = ()) -> None:
         metrics = QFontMetricsF(font)
         self.shown, self.n_bars, self.font, self.width = shown, n_bars, font, width
         self.line = metrics.height()
@@ -174,7 +174,7 @@ class HitBars(QAbstractScrollArea):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.bars: Bars | None = None
+        self.bars: QueryBars | None = None
         self.chosen: int | None = None
         self._text = ""
         self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
@@ -185,7 +185,7 @@ class HitBars(QAbstractScrollArea):
         self.viewport().setMouseTracking(True)
         self.export_action = ExportAction(self, self._figure, self.message.emit)
 
-    def show_bars(self, bars: Bars | None, text: str = "") -> None:
+    def show_bars(self, bars: QueryBars | None, text: str = "") -> None:
         """Show hits, or a text in their place; the chosen hit stays chosen."""
         is_other = bars is None or self.bars is None or bars.query != self.bars.query
         self.bars, self._text = (bars if bars is not None and bars.bars else None), text
@@ -308,10 +308,10 @@ class HitBars(QAbstractScrollArea):
         self.mark(bar.row)
         self.hitChosen.emit(bar.row)
 
-    def _figure(self) -> Figure | None:
+    def _figure(self) -> ExportFigure | None:
         if self.bars is None:
             return None
         # On the screen a table beside the drawing names query and hits, which a figure in a document must do itself.
-        names = [bar.name for bar in self.bars.bars[:_MOST_EXPORTED]]
+        names = [bar.name for bar in self.bars.bars[:_MAXIMUM_EXPORTED]]
         layout = _Layout(self.bars, len(names), figure_font(7), _FIGURE_WIDTH, names)
-        return Figure(f"Hits of {self.bars.query}", layout.size, lambda painter, area: paint_bars(painter, layout, PAPER, None))
+        return ExportFigure(f"Hits of {self.bars.query}", layout.size, lambda painter, area: paint_bars(painter, layout, PAPER, None))

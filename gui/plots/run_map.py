@@ -21,11 +21,12 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
 
-from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints, MapView, draw_points
+from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints
+from engine.views.shown_peaks import UNMATCHED
 from gui.plots.axes import Axes, AxisTitles, draw_axes
 from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, Figure, figure_font
-from gui.plots.ion_kinds import UNMATCHED
+from gui.plots.export import ExportAction, ExportFigure, figure_font
+from gui.plots.map_picture import MapView, draw_points, nearest_point
 from gui.plots.zoomed import Ranges, ZoomedPlot
 
 __all__ = ["RunMap"]
@@ -35,7 +36,7 @@ _PRINTED = 4
 """Pixels of a figure's points for one of the page (1/72 inch)."""
 _NEAR = 8.0
 """Pixels from the pointer within which a point is meant."""
-_LEAST_RANGE = (0.002, 0.02)
+_MINIMUM_RANGE = (0.002, 0.02)
 """Minutes and thomson that are shown at least."""
 _LEGEND = (IDENTIFIED, EXPLAINED, UNEXPLAINED)
 
@@ -149,8 +150,8 @@ class RunMap(QWidget):
     def _choose_shown(self) -> None:
         self.canvas.show_statuses(frozenset(status for status, box in self.boxes.items() if box.isChecked()))
 
-    def _figure(self) -> Figure | None:
-        return None if self.points is None else Figure("Map of the run", _FIGURE_SIZE, self._paint)
+    def _figure(self) -> ExportFigure | None:
+        return None if self.points is None else ExportFigure("Map of the run", _FIGURE_SIZE, self._paint)
 
     def _paint(self, painter: QPainter, area: QRectF) -> None:
         font = figure_font(8)
@@ -231,7 +232,8 @@ class _Canvas(ZoomedPlot):
         inner = self.inner
         if self.points is None or not inner.adjusted(-_NEAR, -_NEAR, _NEAR, _NEAR).contains(at):
             return None
-        return self.points.nearest(_view(inner, self._ranges), (at.x() - inner.left(), at.y() - inner.top()), _NEAR, self.statuses)
+        place = at.x() - inner.left(), at.y() - inner.top()
+        return nearest_point(self.points, _view(inner, self._ranges), place, _NEAR, self.statuses)
 
     def text_at(self, at: QPointF) -> str:
         """The spectrum next to a place of this widget."""
@@ -281,7 +283,7 @@ class _Canvas(ZoomedPlot):
         return None if self.points is None else self.points.whole
 
     def _least(self) -> tuple[float, ...]:
-        return _LEAST_RANGE
+        return _MINIMUM_RANGE
 
     def _can_be_clicked(self, at: QPointF) -> bool:
         return self.point_at(at) is not None

@@ -8,21 +8,21 @@ from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, 
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from engine.views.shifts import Bars, Shifts, bar_edges
+from engine.views.shifts import ShiftBars, Shifts, bar_edges
 from gui.plots.axes import Axes, AxisTitles, Scale, draw_axes
 from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, Figure, figure_font
+from gui.plots.export import ExportAction, ExportFigure, figure_font
 from gui.plots.label_layout import place_labels
 from gui.plots.zoomed import Ranges, ZoomedPlot
 
 __all__ = ["ShiftPlot"]
 
-_LEAST_DALTON = 0.01
+_MINIMUM_DALTON = 0.01
 _BAR = 2.0
 """Pixels of a bar at least."""
 _NEAR = 3.0
 """Pixels beside a bar that are meant for it, too."""
-_MOST_NAMED = 100
+_MAXIMUM_NAMED = 100
 """Bars in sight whose names are tried, the highest."""
 _PALE, _SOLID = 120, 220
 _FOOT = 0.5
@@ -53,7 +53,7 @@ class ShiftPlot(ZoomedPlot):
         self._whole_range = (0.0, 1.0)
         self._marked: frozenset[int] = frozenset()
         self._ranges = (self._whole_range,)
-        self._bars: Bars | None = None
+        self._bars: ShiftBars | None = None
         self.setAccessibleName("Histogram of mass shifts")
         self.setMinimumSize(200, 110)
         self.export_action = ExportAction(self, self._figure, self.message.emit)
@@ -64,7 +64,7 @@ class ShiftPlot(ZoomedPlot):
         return self._inner(QRectF(self.rect()), self.font())
 
     @property
-    def bars(self) -> Bars | None:
+    def bars(self) -> ShiftBars | None:
         """The bars in sight."""
         if self._bars is None and self.shifts is not None:
             self._bars = self._counted(self.inner.width())
@@ -172,7 +172,7 @@ class ShiftPlot(ZoomedPlot):
         return None if self.shifts is None else (self._whole_range,)
 
     def _least(self) -> tuple[float, ...]:
-        return (_LEAST_DALTON,)
+        return (_MINIMUM_DALTON,)
 
     def _can_be_clicked(self, at: QPointF) -> bool:
         return self.bar_at(at) is not None
@@ -182,11 +182,11 @@ class ShiftPlot(ZoomedPlot):
         if bar is not None and bars is not None:
             self.shiftsChosen.emit(float(bars.edges[bar]), float(bars.edges[bar + 1]))
 
-    def _counted(self, width: float) -> Bars:
+    def _counted(self, width: float) -> ShiftBars:
         assert self.shifts is not None
         return self.shifts.bars(bar_edges(*self._ranges[0], max(1, int(width / _BAR))), self._marked)
 
-    def _paint(self, painter: QPainter, inner: QRectF, bars: Bars, colours: PlotColours, font: QFont) -> None:
+    def _paint(self, painter: QPainter, inner: QRectF, bars: ShiftBars, colours: PlotColours, font: QFont) -> None:
         highest = max(1, int(bars.counts.max(initial=0)))
         foot = _FOOT if self.scale == "logarithmic" else 0.0
         axes = Axes(inner, self._ranges[0], (foot, highest * _HEADROOM[self.scale]), scale=self.scale)
@@ -210,14 +210,14 @@ class ShiftPlot(ZoomedPlot):
         titles = AxisTitles("Mass shift (Da)", "PSMs", 34.0 + QFontMetricsF(font).height())
         draw_axes(painter, axes, colours, font, titles, y_is_count=True)
 
-    def _paint_names(self, painter: QPainter, axes: Axes, bars: Bars, colours: PlotColours, font: QFont) -> None:
+    def _paint_names(self, painter: QPainter, axes: Axes, bars: ShiftBars, colours: PlotColours, font: QFont) -> None:
         """The names of the highest bars, where they have room."""
         assert self.shifts is not None
         middle = (bars.edges[:-1] + bars.edges[1:]) / 2
         in_sight = np.flatnonzero((bars.counts > 0) & (middle >= axes.x_range[0]) & (middle <= axes.x_range[1]))
         if not len(in_sight):
             return
-        highest = in_sight[np.argsort(-bars.counts[in_sight], kind="stable")[:_MOST_NAMED]].tolist()
+        highest = in_sight[np.argsort(-bars.counts[in_sight], kind="stable")[:_MAXIMUM_NAMED]].tolist()
         # A name stands once, over the highest of its bars.
         bar_of: dict[str, int] = {}
         for i in highest:
@@ -251,7 +251,7 @@ class ShiftPlot(ZoomedPlot):
         line = QFontMetricsF(font).height()
         return QRectF(area.adjusted(44 + 1.4 * line, 6, -1.2 * line, -2 * line - 9).toRect())
 
-    def _figure(self) -> Figure | None:
+    def _figure(self) -> ExportFigure | None:
         if self.shifts is None:
             return None
         font = figure_font(8)
@@ -260,7 +260,7 @@ class ShiftPlot(ZoomedPlot):
             inner = self._inner(area, font)
             self._paint(painter, inner, self._counted(2 * inner.width()), PAPER, font)
 
-        return Figure("Mass shifts", _FIGURE_SIZE, paint)
+        return ExportFigure("Mass shifts", _FIGURE_SIZE, paint)
 
 
 def _dalton(value: float, width: float) -> str:

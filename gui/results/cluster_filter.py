@@ -24,13 +24,13 @@ class ClusterFilterBar(FilterBar):
             "Shows all clusters of the run again",
             parent,
         )
-        self.least_spectra = IntegerBox(1, _MOST, "")
-        self.least_spectra.setFixedWidth(self.fontMetrics().horizontalAdvance("00000") + 36)
+        self.minimum_spectra = IntegerBox(1, _MOST, "")
+        self.minimum_spectra.setFixedWidth(self.fontMetrics().horizontalAdvance("00000") + 36)
         self.lowest_mz, self.highest_mz = OptionalNumberBox(10.0, 400.0), OptionalNumberBox(10.0, 1000.0)
         for box in (self.lowest_mz, self.highest_mz):
             box.setFixedWidth(self.fontMetrics().horizontalAdvance("0000.0000") + 30)
         self._add_number(
-            self.least_spectra, "&Spectra ≥", "Least spectra of a cluster", "Hides clusters of fewer spectra, and their spectra"
+            self.minimum_spectra, "&Spectra ≥", "Least spectra of a cluster", "Hides clusters of fewer spectra, and their spectra"
         )
         self._add_number(self.lowest_mz, "&m/z from", "Lowest m/z", "Hides what has a precursor of a smaller m/z")
         self._add_number(self.highest_mz, "t&o", "Highest m/z", "Hides what has a precursor of a larger m/z")
@@ -38,7 +38,7 @@ class ClusterFilterBar(FilterBar):
     @property
     def chosen(self) -> ClusterFilter:
         """What is asked for."""
-        return ClusterFilter(self.text.text(), self.least_spectra.value(), self.lowest_mz.entered, self.highest_mz.entered)
+        return ClusterFilter(self.text.text(), self.minimum_spectra.value(), self.lowest_mz.entered, self.highest_mz.entered)
 
     def open(self) -> None:
         """Show all of a run; tells nobody."""
@@ -47,6 +47,6 @@ class ClusterFilterBar(FilterBar):
         self.blockSignals(False)
 
     def _usual(self) -> None:
-        self.least_spectra.setValue(1)
+        self.minimum_spectra.setValue(1)
         for box in (self.lowest_mz, self.highest_mz):
             box.clear_value()

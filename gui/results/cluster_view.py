@@ -3,49 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-import numpy as np
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtWidgets import QSplitter, QWidget
 
-from engine.chemistry.tolerance import Tolerance
 from engine.entry import Search
-from engine.project import Project
-from engine.views.clusters import ClusterSummary, cluster_conditions, cluster_summary, consensus_of, members_of_cluster
+from engine.views.clusters import ClusterSummary, cluster_conditions, cluster_summary, compared_member, members_of_cluster
 from engine.views.finished_run import FinishedRun
+from engine.views.mirror import MirroredSpectra
 from engine.views.tables import TableSource
 from gui.results.cluster_filter import ClusterFilterBar
 from gui.results.facts import files_facts, time_facts
-from gui.results.peaks_of_run import PeaksOfRun, open_peaks
 from gui.results.run_view import RunView
-from gui.results.summary_header import Figure
+from gui.results.summary_header import SummaryNumber
 from gui.spectrum.mirror_view import MirrorView
-from gui.spectrum.mirrored_spectra import Half, MirroredSpectra
 
 __all__ = ["ClusterView"]
 
-_DETAILS = (
-    *("spectrum", "cluster", "title", "precursor_mz", "charge", "retention_time", "similarity_to_consensus", "is_consensus"),
-    *("n_members", "spectrum_file"),
-)
 _METHODS = {"hierarchical": "hierarchical", "dbscan": "DBSCAN", "k-means": "k-means"}
-
-
-@dataclass(frozen=True)
-class ClusteringRun(FinishedRun):
-    """A clustering that is shown, with the peaks of its spectra and of those that stand for clusters."""
-
-    spectra: PeaksOfRun
-    consensus: PeaksOfRun
-
-    def close(self) -> None:
-        """Let the files go."""
-        super().close()
-        self.spectra.close()
-        self.consensus.close()
 
 
 class ClusterView(RunView):
@@ -55,7 +33,7 @@ class ClusterView(RunView):
         self.filters = ClusterFilterBar()
         super().__init__(search, self.filters, parent)
         self.clusters, self.members = (self.panels[name] for name in ("clusters", "members"))
-        self._run: ClusteringRun | None = None
+        self._run: FinishedRun | None = None
         self._details: TableSource | None = None
         self._followed: int | None = None
         self.mirror = MirrorView()
@@ -74,14 +52,6 @@ class ClusterView(RunView):
         self.members.rowChosen.connect(self._show_spectra)
         self.members.model.orderChanged.connect(self._keep_a_choice)
 
-    def _read(self, project: Project, run_id: str | None) -> ClusteringRun:
-        found = super()._read(project, run_id)
-        return ClusteringRun(
-            **vars(found),
-            spectra=open_peaks(project, found.run.id, "spectra"),
-            consensus=open_peaks(project, found.run.id, "consensus"),
-        )
-
     def _forget(self) -> None:
         if self._details is not None:
             self._details.close()
@@ -89,7 +59,6 @@ class ClusterView(RunView):
         self.mirror.show_text("")
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
-        assert isinstance(run, ClusteringRun)
         self._run = run
         self.filters.open()
         self.mirror.show_text("Choose a spectrum to compare it with its cluster's consensus spectrum.")
@@ -103,7 +72,7 @@ class ClusterView(RunView):
         alone, share = found.n_spectra - found.n_clustered, found.n_clustered / found.n_spectra if found.n_spectra else 0.0
         locale = QLocale()
         self.header.show_counts(
-            [Figure(found.n_clusters, "cluster", "clusters")],
+            [SummaryNumber(found.n_clusters, "cluster", "clusters")],
             f"with {locale.toString(found.n_clustered)} spectra ({locale.toString(100 * share, 'f', 1)} %), {locale.toString(alone)} alone",
         )
         if found.has_labels and self.clusters.hidden_columns() is None:
@@ -158,21 +127,19 @@ class ClusterView(RunView):
     def _fail_spectra(self, error: Exception) -> None:
         self.mirror.show_text(str(error))
 
-    def _compared(self, run: ClusteringRun, row: int) -> tuple[MirroredSpectra, int | None]:
+    def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, int | None]:
         """Runs in the thread that reads spectra, which alone uses the readers and their source."""
         if self._details is None:
             self._details = run.tables.source("members")
-        member: dict[str, Any] = self._details.values(np.array([row]), _DETAILS).to_pylist()[0]
-        upper = Half(member["title"] or "", run.spectra.peaks(member["spectrum"]))
-        tolerance = Tolerance(float(run.parameters["bin_width"]), "Da")
-        found = consensus_of(self._details, member["cluster"])
-        if found is None:
-            return MirroredSpectra(f"{_title(member)}, in no cluster", upper, None, tolerance), None
+        found = compared_member(self._details, row, run)
+        member, consensus, lower = found.member, found.consensus, found.spectra.lower
+        if consensus is None or lower is None:
+            return replace(found.spectra, title=f"{_title(member)}, in no cluster"), None
         n = QLocale().toString(member["n_members"])
-        kind = "the mean" if run.parameters["consensus_spectrum"] == "mean" else found["title"]
-        lower = Half(f"consensus of cluster {member['cluster']} ({n} spectra): {kind}", run.consensus.peaks(found["consensus"]))
+        kind = "the mean" if run.parameters["consensus_spectrum"] == "mean" else consensus["title"]
+        lower = replace(lower, name=f"{lower.name} ({n} spectra): {kind}")
         title = f"{_title(member)}, in cluster {member['cluster']} of {n} spectra"
-        return MirroredSpectra(title, upper, lower, tolerance, member["similarity_to_consensus"]), found["row"]
+        return replace(found.spectra, title=title, lower=lower), consensus["row"]
 
     def _keep_a_choice(self) -> None:
         """After a filter hid all spectra there is nothing to compare."""
@@ -185,7 +152,7 @@ def _method(parameters: Mapping[str, Any]) -> str:
     if parameters["method"] == "k-means":
         return method
     linkage = f", {parameters['linkage']} linkage" if parameters["method"] == "hierarchical" else ""
-    distance = QLocale().toString(float(parameters["max_distance"]), "g", 3)
+    distance = QLocale().toString(float(parameters["maximum_distance"]), "g", 3)
     return f"{method}{linkage} up to a distance of {distance}, precursors within {parameters['precursor_tolerance']}"
 
 

@@ -17,7 +17,9 @@ def fitted(path: Path, chosen: Export, exports: Sequence[Export]) -> tuple[Path,
     """The file and the format of a name that was typed: the name's ending says it, and where that is none of ours, what was chosen does."""
     name = path.name.lower()
     # What was chosen comes first, since two formats may share an ending; then the longest: .pep.xml is more than .xml.
-    endings = sorted(((ending, one) for one in exports for ending in one.endings), key=lambda pair: (pair[1] is not chosen, -len(pair[0])))
+    endings = sorted(
+        ((ending, export) for export in exports for ending in export.endings), key=lambda pair: (pair[1] is not chosen, -len(pair[0]))
+    )
     named = next((one for ending, one in endings if name.endswith(ending)), None)
     if named is None and not path.suffix and not chosen.is_folder:
         path = path.with_name(path.name + chosen.endings[0])
@@ -35,7 +37,7 @@ class ExportDialog(QFileDialog):
     def __init__(self, name: str, exports: Sequence[Export], parent: QWidget) -> None:
         super().__init__(parent, "Export results")
         self._exports = tuple(exports)
-        self._formats = {_name_filter(one): one for one in exports}
+        self._formats = {_name_filter(export): export for export in exports}
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         self.setNameFilters(list(self._formats))
@@ -66,7 +68,7 @@ def _name_filter(one: Export) -> str:
 
 def _without_ending(name: str, exports: Sequence[Export]) -> str:
     """A name without the ending of a format. Qt replaces what stands behind the last point by itself, hence a half of one with two."""
-    endings = sorted({ending for one in exports for ending in one.endings}, key=len, reverse=True)
+    endings = sorted({ending for export in exports for ending in export.endings}, key=len, reverse=True)
     halves = [half for ending in endings if ending.count(".") > 1 for half in (f".{ending.rpartition('.')[2]}", ending.rpartition(".")[0])]
     whole = next((ending for ending in endings if name.lower().endswith(ending)), "")
     name = name[: len(name) - len(whole)]

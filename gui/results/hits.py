@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from PySide6.QtCore import QLocale
 
-from engine.project import Project
 from engine.results.columns import Column
-from engine.sequence_search.entry import SEQUENCE_SEARCH
-from engine.views.finished_run import FinishedRun, open_finished_run
+from engine.views.aligned_pair import AlignedPair
+from engine.views.finished_run import FinishedRun
 from engine.views.histograms import Histogram
 from engine.views.hits import HitSummary
-from engine.views.tables import TableSource
-from gui.alignment.aligned_pair import AlignedPair
 from gui.tables.columns import shown_text
 
-__all__ = ["aligned_pair", "facts", "open_sequence_search", "told_beyond"]
+__all__ = ["beyond_text", "facts", "with_facts"]
 
 _E_VALUE = Column("e_value", "", "", "e_value")
-
-_PAIR = (
-    *("query", "subject", "description", "query_start", "subject_start", "aligned_query", "aligned_middle", "aligned_subject"),
-    *("score", "bit_score", "e_value", "identity", "positives", "gap_openings", "alignment_length", "query_coverage"),
-)
-
-
-def open_sequence_search(project: Project, run_id: str | None) -> FinishedRun:
-    """Open a finished sequence search, the last one where `run_id` is None.
-
-    Raises
-    ------
-    InputError, StorageError : there is none, or its tables are missing or damaged.
-    """
-    return open_finished_run(project, SEQUENCE_SEARCH, run_id, more=("score_counts",), optional=("score_expectations",))
 
 
 def facts(run: FinishedRun, found: HitSummary, locale: QLocale) -> tuple[str, ...]:
@@ -53,12 +35,9 @@ def facts(run: FinishedRun, found: HitSummary, locale: QLocale) -> tuple[str, ..
     return tuple(parts)
 
 
-def aligned_pair(source: TableSource, row: int) -> AlignedPair:
-    """The alignment of the hit at a place of the table."""
-    return _pair(source.values(np.array([row]), _PAIR).to_pylist()[0], QLocale())
-
-
-def _pair(values: dict[str, Any], locale: QLocale) -> AlignedPair:
+def with_facts(pair: AlignedPair) -> AlignedPair:
+    """An alignment with how good it is in words."""
+    values, locale = pair.hit, QLocale()
     columns = values["alignment_length"]
     quality = (
         f"{locale.toString(values['bit_score'], 'f', 1)} bits (score {locale.toString(values['score'])})",
@@ -70,13 +49,10 @@ def _pair(values: dict[str, Any], locale: QLocale) -> AlignedPair:
         _gap_text(values, locale),
         f"coverage {locale.toString(values['query_coverage'] * 100, 'f', 0)} % of the query",
     )
-    return AlignedPair(
-        values["query"], values["subject"], values["description"] or "", values["query_start"], values["subject_start"],
-        values["aligned_query"], values["aligned_middle"], values["aligned_subject"], (", ".join(quality), ", ".join(more)),
-    )  # fmt: skip
+    return replace(pair, facts=(", ".join(quality), ", ".join(more)))
 
 
-def _gap_text(values: dict[str, Any], locale: QLocale) -> str:
+def _gap_text(values: Mapping[str, Any], locale: QLocale) -> str:
     """Runs of gaps and the residues in them, since ``gaps`` alone is the one to some programs and the other to BLAST."""
     openings, residues = values["gap_openings"], sum(values[line].count("-") for line in ("aligned_query", "aligned_subject"))
     if not openings:
@@ -86,8 +62,8 @@ def _gap_text(values: dict[str, Any], locale: QLocale) -> str:
     return f"{parts[0]} ({parts[1]})"
 
 
-def told_beyond(found: Histogram, locale: QLocale) -> Histogram:
-    """A histogram of scores with a note of those that lie beyond its bins."""
+def beyond_text(found: Histogram, locale: QLocale) -> str:
+    """How many sequences score beyond the bins of a histogram; empty where none do."""
     if not found.n_beyond or found.highest is None:
-        return found
-    return replace(found, note=f"{locale.toString(found.n_beyond)} score higher, up to {locale.toString(int(found.highest))} →")
+        return ""
+    return f"{locale.toString(found.n_beyond)} score higher, up to {locale.toString(int(found.highest))} →"

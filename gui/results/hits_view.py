@@ -8,19 +8,18 @@ from PySide6.QtCore import QLocale, Qt
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from engine.entry import Search
-from engine.project import Project
 from engine.sequence_search.entry import SEQUENCE_SEARCH
+from engine.views.aligned_pair import AlignedPair
 from engine.views.conditions import Condition
 from engine.views.finished_run import FinishedRun
 from engine.views.histograms import Histogram
-from engine.views.hits import Bars, HitSummary, bars_of_query, hit_conditions, score_histogram, summary
+from engine.views.hits import HitSummary, QueryBars, aligned_pair, bars_of_query, hit_conditions, score_histogram, summary
 from engine.views.tables import TableSource
-from gui.alignment.aligned_pair import AlignedPair
 from gui.alignment.alignment_view import AlignmentView
 from gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
 from gui.plots.hit_bars import HitBars
 from gui.results.hit_filter import HitFilterBar
-from gui.results.hits import aligned_pair, facts, open_sequence_search, told_beyond
+from gui.results.hits import beyond_text, facts, with_facts
 from gui.results.query_hits_view import QueryHitsView
 
 __all__ = ["HitsView"]
@@ -53,16 +52,13 @@ class HitsView(QueryHitsView):
         self.bars.hitChosen.connect(partial(self._choose_row, self.hits))
         self.log_axis.toggled.connect(lambda _: self._count_scores())
 
-    def _read(self, project: Project, run_id: str | None) -> FinishedRun:
-        return open_sequence_search(project, run_id)
-
     def _forget(self) -> None:
         super()._forget()
         self.bars.show_bars(None)
         self.scores.show_histogram(None)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
-        self.filters.open(float(run.parameters["max_e_value"]))
+        self.filters.open(float(run.parameters["maximum_e_value"]))
         self.bars.show_bars(None, "")
         self.scores.show_histogram(None, "Counting…")
         self._begin_with_queries()
@@ -89,7 +85,7 @@ class HitsView(QueryHitsView):
         self.bars.mark(row)
 
     def _pair(self, run: FinishedRun, source: TableSource, row: int) -> AlignedPair:
-        return aligned_pair(source, row)
+        return with_facts(aligned_pair(source, row))
 
     def _draw_bars(self) -> None:
         source, query = self._statistics, self._query
@@ -98,24 +94,24 @@ class HitsView(QueryHitsView):
         conditions = self._conditions()
         self._statistician.submit(
             "bars",
-            lambda: bars_of_query(source, query.name, query.number, query.length, conditions),
+            lambda: bars_of_query(source, query.number, conditions),
             self._show_bars,
             lambda error: self.bars.show_bars(None, str(error)),
         )
 
-    def _show_bars(self, bars: Bars) -> None:
+    def _show_bars(self, bars: QueryBars) -> None:
         has_hits = self._query is not None and self._query.n_hits > 0
         self.bars.show_bars(bars, "" if bars.bars else "No hits pass the filter." if has_hits else "This query has no hits.")
         self.bars.mark(self.hits.view.chosen)
 
     def _count_scores(self) -> None:
-        source, query, run = self._statistics, self._query, self._finished
-        if source is None or query is None or run is None:
+        source, query, is_log = self._statistics, self._query, self.log_axis.isChecked()
+        if source is None or query is None:
             return
-        has_expectations, is_log = "score_expectations" in run.tables.paths, self.log_axis.isChecked()
 
-        def count() -> Histogram:
-            found = score_histogram(source, query.name, query.number, has_expectations=has_expectations, is_log=is_log)
-            return told_beyond(found, QLocale())
+        def show(found: Histogram) -> None:
+            self.scores.show_histogram(found, is_log=is_log, note=beyond_text(found, QLocale()))
 
-        self._statistician.submit("scores", count, self.scores.show_histogram, lambda error: self.scores.show_histogram(None, str(error)))
+        self._statistician.submit(
+            "scores", lambda: score_histogram(source, query.number), show, lambda error: self.scores.show_histogram(None, str(error))
+        )

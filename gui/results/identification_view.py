@@ -7,33 +7,31 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
 from engine.entry import Search
 from engine.identification.entry import IDENTIFICATION
-from engine.project import Project
+from engine.views.annotation import ions_to_show
 from engine.views.coverage import Coverage
 from engine.views.finished_run import FinishedRun
 from engine.views.histograms import Histogram
 from engine.views.identification import (
-    PSM_DETAILS,
     Facets,
-    IdentificationRun,
-    Summary,
+    IdentificationOverview,
     coverage_of_group,
     facets,
     filter_conditions,
     mass_error_histogram,
-    open_identification,
     places_of,
+    psm_of_row,
     psms_of_peptide,
     rows_of_group,
     score_histogram,
     summary,
 )
+from engine.views.peaks import Peaks
 from engine.views.tables import TableSource
 from gui.plots.coverage_map import CoverageMap
 from gui.plots.histogram import HistogramPlot
@@ -41,8 +39,6 @@ from gui.results.facts import files_facts, passes_facts, time_facts
 from gui.results.identification_filter import IdentificationFilter
 from gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
 from gui.results.run_view import RunView
-from gui.spectrum.annotated_spectrum import IonSettings
-from gui.spectrum.spectra_reader import Peaks, SpectraReader
 from gui.spectrum.spectrum_view import SpectrumView
 from gui.tables.panel import TablePanel
 
@@ -53,7 +49,7 @@ _PARTS = (9, 11)
 
 
 class _Overview(NamedTuple):
-    summary: Summary
+    summary: IdentificationOverview
     facets: Facets
     scores: Histogram
     mass_errors: Histogram
@@ -66,8 +62,7 @@ class IdentificationView(RunView):
         self.filters = IdentificationFilter()
         super().__init__(search, self.filters, parent)
         self.proteins, self.peptides, self.psms = (self.panels[name] for name in ("proteins", "peptides", "psms"))
-        self._run: IdentificationRun | None = None
-        self._peaks: SpectraReader | None = None
+        self._run: FinishedRun | None = None
         self._matches: TableSource | None = None
         self._wanted: dict[str, int] = {}
         self.spectrum = SpectrumView()
@@ -128,22 +123,17 @@ class IdentificationView(RunView):
             action.triggered.connect(lambda _=False, use=use: use())
             panel.view.add_action(action)
 
-    def _read(self, project: Project, run_id: str | None) -> IdentificationRun:
-        return open_identification(project, self.search, run_id)
-
     def _forget(self) -> None:
         self._wanted.clear()
-        for held in (self._matches, self._peaks):
-            if held is not None:
-                held.close()
-        self._run = self._matches = self._peaks = None
+        if self._matches is not None:
+            self._matches.close()
+        self._run = self._matches = None
         self.spectrum.show_text("")
         self.coverage.show_coverage(None)
         self.scores.show_histogram(None)
         self.mass_errors.show_histogram(None)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
-        assert isinstance(run, IdentificationRun)
         self._run = run
         self.header.show_facts((*files_facts(run), *passes_facts(run), *time_facts(run)))
         self.filters.open(run.fdr, Facets((), ()))
@@ -157,7 +147,7 @@ class IdentificationView(RunView):
 
         def look_over() -> _Overview:
             return _Overview(
-                summary(source, run.spectra_path, run.fdr, run.decoy_ratio),
+                summary(source, run),
                 facets(source),
                 score_histogram(source, run.fdr),
                 mass_error_histogram(source, run.fdr),
@@ -175,7 +165,7 @@ class IdentificationView(RunView):
         self.scores.show_histogram(overview.scores)
         self.mass_errors.show_histogram(overview.mass_errors)
 
-    def _tell_summary(self, found: Summary, fdr: float) -> None:
+    def _tell_summary(self, found: IdentificationOverview, fdr: float) -> None:
         self.header.show_counts(figures_of(found.counts), summary_ending(found, fdr), certainty_help(found.counts))
 
     def _fail_overview(self, error: Exception) -> None:
@@ -212,25 +202,18 @@ class IdentificationView(RunView):
         run = self._run
         if run is None:
             return
-        if not run.spectra_path:
-            self.spectrum.show_text(run.spectra_error or "The spectra of this run were not kept.")
-            return
-        settings = IonSettings(run.fragment_tolerance, run.ion_series, run.maximum_fragment_charge)
 
         def show(found: tuple[dict[str, Any], Peaks]) -> None:
             details, peaks = found
-            self.spectrum.show_match(details, peaks, settings, spectrum_title(details))
+            self.spectrum.show_match(details, peaks, ions_to_show(run.parameters), spectrum_title(details))
 
         self._reader.submit("spectrum", lambda: self._match(run, row), show, lambda error: self.spectrum.show_text(str(error)))
 
-    def _match(self, run: IdentificationRun, row: int) -> tuple[dict[str, Any], Peaks]:
-        """Runs in the thread that reads spectra, which alone uses the reader and its source."""
-        if self._peaks is None:
-            self._peaks = SpectraReader(run.spectra_path)
+    def _match(self, run: FinishedRun, row: int) -> tuple[dict[str, Any], Peaks]:
+        """Runs in the thread that reads spectra, which alone uses this source."""
         if self._matches is None:
             self._matches = run.tables.source("psms")
-        details = self._matches.values(np.array([row]), PSM_DETAILS).to_pylist()[0]
-        return details, self._peaks.peaks(int(details["spectrum"]))
+        return psm_of_row(self._matches, row, run)
 
     def _cover(self, row: int) -> None:
         source, fdr = self._statistics, self._run.fdr if self._run is not None else 0.01

@@ -8,29 +8,26 @@ from typing import Any
 
 from PySide6.QtCore import QLocale
 
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ProteoscopeError
 from engine.results.columns import Column
 from engine.results.counts import Count
-from engine.views.identification import Counts, Summary
+from engine.views.identification import Counts, IdentificationOverview
 from gui.certainty import certainty_text
-from gui.results.summary_header import Figure
-from gui.spectrum.annotated_spectrum import IonSettings
+from gui.results.summary_header import SummaryNumber
 from gui.tables.columns import shown_text
 
-__all__ = ["certainty_help", "figures_of", "ions_looked_for", "spectrum_title", "summary_ending"]
+__all__ = ["certainty_help", "figures_of", "spectrum_title", "summary_ending"]
 
 _Q_VALUE = Column("q_value", "", "", "probability")
 
 
-def figures_of(counts: Counts) -> list[Figure]:
+def figures_of(counts: Counts) -> list[SummaryNumber]:
     """PSMs, peptides and protein groups, each with the decoys beside them."""
     locale = QLocale()
     every = (counts.psms, counts.peptides, counts.proteins)
-    return [Figure(one.number, one.one, one.several, _note(one, locale)) for one in every]
+    return [SummaryNumber(one.number, one.one, one.several, _note(one, locale)) for one in every]
 
 
-def summary_ending(found: Summary, fdr: float) -> str:
+def summary_ending(found: IdentificationOverview, fdr: float) -> str:
     """At which rate they are counted, and of how many spectra."""
     locale = QLocale()
     ending = f"at {locale.toString(fdr * 100, 'g', 3)} % FDR"
@@ -62,20 +59,6 @@ def spectrum_title(values: Mapping[str, Any]) -> str:
     if values.get("spectrum_file"):
         parts.append(PurePath(values["spectrum_file"]).name)
     return ", ".join(part for part in parts if part)
-
-
-def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
-    """The ions that a search of spectra looked for; None where its parameters do not tell."""
-    try:
-        return IonSettings(
-            Tolerance.parse(str(parameters["fragment_tolerance"])),
-            str(parameters["ion_series"]),
-            int(parameters["maximum_fragment_charge"]),
-            shows_losses=False,
-            shows_precursor=False,
-        )
-    except (ProteoscopeError, KeyError, TypeError, ValueError):
-        return None
 
 
 def _note(count: Count, locale: QLocale) -> str:

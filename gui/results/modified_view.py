@@ -4,7 +4,7 @@ mirrored with that of the same peptide without the shift."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,18 +14,18 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QTabWidget, QVBoxLayout, QWid
 from engine.entry import Search
 from engine.errors import ProteoscopeError
 from engine.modified_search.parameters import shift_range
-from engine.project import Project
-from engine.views.finished_run import FinishedRun, open_finished_run
-from engine.views.identification import Summary, accepted_counts, rows_of_group
+from engine.views.annotation import ions_to_show
+from engine.views.finished_run import FinishedRun
+from engine.views.identification import IdentificationOverview, rows_of_group, summary
 from engine.views.modified import (
-    DETAILS,
+    ComparedMatch,
     ModificationRow,
     ModifiedOverview,
+    compared_match,
     modified_conditions,
     of_modifications,
     of_shifts,
     overview,
-    partner_of,
     variable_modifications,
 )
 from engine.views.tables import TableSource
@@ -34,14 +34,10 @@ from gui.forms.wheel import ChoiceBox
 from gui.plots.shift_plot import ShiftPlot
 from gui.plots.zoomed import zoom_buttons
 from gui.results.facts import files_facts, passes_facts, time_facts
-from gui.results.matches import certainty_help, figures_of, ions_looked_for, spectrum_title, summary_ending
+from gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
 from gui.results.modified_filter import ModifiedFilterBar
-from gui.results.peaks_of_run import PeaksOfRun, open_peaks
 from gui.results.run_view import RunView
-from gui.spectrum.annotated_spectrum import IonSettings, annotate_match
 from gui.spectrum.mirror_view import MirrorView
-from gui.spectrum.mirrored_spectra import Half, MirroredSpectra
-from gui.spectrum.spectra_reader import Peaks
 from gui.spectrum.spectrum_view import SpectrumView
 from gui.tables.elided_label import ElidedLabel
 from gui.tables.panel import TablePanel
@@ -49,38 +45,11 @@ from gui.tables.panel import TablePanel
 __all__ = ["ModifiedView"]
 
 _SCALES = (("square root", "square-root"), ("logarithmic", "logarithmic"), ("linear", "linear"))
-_NO_IONS = "The parameters of this run do not tell which ions were looked for."
-
-
-@dataclass(frozen=True)
-class ModifiedRun(FinishedRun):
-    """A search for modified peptides that is shown: its peaks, and which ions were looked for."""
-
-    spectra: PeaksOfRun
-    ions: IonSettings | None
-
-    @property
-    def fdr(self) -> float:
-        """The false discovery rate that it counts at."""
-        return float(self.parameters["fdr"])
-
-    def close(self) -> None:
-        """Let the files go."""
-        super().close()
-        self.spectra.close()
 
 
 class _Found(NamedTuple):
     overview: ModifiedOverview
-    summary: Summary
-
-
-class _Match(NamedTuple):
-    """A chosen match with its peaks, and the spectra to compare."""
-
-    row: dict[str, Any]
-    peaks: Peaks
-    mirrored: MirroredSpectra
+    summary: IdentificationOverview
 
 
 class ModifiedView(RunView):
@@ -90,7 +59,7 @@ class ModifiedView(RunView):
         self.filters = ModifiedFilterBar()
         super().__init__(search, self.filters, parent)
         self.modifications, self.psms, self.proteins = (self.panels[name] for name in ("modifications", "psms", "proteins"))
-        self._run: ModifiedRun | None = None
+        self._run: FinishedRun | None = None
         self._matches: TableSource | None = None
         self._rows: tuple[ModificationRow, ...] = ()
         self.histogram = ShiftPlot()
@@ -178,10 +147,6 @@ class ModifiedView(RunView):
         layout.addWidget(self.histogram, 1)
         return page
 
-    def _read(self, project: Project, run_id: str | None) -> ModifiedRun:
-        found = open_finished_run(project, self.search, run_id, more=("peptides",))
-        return ModifiedRun(**vars(found), spectra=open_peaks(project, found.run.id, "spectra"), ions=ions_looked_for(found.parameters))
-
     def _forget(self) -> None:
         if self._matches is not None:
             self._matches.close()
@@ -193,7 +158,6 @@ class ModifiedView(RunView):
         self.spectrum.show_text("")
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
-        assert isinstance(run, ModifiedRun)
         self._run = run
         self.filters.open(run.fdr)
         self.histogram.show_shifts(None, text="Counting…")
@@ -203,15 +167,14 @@ class ModifiedView(RunView):
         for name, panel in self.panels.items():
             panel.show_rows(filter=modified_conditions(chosen, name), takes_first=name == "psms")
         self.header.show_facts(self._facts(run))
-        fdr, n_spectra = run.fdr, run.spectra.count
 
         def look_over() -> _Found:
-            return _Found(overview(source, fdr), Summary(accepted_counts(source, fdr), n_spectra()))
+            return _Found(overview(source, run.fdr), summary(source, run))
 
         self._statistician.submit("overview", look_over, self._show_overview, self._fail_overview)
 
     @staticmethod
-    def _facts(run: ModifiedRun) -> tuple[str, ...]:
+    def _facts(run: FinishedRun) -> tuple[str, ...]:
         return (*files_facts(run), *passes_facts(run), *time_facts(run))
 
     def _show_overview(self, found: _Found) -> None:
@@ -250,7 +213,7 @@ class ModifiedView(RunView):
             panel.show_rows(filter=modified_conditions(chosen, name))
 
     def _show_marks(self) -> None:
-        self.histogram.mark(frozenset(one.row for one in self.chosen_modifications))
+        self.histogram.mark(frozenset(chosen_modification.row for chosen_modification in self.chosen_modifications))
 
     def _show_chosen_modifications(self) -> None:
         rows = self.chosen_modifications
@@ -279,37 +242,21 @@ class ModifiedView(RunView):
             return
         self._reader.submit("spectra", lambda: self._match(run, row), self._show_spectra, self._fail_spectra)
 
-    def _show_spectra(self, found: _Match) -> None:
+    def _show_spectra(self, found: ComparedMatch) -> None:
         run = self._run
-        assert run is not None and run.ions is not None
-        self.mirror.show_spectra(found.mirrored)
-        settings = replace(run.ions, shows_losses=True, shows_precursor=True)
-        self.spectrum.show_match(found.row, found.peaks, settings, spectrum_title(found.row))
+        assert run is not None
+        self.mirror.show_spectra(replace(found.spectra, title=_title(found.match)))
+        self.spectrum.show_match(found.match, found.peaks, ions_to_show(run.parameters), spectrum_title(found.match))
 
     def _fail_spectra(self, error: Exception) -> None:
         for view in (self.mirror, self.spectrum):
             view.show_text(str(error))
 
-    def _match(self, run: ModifiedRun, row: int) -> _Match:
+    def _match(self, run: FinishedRun, row: int) -> ComparedMatch:
         """Runs in the thread that reads spectra, which alone uses this source."""
-        if run.ions is None:
-            raise ProteoscopeError(_NO_IONS)
         if self._matches is None:
             self._matches = run.tables.source("psms")
-        found: dict[str, Any] = self._matches.values(np.array([row]), DETAILS).to_pylist()[0]
-        peaks = run.spectra.peaks(int(found["spectrum"]))
-        upper = Half(_name(found), peaks, annotate_match(found, peaks, run.ions))
-        is_shifted = found["shift_kind"] != "none"
-        partner = partner_of(self._matches, found, run.fdr) if is_shifted else None
-        lower, note = None, ""
-        if partner is not None:
-            below = run.spectra.peaks(int(partner["spectrum"]))
-            lower = Half(_name(partner), below, annotate_match(partner, below, run.ions))
-        elif is_shifted:
-            note = "No accepted spectrum of this peptide and charge without a shift."
-        else:
-            note = "This match has no shift."
-        return _Match(found, peaks, MirroredSpectra(_title(found), upper, lower, run.ions.tolerance, note=note))
+        return compared_match(self._matches, row, run)
 
     def _prefill_for(self, kind: str) -> FormPrefill | None:
         run = self._run
@@ -331,18 +278,12 @@ class ModifiedView(RunView):
         return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Allow larger q-values, or reset the filter."
 
 
-def _bounds(run: ModifiedRun) -> tuple[float, float]:
+def _bounds(run: FinishedRun) -> tuple[float, float]:
     try:
         low, high = shift_range(str(run.parameters["mass_shift"]))
     except ProteoscopeError:
         return -1.0, 1.0
     return min(low, -1.0), max(high, 1.0)
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    """A match for people: scan, peptide and charge."""
-    scan = f"scan {row['scan']}" if row.get("scan") is not None else str(row.get("spectrum_id") or "")
-    return f"{scan}: {row['peptide']} ({row['charge']}+)"
 
 
 def _title(row: Mapping[str, Any]) -> str:

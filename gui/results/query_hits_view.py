@@ -9,19 +9,19 @@ from PySide6.QtWidgets import QWidget
 
 from engine.entry import Search
 from engine.structures.sources import DATABASE_FILE
+from engine.views.aligned_pair import AlignedPair
 from engine.views.conditions import Condition
 from engine.views.finished_run import FinishedRun
 from engine.views.hits import hits_of_query
 from engine.views.tables import TableSource
-from gui.alignment.aligned_pair import AlignedPair
 from gui.alignment.alignment_view import AlignmentView
 from gui.results.filter_bar import FilterBar
 from gui.results.run_view import RunView
-from gui.results.summary_header import Figure
+from gui.results.summary_header import SummaryNumber
 
 __all__ = ["QueryHitsView", "ShownQuery", "files_text"]
 
-_MOST_NAME_LETTERS = 40
+_MAXIMUM_NAME_LETTERS = 40
 
 
 class ShownQuery(NamedTuple):
@@ -35,7 +35,7 @@ class ShownQuery(NamedTuple):
 
 def _shown_name(name: str) -> str:
     """A name as the header has room for it: its line does not wrap, and hundreds of letters would make the window wider than the screen."""
-    return name if len(name) <= _MOST_NAME_LETTERS else f"{name[: _MOST_NAME_LETTERS - 1]}…"
+    return name if len(name) <= _MAXIMUM_NAME_LETTERS else f"{name[: _MAXIMUM_NAME_LETTERS - 1]}…"
 
 
 class QueryHitsView(RunView):
@@ -91,9 +91,9 @@ class QueryHitsView(RunView):
 
     def _tell_counts(self, n_hits: int, n_queries: int, n_with_hits: int, query: str, rest: str) -> None:
         """Say in the header how many hits there are of what; `rest` ends the sentence."""
-        counts, ending = [Figure(n_hits, "hit", "hits")], f"of {_shown_name(query)}"
+        counts, ending = [SummaryNumber(n_hits, "hit", "hits")], f"of {_shown_name(query)}"
         if n_queries > 1:
-            counts.append(Figure(n_with_hits, "query with hits", "queries with hits"))
+            counts.append(SummaryNumber(n_with_hits, "query with hits", "queries with hits"))
             ending = f"of {self.locale().toString(n_queries)} queries"
         self.header.show_counts(counts, ending + rest)
 

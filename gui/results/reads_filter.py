@@ -24,16 +24,16 @@ class ReadFilterBar(FilterBar):
             parent,
         )
         self.score = self._number(1.0, 100.0, "00000")
-        self.least_gaps, self.most_gaps = (self._number(1.0, first, "00") for first in (1.0, 0.0))
-        self.least_identity, self.below_identity = (self._number(1.0, first, "00.0") for first in (95.0, 100.0))
+        self.minimum_gaps, self.maximum_gaps = (self._number(1.0, first, "00") for first in (1.0, 0.0))
+        self.minimum_identity, self.below_identity = (self._number(1.0, first, "00.0") for first in (95.0, 100.0))
         self.rows = self._choices("Rows", "Shows the pairs that have an alignment, on one strand or on both, or those that have none")
         for text, rows in _ROWS:
             self.rows.addItem(text, rows)
         for box, label, name, help_text in (
             (self.score, "S&core ≥", "Least score", "Hides alignments with a lower score"),
-            (self.least_gaps, "&Gaps ≥", "Fewest gaps", "Hides alignments with fewer gaps"),
-            (self.most_gaps, "≤", "Most gaps", "Hides alignments with more gaps"),
-            (self.least_identity, "&Identity % ≥", "Least identity", "Hides alignments with a smaller part of identical columns"),
+            (self.minimum_gaps, "&Gaps ≥", "Fewest gaps", "Hides alignments with fewer gaps"),
+            (self.maximum_gaps, "≤", "Most gaps", "Hides alignments with more gaps"),
+            (self.minimum_identity, "&Identity % ≥", "Least identity", "Hides alignments with a smaller part of identical columns"),
             (self.below_identity, "<", "Identity below", "Hides alignments with this part of identical columns or a larger one"),
         ):
             self._add_number(box, label, name, help_text, folds=True)
@@ -43,11 +43,11 @@ class ReadFilterBar(FilterBar):
     @property
     def chosen(self) -> ReadFilter:
         """What is asked for."""
-        score, least_gaps, most_gaps = (
-            None if box.entered is None else round(box.entered) for box in (self.score, self.least_gaps, self.most_gaps)
+        score, minimum_gaps, maximum_gaps = (
+            None if box.entered is None else round(box.entered) for box in (self.score, self.minimum_gaps, self.maximum_gaps)
         )
-        identity = (self.least_identity.entered, self.below_identity.entered)
-        return ReadFilter(self.text.text(), score, least_gaps, most_gaps, *identity, self.rows.currentData())
+        identity = (self.minimum_identity.entered, self.below_identity.entered)
+        return ReadFilter(self.text.text(), score, minimum_gaps, maximum_gaps, *identity, self.rows.currentData())
 
     def open(self) -> None:
         """Show all of a run; tells nobody."""
@@ -57,11 +57,11 @@ class ReadFilterBar(FilterBar):
 
     def choose_gaps(self, number: int) -> None:
         """Show alignments with so many gaps alone; all again where it is these that are shown."""
-        self._choose((self.least_gaps, self.most_gaps), (number, number))
+        self._choose((self.minimum_gaps, self.maximum_gaps), (number, number))
 
     def choose_identity(self, low: float, high: float | None) -> None:
         """Show alignments from one percentage to below another, None for 100 and all; all again where it is these that are shown."""
-        self._choose((self.least_identity, self.below_identity), (low, high))
+        self._choose((self.minimum_identity, self.below_identity), (low, high))
 
     def _choose(self, boxes: tuple[OptionalNumberBox, OptionalNumberBox], wanted: tuple[float | None, float | None]) -> None:
         is_shown = tuple(box.entered for box in boxes) == wanted
@@ -78,6 +78,6 @@ class ReadFilterBar(FilterBar):
         return box
 
     def _usual(self) -> None:
-        for box in (self.score, self.least_gaps, self.most_gaps, self.least_identity, self.below_identity):
+        for box in (self.score, self.minimum_gaps, self.maximum_gaps, self.minimum_identity, self.below_identity):
             box.clear_value()
         self.rows.setCurrentIndex(0)

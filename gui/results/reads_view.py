@@ -10,21 +10,32 @@ from PySide6.QtCore import QLocale, QSignalBlocker, Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QTabWidget, QVBoxLayout, QWidget
 
 from engine.entry import Search
-from engine.project import Project
 from engine.views.depth import Depth
-from engine.views.finished_run import FinishedRun, open_finished_run
+from engine.views.finished_run import FinishedRun
 from engine.views.histograms import Histogram
-from engine.views.reads import ReadSummary, ShownText, depth_of, gaps_histogram, identity_histogram, of_place, read_conditions, read_summary
+from engine.views.reads import (
+    ReadRow,
+    ReadSummary,
+    ShownText,
+    depth_of,
+    gaps_histogram,
+    identity_histogram,
+    matrix_of,
+    of_place,
+    read_conditions,
+    read_row,
+    read_summary,
+)
 from engine.views.tables import TableSource
 from gui.alignment.alignment_view import AlignmentView
 from gui.forms.wheel import ChoiceBox
 from gui.plots.depth_plot import DepthPlot
 from gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
 from gui.plots.zoomed import zoom_buttons
-from gui.results.reads import ReadRow, matrix_of, read_facts, read_row, told_missing
+from gui.results.reads import read_facts, told_missing, with_facts
 from gui.results.reads_filter import ReadFilterBar
 from gui.results.run_view import RunView
-from gui.results.summary_header import Figure
+from gui.results.summary_header import SummaryNumber
 from gui.tables.elided_label import ElidedLabel
 
 __all__ = ["ReadsView"]
@@ -40,7 +51,7 @@ class ReadsView(RunView):
         self.filters = ReadFilterBar()
         super().__init__(search, self.filters, parent)
         self.alignments = self.panels["alignments"]
-        self._sources: dict[str, TableSource] | None = None
+        self._source: TableSource | None = None
         self._row: ReadRow | None = None
         self._drawn: ShownText | None = None
         self._place: tuple[ShownText, int, int] | None = None
@@ -112,13 +123,10 @@ class ReadsView(RunView):
         layout.addWidget(self.coverage, 1)
         return page
 
-    def _read(self, project: Project, run_id: str | None) -> FinishedRun:
-        return open_finished_run(project, self.search, run_id, optional=("patterns",))
-
     def _forget(self) -> None:
-        for source in (self._sources or {}).values():
-            source.close()
-        self._sources = self._row = self._drawn = self._place = None
+        if self._source is not None:
+            self._source.close()
+        self._source = self._row = self._drawn = self._place = None
         self.texts.clear()
         self.depth_label.set_text("")
         self.coverage.show_depth(None)
@@ -141,7 +149,7 @@ class ReadsView(RunView):
         texts = f"{locale.toString(found.n_texts)} text{'' if found.n_texts == 1 else 's'}"
         n_without = found.n_rows - found.n_aligned
         without = f", {locale.toString(n_without)} without an alignment" if n_without else ""
-        self.header.show_counts([Figure(found.n_aligned, "alignment", "alignments")], f"of {patterns} with {texts}{without}")
+        self.header.show_counts([SummaryNumber(found.n_aligned, "alignment", "alignments")], f"of {patterns} with {texts}{without}")
         if found.known and self.alignments.hidden_columns() is None:
             hidden = [column.name for column in self.alignments.model.columns if not column.is_shown]
             self.alignments.view.hide_columns([name for name in hidden if name not in found.known])
@@ -205,11 +213,10 @@ class ReadsView(RunView):
             self._reader.submit("row", lambda: self._read_row(run, row), self._show_read, self._fail_row)
 
     def _read_row(self, run: FinishedRun, row: int) -> ReadRow:
-        """Runs in the thread that reads rows, which alone uses these sources."""
-        if self._sources is None:
-            names = [name for name in ("alignments", "patterns") if name in run.tables.paths]
-            self._sources = {name: run.tables.source(name) for name in names}
-        return read_row(self._sources["alignments"], self._sources.get("patterns"), row, matrix_of(run))
+        """Runs in the thread that reads rows, which alone uses this source."""
+        if self._source is None:
+            self._source = run.tables.source("alignments")
+        return with_facts(read_row(self._source, row, matrix_of(run)))
 
     def _show_read(self, found: ReadRow) -> None:
         self._row = found
@@ -230,8 +237,8 @@ class ReadsView(RunView):
         for plot, count in ((self.gaps, gaps_histogram), (self.identity, identity_histogram)):
             self._statistician.submit(
                 plot.accessibleName(),
-                partial(count, source, chosen, is_log=is_log),
-                partial(_show_counted, plot),
+                partial(count, source, chosen),
+                partial(_show_counted, plot, is_log),
                 partial(_say_instead, plot),
             )
 
@@ -254,8 +261,8 @@ class ReadsView(RunView):
             self.alignments.view.choose(0)
 
 
-def _show_counted(plot: HistogramPlot, found: Histogram) -> None:
-    plot.show_histogram(told_missing(found, QLocale()))
+def _show_counted(plot: HistogramPlot, is_log: bool, found: Histogram) -> None:
+    plot.show_histogram(told_missing(found, QLocale()), is_log=is_log)
 
 
 def _say_instead(plot: HistogramPlot, error: Exception) -> None:

@@ -24,7 +24,7 @@ from gui.results.export import ExportDialog, fitted
 from gui.results.filter_bar import FilterBar
 from gui.results.summary_header import SummaryHeader
 from gui.tables.panel import TablePanel
-from gui.tables.worker import Worker
+from gui.tables.worker import TableWorker
 from gui.tasks import ExportTask
 from gui.words import with_article
 
@@ -68,12 +68,15 @@ class RunView(QWidget):
         self._finished: FinishedRun | None = None
         self._statistics: TableSource | None = None
         self._project: Project | None = None
-        self._opener = Worker(None, self)
-        self._statistician = Worker(self._interrupt_statistics, self)
-        self._reader = Worker(None, self)
+        self._opener = TableWorker(None, self)
+        self._statistician = TableWorker(self._interrupt_statistics, self)
+        self._reader = TableWorker(None, self)
         self._splitters: dict[str, QSplitter] = {}
         # A search writes the best first, so that the files' order is the one to begin with.
-        self.panels = {one.name: TablePanel(one.title, one.columns, one.links) for one in search.result_tables}
+        self.panels = {
+            result_table.name: TablePanel(result_table.title, result_table.columns, result_table.links)
+            for result_table in search.result_tables
+        }
         """The tables, by their names in the project."""
         self.export_action = QAction("&Export results…", self)
         """Asks for a file to export the results of the run to."""
@@ -215,7 +218,7 @@ class RunView(QWidget):
     def _make_export_action(self) -> None:
         """Offer it in the context menu of every table, and as a button above one."""
         if self.search.exports:
-            formats = "; ".join(one.title for one in self.search.exports)
+            formats = "; ".join(export.title for export in self.search.exports)
             self.export_action.setToolTip(f"Save the results of the whole run (Ctrl+Shift+E): {formats}")
             self.export_action.triggered.connect(lambda: self.ask_for_export())
             set_icon(self.export_action, "save")

@@ -12,7 +12,7 @@ from engine.views.tables import TableSource
 from gui.results.facts import files_facts, time_facts
 from gui.results.filter_bar import FilterBar
 from gui.results.run_view import RunView
-from gui.results.summary_header import Figure
+from gui.results.summary_header import SummaryNumber
 from gui.words import in_sentence
 
 __all__ = ["StandardView", "TextFilter"]
@@ -40,8 +40,8 @@ class StandardView(RunView):
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self.filter_bar.reset()
-        names = [(in_sentence(one.title), self.panels[one.name].total) for one in self.search.result_tables]
-        self.header.show_counts([Figure(total, f"row of {name}", f"rows of {name}") for name, total in names], "")
+        names = [(in_sentence(result_table.title), self.panels[result_table.name].total) for result_table in self.search.result_tables]
+        self.header.show_counts([SummaryNumber(total, f"row of {name}", f"rows of {name}") for name, total in names], "")
         self.header.show_facts((*files_facts(run), *time_facts(run)))
 
     def _forget(self) -> None:

@@ -1,23 +1,21 @@
-"""The words of a structure search in the window: of its header, and the alignment of a hit with its coordinates."""
+"""The words of a structure search in the window: of its header, and of the alignment of a hit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QLocale
 
-from engine.errors import ProteoscopeError
 from engine.results.columns import Column
-from engine.structure_search.hit_chains import FoundChain, HitChains, trace_geometry
 from engine.views.finished_run import FinishedRun
-from gui.alignment.structure_pair import ChainFacts, StructurePair
+from engine.views.structure_pair import StructurePair
 from gui.results.facts import time_facts
 from gui.results.query_hits_view import files_text
-from gui.structure.traces import trace_of_hit
 from gui.tables.columns import shown_text
 
-__all__ = ["structure_facts", "structure_pair"]
+__all__ = ["structure_facts", "with_facts"]
 
 _E_VALUE, _SAME_FOLD = Column("e_value", "", "", "e_value"), Column("same_fold_probability", "", "", "percent")
 
@@ -25,51 +23,18 @@ _E_VALUE, _SAME_FOLD = Column("e_value", "", "", "e_value"), Column("same_fold_p
 def structure_facts(run: FinishedRun, locale: QLocale) -> tuple[str, ...]:
     """What was searched with what, for the header: files, mode, time and device."""
     values = run.parameters
-    weights = ", ".join(locale.toString(float(one), "g", 3) for one in values["weights"])
+    weights = ", ".join(locale.toString(float(value), "g", 3) for value in values["weights"])
     threshold = float(values["qualification_threshold"])
     parts = [files_text(run.inputs), f"{values['mode']} mode"]
-    if any(float(one) != 1.0 for one in values["weights"]):
+    if any(float(value) != 1.0 for value in values["weights"]):
         parts.append(f"weights {weights}")
     parts.append(f"qualification threshold {locale.toString(threshold, 'g', 3)}" if threshold > 0 else "all chains aligned")
     return (*parts, *time_facts(run))
 
 
-def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
-    """The alignment of a hit. Where the files are gone it has neither distances nor the authors' numbers, and says so."""
-    facts_of = [ChainFacts.of_states(hit["query_states"]), ChainFacts.of_states(hit["target_states"])]
-    found: list[FoundChain | None] = [None, None]
-    notes = []
-    reads = (
-        lambda: chains.query(hit["query"], hit["query_sequence"]),
-        lambda: chains.target(hit["target"], hit["target_sequence"], hit["target_index"]),
-    )
-    for k, read in enumerate(reads):
-        try:
-            chain = read()
-        except ProteoscopeError as error:
-            notes.append(str(error))
-            continue
-        found[k], facts_of[k] = chain, _facts_of(chain, facts_of[k].states)
-    distances, both = None, None
-    if found[0] is not None and found[1] is not None:
-        both = found[0], found[1]
-        pairs = trace_of_hit(hit, *both).pairs
-        distances = None if pairs is None else pairs.distance
-    note = f"Without distances and the authors' numbers: {notes[0]}" if notes else ""
-    return StructurePair.of(
-        (hit["query"], hit["target"], hit["description"] or ""), (hit["query_sequence"], hit["target_sequence"]), hit["cigar"], distances,
-        (facts_of[0], facts_of[1]), (*_facts(hit, QLocale()), *([note] if note else [])), hit, both,
-    )  # fmt: skip
-
-
-def _facts_of(found: FoundChain, states: str) -> ChainFacts:
-    chains = found.chains
-    insertion = chains.insertion.tolist()
-    labels = tuple(
-        f"{number}{chr(code) if code else ''}" for number, code in zip(chains.author_number.tolist(), insertion, strict=True)
-    )  # fmt: skip
-    length, angle = trace_geometry(chains.position)
-    return ChainFacts(states, labels, length, angle, chains.confidence)
+def with_facts(pair: StructurePair) -> StructurePair:
+    """An alignment with how good it is in words, and what is missing."""
+    return replace(pair, facts=(*_facts(pair.hit, QLocale()), *([pair.note] if pair.note else [])))
 
 
 def _facts(hit: Mapping[str, Any], locale: QLocale) -> tuple[str, str]:

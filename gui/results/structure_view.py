@@ -18,18 +18,25 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from engine.entry import Search
 from engine.structure_search.entry import STRUCTURE_SEARCH
 from engine.structure_search.hit_chains import HitChains
+from engine.views.aligned_pair import AlignedPair
 from engine.views.conditions import Condition
 from engine.views.finished_run import FinishedRun
-from engine.views.structure_hits import StructureSummary, hit_of_row, structure_conditions, structure_summary, threshold_columns
+from engine.views.structure_hits import (
+    StructureSummary,
+    chains_of_run,
+    hit_of_row,
+    structure_conditions,
+    structure_summary,
+    threshold_columns,
+)
+from engine.views.structure_pair import StructurePair, structure_pair
 from engine.views.tables import TableSource
-from gui.alignment.aligned_pair import AlignedPair
+from engine.views.traces import Trace, trace_of_hit, trace_of_query
 from gui.alignment.alignment_view import AlignmentView
-from gui.alignment.structure_pair import StructurePair
 from gui.icons import set_icon
 from gui.results.query_hits_view import QueryHitsView
 from gui.results.structure_filter import StructureFilterBar
-from gui.results.structure_hits import structure_facts, structure_pair
-from gui.structure.traces import Trace, trace_of_hit, trace_of_query
+from gui.results.structure_hits import structure_facts, with_facts
 from gui.tasks import SuperpositionTask, WritingTask
 
 if TYPE_CHECKING:
@@ -37,10 +44,10 @@ if TYPE_CHECKING:
 
 __all__ = ["StructureView"]
 
-_MOST_NAME_LETTERS = 40
-_MOST_KEPT = 64
+_MAXIMUM_NAME_LETTERS = 40
+_MAXIMUM_KEPT = 64
 """Hits whose chains stay in memory: those looked at last."""
-_MOST_SUPERPOSED = 20
+_MAXIMUM_SUPERPOSED = 20
 
 
 class StructureView(QueryHitsView):
@@ -109,22 +116,22 @@ class StructureView(QueryHitsView):
         self.structures_action.setChecked(True)
         rows = self.hits.view.selected_rows()
         if len(rows) < 2:
-            rows = self.hits.model.rows[:_MOST_SUPERPOSED]
+            rows = self.hits.model.rows[:_MAXIMUM_SUPERPOSED]
 
         def read() -> tuple[list[Trace], list[str]]:
             if self._reads is None:
                 self._reads = run.tables.source("hits")
             traces, told = [], []
-            for row in rows[:_MOST_SUPERPOSED].tolist():
+            for row in rows[:_MAXIMUM_SUPERPOSED].tolist():
                 pair = self._pair(run, self._reads, row)
                 if pair.hit["query_index"] != query.number:
                     told.append(f"{pair.subject_name} is a hit of another query")
                 elif pair.found is None:
-                    told.append(f"{pair.subject_name}: {pair.facts[-1]}")
+                    told.append(f"{pair.subject_name}: {pair.note}")
                 else:
                     traces.append(trace_of_hit(pair.hit, *pair.found))
-            if len(rows) > _MOST_SUPERPOSED:
-                told.append(f"of {len(rows)} hits the first {_MOST_SUPERPOSED} are shown")
+            if len(rows) > _MAXIMUM_SUPERPOSED:
+                told.append(f"of {len(rows)} hits the first {_MAXIMUM_SUPERPOSED} are shown")
             return traces, told
 
         self._reader.submit("hits", read, self._add_hits, self._fail_softly)
@@ -162,7 +169,7 @@ class StructureView(QueryHitsView):
     def superposition(self, folder: Path, pair: StructurePair) -> SuperpositionTask | None:
         """What writes a hit of the run that is shown into a folder."""
         run = self._finished
-        return None if run is None else SuperpositionTask(run.inputs, _least_confidence(run), pair.hit, folder)
+        return None if run is None else SuperpositionTask(run.inputs, float(run.parameters["minimum_confidence"]), pair.hit, folder)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self.filters.open()
@@ -198,9 +205,9 @@ class StructureView(QueryHitsView):
         # Only the reader's thread comes here.
         if row not in self._pairs:
             if self._chains is None:
-                self._chains = HitChains(run.inputs, _least_confidence(run))
-            self._pairs[row] = structure_pair(hit_of_row(source, row), self._chains)
-            while len(self._pairs) > _MOST_KEPT:
+                self._chains = chains_of_run(run)
+            self._pairs[row] = with_facts(structure_pair(hit_of_row(source, row), self._chains))
+            while len(self._pairs) > _MAXIMUM_KEPT:
                 self._pairs.popitem(last=False)
         self._pairs.move_to_end(row)
         return self._pairs[row]
@@ -217,7 +224,7 @@ class StructureView(QueryHitsView):
         if not isinstance(pair, StructurePair):
             panel.show_text(text)
         elif pair.found is None:
-            panel.show_text(pair.facts[-1])
+            panel.show_text(pair.note)
         else:
             panel.show_hit(trace_of_query(pair.found[0]), trace_of_hit(pair.hit, *pair.found))
 
@@ -296,10 +303,6 @@ class StructureView(QueryHitsView):
             panel.pick_pair(int(pair.of_query[column]), int(pair.of_target[column]))
 
 
-def _least_confidence(run: FinishedRun) -> float:
-    return float(run.parameters["least_confidence"])
-
-
 def _file_name(name: str) -> str:
     # Names of chains may hold what a disk does not take.
-    return "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in name[: 2 * _MOST_NAME_LETTERS])
+    return "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in name[: 2 * _MAXIMUM_NAME_LETTERS])

@@ -12,14 +12,14 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 from gui.labels import tip_text
 from gui.tables.elided_label import ElidedLabel
 
-__all__ = ["Figure", "SummaryHeader"]
+__all__ = ["SummaryHeader", "SummaryNumber"]
 
 _PARTS = (4, 1)
 """Widths of the counts and of the run's name, as parts of the line."""
 
 
 @dataclass(frozen=True)
-class Figure:
+class SummaryNumber:
     """A number with the words for one and for several, and a note about it."""
 
     number: int
@@ -92,13 +92,13 @@ class SummaryHeader(QWidget):
         """Tell what was searched with what."""
         _show_line(self._facts, facts)
 
-    def show_counts(self, counts: Sequence[Figure], ending: str, help_text: str = "") -> None:
+    def show_counts(self, counts: Sequence[SummaryNumber], ending: str, help_text: str = "") -> None:
         """Tell what was found, and behind it the rest of the sentence; `help_text` explains the notes, in plain text."""
         locale = QLocale()
         shown, said = [], []
-        for one in counts:
-            number, what = locale.toString(one.number), one.one if one.number == 1 else one.several
-            note = f" ({one.note})" if one.note else ""
+        for count in counts:
+            number, what = locale.toString(count.number), count.one if count.number == 1 else count.several
+            note = f" ({count.note})" if count.note else ""
             # A figure and its note stay in one line.
             shown.append(f"<b><big>{number}</big></b>{_unbroken(f' {what}')}<span style='font-size:small'>{_unbroken(note)}</span>")
             said.append(f"{number} {what}{note}")

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
+from engine.views.annotation import AnnotatedSpectrum
+from engine.views.shown_peaks import UNMATCHED, ShownPeaks
 from gui.plots.axes import Axes, AxisTitles, draw_axes
 from gui.plots.colours import PAPER, PlotColours
 from gui.plots.export import figure_font
-from gui.plots.ion_kinds import UNMATCHED
 from gui.plots.label_layout import place_labels
-from gui.spectrum.annotated_spectrum import AnnotatedSpectrum
-from gui.spectrum.drawn_peaks import DrawnPeaks
 from gui.spectrum.peptide_ladder import ladder_height, paint_ladder
 
-__all__ = ["FIGURE_SIZE", "ErrorUnit", "FigureRange", "error_reach", "hover_text", "paint_figure", "paint_peaks"]
+__all__ = ["FIGURE_SIZE", "ErrorUnit", "FigureRange", "error_reach", "hover_text", "paint_figure", "paint_peaks", "peaks_by_kind"]
 
 ErrorUnit = Literal["ppm", "Da"]
 
@@ -56,13 +56,19 @@ def paint_figure(painter: QPainter, area: QRectF, spectrum: AnnotatedSpectrum, s
     bottom = area.bottom() - 2 * line - 10
     upper = Axes(QRectF(left, top, right - left, bottom - errors_height - 12 - top), (shown.low, shown.high), (0.0, shown.top))
     lower = Axes(QRectF(left, bottom - errors_height, right - left, errors_height), (shown.low, shown.high), _error_range(spectrum, unit))
-    paint_peaks(painter, upper, spectrum.drawn, colours, font)
+    paint_peaks(painter, upper, spectrum.shown, colours, font)
     draw_axes(painter, upper, colours, font, AxisTitles(y="Relative intensity (%)"), has_x_numbers=False)
     _paint_errors(painter, lower, spectrum, colours, unit)
     draw_axes(painter, lower, colours, font, AxisTitles("m/z", f"Error ({unit})"))
 
 
-def paint_peaks(painter: QPainter, axes: Axes, drawn: DrawnPeaks, colours: PlotColours, font: QFont) -> None:
+def peaks_by_kind(drawn: ShownPeaks) -> list[tuple[str, NDArray[np.int64]]]:
+    """Peaks by what colours them, in the order in which they are drawn: those that nothing explains first."""
+    kinds = sorted(dict.fromkeys(drawn.kinds.tolist()), key=lambda kind: kind != UNMATCHED)
+    return [(kind, np.flatnonzero(drawn.kinds == kind)) for kind in kinds]
+
+
+def paint_peaks(painter: QPainter, axes: Axes, drawn: ShownPeaks, colours: PlotColours, font: QFont) -> None:
     """Paint the peaks of a spectrum, and their labels where they have room."""
     in_sight = (drawn.mz >= axes.x_range[0]) & (drawn.mz <= axes.x_range[1])
     base, side = axes.y(0.0), drawn.side
@@ -70,7 +76,7 @@ def paint_peaks(painter: QPainter, axes: Axes, drawn: DrawnPeaks, colours: PlotC
     # As if they stood on the axis: y downwards from what is the top then.
     x, y = axes.xs(drawn.mz), side * axes.ys(side * drawn.height)
     y = np.maximum(y, side * end)
-    for kind, peaks in drawn.groups:
+    for kind, peaks in peaks_by_kind(drawn):
         painter.setPen(QPen(colours.ions[kind], 0.5 if kind == UNMATCHED else 1.0))
         painter.drawLines([QLineF(x[i], base, x[i], side * y[i]) for i in peaks[in_sight[peaks]].tolist()])
     shown = np.flatnonzero(in_sight[drawn.named])

@@ -5,65 +5,47 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QLocale, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from engine.chemistry.fragments import SERIES
+from engine.views.annotation import AnnotatedSpectrum
+from engine.views.ion_table import NUMBER, RESIDUE, IonTable, ion_table
 from gui.plots.colours import plot_colours
-from gui.spectrum.annotated_spectrum import AnnotatedSpectrum
 
-__all__ = ["IonTable"]
+__all__ = ["IonTableView"]
 
 Index = QModelIndex | QPersistentModelIndex
 
-_NUMBER, _RESIDUE = "#", "Residue"
 _TINT = 45
 """How much of a colour shows behind ions that carry the shift, of 255."""
 
 
 class _IonModel(QAbstractTableModel):
-    """m/z of whole ions (nothing lost), a row for each residue; -1 in `ion` where there is no such ion."""
+    """Shows the m/z of a table of ions."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._widget = parent
         self._bold = QFont()
         self._bold.setBold(True)
-        self.spectrum: AnnotatedSpectrum | None = None
-        self.headers: list[str] = []
-        self.ion = np.empty((0, 0), np.int64)
+        self.ions: IonTable | None = None
 
-    def show_spectrum(self, spectrum: AnnotatedSpectrum | None) -> None:
+    @property
+    def headers(self) -> tuple[str, ...]:
+        return () if self.ions is None else self.ions.headers
+
+    def show_ions(self, ions: IonTable | None) -> None:
         self.beginResetModel()
-        self.spectrum = spectrum
-        self.headers, self.ion = [], np.empty((0, 0), np.int64)
-        if spectrum is not None:
-            ions, length = spectrum.ions, len(spectrum.peptidoform.sequence)
-            charges = sorted({int(charge) for charge in ions.charge[ions.series != SERIES.index("p")]})
-            letters = [letter for letter in spectrum.settings.series if letter in SERIES]
-            front = [(letter, charge) for letter in "abc" if letter in letters for charge in charges]
-            back = [(letter, charge) for letter in "xyz" if letter in letters for charge in reversed(charges)]
-            columns: list[tuple[str, int] | str] = [_NUMBER, *front, _RESIDUE, *back, _NUMBER]
-            self.ion = np.full((length, len(columns)), -1, np.int64)
-            for at, column in enumerate(columns):
-                if isinstance(column, str):
-                    self.headers.append(column)
-                    continue
-                letter, charge = column
-                self.headers.append(f"{letter}{'⁺' if charge == 1 else f'{charge}⁺'}")
-                which = np.flatnonzero((ions.series == SERIES.index(letter)) & (ions.charge == charge) & (ions.loss == 0))
-                # A fragment stands beside the residue that is its last one towards the middle.
-                rows = ions.position[which] - (1 if letter in "abc" else 0)
-                self.ion[rows, at] = which
+        self.ions = ions
         self.endResetModel()
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own default
-        return 0 if parent.isValid() else self.ion.shape[0]
+        return 0 if parent.isValid() or self.ions is None else len(self.ions)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else self.ion.shape[1]
+        return 0 if parent.isValid() else len(self.headers)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole and section < len(self.headers):
@@ -71,18 +53,21 @@ class _IonModel(QAbstractTableModel):
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        spectrum = self.spectrum
-        if spectrum is None or not index.isValid():
+        ions = self.ions
+        if ions is None or not index.isValid():
             return None
-        header = self.headers[index.column()]
+        header = ions.headers[index.column()]
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            side = Qt.AlignmentFlag.AlignHCenter if header in (_RESIDUE, _NUMBER) else Qt.AlignmentFlag.AlignRight
+            side = Qt.AlignmentFlag.AlignHCenter if header in (RESIDUE, NUMBER) else Qt.AlignmentFlag.AlignRight
             return side | Qt.AlignmentFlag.AlignVCenter
-        if header in (_RESIDUE, _NUMBER):
-            return self._of_residue(index, role, spectrum)
-        ion = int(self.ion[index.row(), index.column()])
-        if ion < 0:
-            return None
+        if header == NUMBER:
+            return str(ions.number(index.row(), index.column())) if role == Qt.ItemDataRole.DisplayRole else None
+        if header == RESIDUE:
+            return self._of_residue(ions, index.row(), role)
+        ion = int(ions.ion[index.row(), index.column()])
+        return None if ion < 0 else self._of_ion(ions.spectrum, ion, role)
+
+    def _of_ion(self, spectrum: AnnotatedSpectrum, ion: int, role: int) -> Any:
         is_found = bool(spectrum.found[ion])
         if role == Qt.ItemDataRole.DisplayRole:
             return QLocale().toString(float(spectrum.ions.mz[ion]), "f", 3)
@@ -98,15 +83,10 @@ class _IonModel(QAbstractTableModel):
             return plot_colours(self._widget.palette()).ions[SERIES[spectrum.ions.series[ion]]]
         return None
 
-    def _of_residue(self, index: Index, role: int, spectrum: AnnotatedSpectrum) -> Any:
-        row, sequence = index.row(), spectrum.peptidoform.sequence
-        if self.headers[index.column()] == _NUMBER:
-            number = row + 1 if index.column() == 0 else len(sequence) - row
-            return str(number) if role == Qt.ItemDataRole.DisplayRole else None
-        at_row = {row + 1} | ({0} if row == 0 else set()) | ({len(sequence) + 1} if row == len(sequence) - 1 else set())
-        names = [name for position, name, _ in spectrum.peptidoform.modifications if position in at_row]
+    def _of_residue(self, ions: IonTable, row: int, role: int) -> Any:
+        names = ions.modifications[row]
         if role == Qt.ItemDataRole.DisplayRole:
-            return sequence[row] + ("*" if names else "")
+            return ions.residue(row)
         if role == Qt.ItemDataRole.ToolTipRole and names:
             return ", ".join(names)
         if role == Qt.ItemDataRole.FontRole:
@@ -120,7 +100,7 @@ def _shift_text(spectrum: AnnotatedSpectrum, ion: int) -> str:
     return f", carries {spectrum.shift.name}" if spectrum.shift is not None and spectrum.carries_shift[ion] else ""
 
 
-class IonTable(QTableView):
+class IonTableView(QTableView):
     """Theoretical m/z of every fragment; those found are bold and coloured, those that carry the shift tinted."""
 
     ionChosen = Signal(int)  # noqa: N815
@@ -141,10 +121,10 @@ class IonTable(QTableView):
 
     def show_spectrum(self, spectrum: AnnotatedSpectrum | None) -> None:
         """Show the ions of a spectrum's peptide."""
-        self._ions.show_spectrum(spectrum)
+        self._ions.show_ions(None if spectrum is None else ion_table(spectrum))
         metrics = QFontMetrics(self.font())
         for at, header in enumerate(self._ions.headers):
-            sample = {_NUMBER: "000", _RESIDUE: "Residue00"}.get(header, "00000.000")
+            sample = {NUMBER: "000", RESIDUE: "Residue00"}.get(header, "00000.000")
             self.setColumnWidth(at, metrics.horizontalAdvance(sample) + 10)
 
     @property
@@ -155,8 +135,8 @@ class IonTable(QTableView):
     def currentChanged(self, current: Index, previous: Index) -> None:
         """Tell which ion is chosen."""
         super().currentChanged(current, previous)
-        if current.isValid():
-            self.ionChosen.emit(int(self._ions.ion[current.row(), current.column()]))
+        if current.isValid() and self._ions.ions is not None:
+            self.ionChosen.emit(int(self._ions.ions.ion[current.row(), current.column()]))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Copy the table."""

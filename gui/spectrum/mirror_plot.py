@@ -9,11 +9,11 @@ from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
+from engine.views.mirror import MirroredSpectra
 from gui.plots.axes import Axes, AxisTitles, draw_axes
 from gui.plots.colours import PAPER, plot_colours
 from gui.plots.export import figure_font
 from gui.spectrum.figure import FigureRange, paint_peaks
-from gui.spectrum.mirrored_spectra import MirroredSpectra
 from gui.spectrum.peak_plot import PeakPlace, PeakPlot, PlotItem
 
 __all__ = ["FIGURE_SIZE", "MirrorPlot", "corner_texts", "paint_mirror", "peak_text"]
@@ -61,7 +61,7 @@ class MirrorPlot(PeakPlot):
         return [place] if partner is None else [place, PeakPlace(1 - place.spectrum, partner)]
 
     def _draw(self) -> None:
-        self._draw_peaks(*([] if self._mirrored is None else self._mirrored.drawn))
+        self._draw_peaks(*([] if self._mirrored is None else self._mirrored.shown))
         colours = plot_colours(self.palette())
         texts = [] if self._mirrored is None else corner_texts(self._mirrored)
         self._corners.show_texts(texts, self.font(), colours.text, colours.background)
@@ -144,7 +144,7 @@ def paint_mirror(painter: QPainter, area: QRectF, mirrored: MirroredSpectra, sho
     painter.drawText(QRectF(left, area.top() + 6, right - left, line), Qt.AlignmentFlag.AlignLeft, title)
     box = QRectF(left, area.top() + 10 + line, right - left, area.height() - 3 * line - 24)
     axes = Axes(box, (shown.low, shown.high), (-shown.top if mirrored.lower is not None else 0.0, shown.top))
-    for drawn in mirrored.drawn:
+    for drawn in mirrored.shown:
         paint_peaks(painter, axes, drawn, colours, font)
     painter.setPen(QPen(colours.text, 0.5))
     painter.drawLine(QLineF(box.left(), axes.y(0.0), box.right(), axes.y(0.0)))

@@ -6,9 +6,9 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
-from gui.plots.export import ExportAction, Figure
+from engine.views.mirror import MirroredSpectra
+from gui.plots.export import ExportAction, ExportFigure
 from gui.spectrum.mirror_plot import FIGURE_SIZE, MirrorPlot, paint_mirror, peak_text
-from gui.spectrum.mirrored_spectra import MirroredSpectra
 from gui.tables.elided_label import ElidedLabel
 
 __all__ = ["MirrorView"]
@@ -105,8 +105,8 @@ class MirrorView(QWidget):
         n_shared = self.locale().toString(len(self.spectra.shared))
         return f"{note}{n_shared} peaks shared within {self.spectra.tolerance}, of {counts[0]} above and {counts[1]} below"
 
-    def _figure(self) -> Figure | None:
-        return None if self.spectra is None else Figure(self.spectra.title, FIGURE_SIZE, self._paint)
+    def _figure(self) -> ExportFigure | None:
+        return None if self.spectra is None else ExportFigure(self.spectra.title, FIGURE_SIZE, self._paint)
 
     def _paint(self, painter: QPainter, area: QRectF) -> None:
         if self.spectra is not None:

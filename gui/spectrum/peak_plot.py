@@ -12,11 +12,10 @@ from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QPainter, QPainterPath, QPen, QTransform
 from PySide6.QtWidgets import QGraphicsObject, QWidget
 
+from engine.views.shown_peaks import UNMATCHED, ShownPeaks
 from gui.plots.colours import PlotColours, plot_colours
-from gui.plots.ion_kinds import UNMATCHED
 from gui.plots.label_layout import place_labels
-from gui.spectrum.drawn_peaks import DrawnPeaks
-from gui.spectrum.figure import FigureRange
+from gui.spectrum.figure import FigureRange, peaks_by_kind
 
 __all__ = ["PeakPlace", "PeakPlot", "PlotItem"]
 
@@ -46,7 +45,7 @@ class PeakPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimported
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._drawn: tuple[DrawnPeaks, ...] = ()
+        self._drawn: tuple[ShownPeaks, ...] = ()
         self._hovered: PeakPlace | None = None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(name)
@@ -129,7 +128,7 @@ class PeakPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimported
         super().leaveEvent(event)
         self._set_hovered(None)
 
-    def _draw_peaks(self, *drawn: DrawnPeaks) -> None:
+    def _draw_peaks(self, *drawn: ShownPeaks) -> None:
         """Draw a spectrum, or two, or none."""
         self._drawn = drawn
         colours = plot_colours(self.palette())
@@ -278,14 +277,14 @@ class _PeaksItem(PlotItem):
         super().__init__(box)
         self._paths: list[tuple[QPen, QPainterPath]] = []
 
-    def show_peaks(self, drawn: Sequence[DrawnPeaks], colours: PlotColours) -> None:
+    def show_peaks(self, drawn: Sequence[ShownPeaks], colours: PlotColours) -> None:
         self._paths = []
         for one in drawn:
-            for kind, peaks in one.groups:
+            for kind, peaks in peaks_by_kind(one):
                 self._add(colours.ions[kind], 1.0 if kind == UNMATCHED else 1.8, one, peaks)
         self.update()
 
-    def _add(self, colour: QColor, width: float, drawn: DrawnPeaks, peaks: np.ndarray) -> None:
+    def _add(self, colour: QColor, width: float, drawn: ShownPeaks, peaks: np.ndarray) -> None:
         x, y = np.repeat(drawn.mz[peaks], 2), np.zeros(2 * len(peaks))
         y[1::2] = drawn.height[peaks] * drawn.side
         pen = QPen(colour, width)
@@ -319,12 +318,12 @@ class _LabelsItem(PlotItem):
         self.lines_free = 0
         """Lines of text at the end of the plot that are for something else."""
         self.placed: list[_Label] = []
-        self._drawn: DrawnPeaks | None = None
+        self._drawn: ShownPeaks | None = None
         self._colours: PlotColours | None = None
         self._laid_out_for: QTransform | None = None
         self.setZValue(10)
 
-    def show_peaks(self, drawn: DrawnPeaks | None, colours: PlotColours) -> None:
+    def show_peaks(self, drawn: ShownPeaks | None, colours: PlotColours) -> None:
         self._drawn, self._colours = drawn, colours
         self._laid_out_for = None
         self.update()

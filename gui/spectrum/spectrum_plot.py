@@ -7,8 +7,8 @@ import pyqtgraph as pg
 from PySide6.QtCore import QPointF, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
+from engine.views.annotation import AnnotatedSpectrum
 from gui.plots.colours import plot_colours
-from gui.spectrum.annotated_spectrum import AnnotatedSpectrum
 from gui.spectrum.figure import ErrorUnit, error_reach
 from gui.spectrum.peak_plot import PeakPlace, PeakPlot
 
@@ -68,7 +68,7 @@ class SpectrumPlot(PeakPlot):
         super()._recolour()
 
     def _draw(self) -> None:
-        self._draw_peaks(*([] if self._spectrum is None else [self._spectrum.drawn]))
+        self._draw_peaks(*([] if self._spectrum is None else [self._spectrum.shown]))
         self._draw_errors()
 
     def _draw_errors(self) -> None:

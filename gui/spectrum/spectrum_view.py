@@ -13,13 +13,13 @@ from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QPainter, QRes
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QSplitter, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
 from engine.errors import ProteoscopeError
+from engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match
+from engine.views.peaks import Peaks
 from gui.forms.wheel import ChoiceBox
-from gui.plots.export import ExportAction, Figure
-from gui.spectrum.annotated_spectrum import AnnotatedSpectrum, IonSettings, annotate_match
+from gui.plots.export import ExportAction, ExportFigure
 from gui.spectrum.figure import FIGURE_SIZE, ErrorUnit, hover_text, paint_figure
-from gui.spectrum.ion_table import IonTable
+from gui.spectrum.ion_table import IonTableView
 from gui.spectrum.peptide_ladder import PeptideLadder
-from gui.spectrum.spectra_reader import Peaks
 from gui.spectrum.spectrum_plot import SpectrumPlot
 from gui.tables.elided_label import ElidedLabel
 
@@ -63,7 +63,7 @@ class SpectrumView(QWidget):
         self.ladder = PeptideLadder()
         self.plot = SpectrumPlot()
         self.plot.peakHovered.connect(self._tell_peak)
-        self.ion_table = IonTable()
+        self.ion_table = IonTableView()
         self.ion_table.ionChosen.connect(self._show_ion)
         self.ion_table.hide()
         self.readout = QLabel(" ")
@@ -221,8 +221,8 @@ class SpectrumView(QWidget):
         elif not is_shown:
             self.ion_table.hide()
 
-    def _figure(self) -> Figure | None:
-        return None if self.spectrum is None else Figure(_file_name(self.spectrum), FIGURE_SIZE, self._paint)
+    def _figure(self) -> ExportFigure | None:
+        return None if self.spectrum is None else ExportFigure(_file_name(self.spectrum), FIGURE_SIZE, self._paint)
 
     def _paint(self, painter: QPainter, area: QRectF) -> None:
         if self.spectrum is not None:

@@ -24,12 +24,12 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.structures.colouring import Legend
+from engine.views.traces import Trace
 from gui.labels import answer_tooltip
 from gui.structure.camera import Camera, Sphere
 from gui.structure.overlay import OverlayChoice, paint_overlay
 from gui.structure.rendering import Body, Look, Renderer, RenderingError
 from gui.structure.scene import Pick, Scene
-from gui.structure.traces import Trace
 
 __all__ = ["BACKGROUNDS", "StructureCanvas", "make_renderer"]
 
@@ -40,7 +40,7 @@ _KEY_DEGREES, _KEY_PIXELS, _KEY_ZOOM, _WHEEL_ZOOM = 10.0, 30.0, 1.2, 1.15
 _SPIN_MS, _SPIN_DEGREES = 40, 1.5
 _SMOOTH_AFTER_MS = 160
 _PICK_PIXELS, _SAME_PLACE_PIXELS = 14.0, 5.0
-_MOST_UNDONE = 50
+_MAXIMUM_UNDONE = 50
 _EMPTY = "Choose a hit to see it superposed on its query."
 _PREPARING = "Preparing to draw without OpenGL…"
 
@@ -233,7 +233,7 @@ class StructureCanvas(QWidget):
 
     def remember(self, undo: Callable[[], None]) -> None:
         """What `undo` does first."""
-        self._undone = [*self._undone[1 - _MOST_UNDONE :], undo]
+        self._undone = [*self._undone[1 - _MAXIMUM_UNDONE :], undo]
 
     def undo(self) -> bool:
         """Take back the last reset, centring or clearing of picks; whether there was one."""
@@ -448,7 +448,7 @@ class StructureCanvas(QWidget):
     def _making(self) -> _Made:
         if self._made is None:
             scene = self.scene
-            self._made = _Made(scene.bodies(self.renderer.most_triangles), scene.sphere(), scene.coloured().legend)
+            self._made = _Made(scene.bodies(self.renderer.maximum_triangles), scene.sphere(), scene.coloured().legend)
         return self._made
 
     def _fall_back(self, why: str) -> None:

@@ -16,8 +16,8 @@ from gui.structure.rendering import FOG_SHARE, Body, Look, RenderingError
 
 __all__ = ["DrawnRenderer", "finest"]
 
-_MOST_TRIANGLES = 100_000
-_MOST_ON_SCREEN = 700_000
+_MAXIMUM_TRIANGLES = 100_000
+_MAXIMUM_ON_SCREEN = 700_000
 """Pixels that are drawn while a hand turns the scene; a larger picture is drawn coarser, and anew when the hand rests."""
 _SMOOTH = 2
 
@@ -26,7 +26,7 @@ class DrawnRenderer:
     """Draws with the processor alone; for any thread."""
 
     name = "without OpenGL"
-    most_triangles = _MOST_TRIANGLES
+    maximum_triangles = _MAXIMUM_TRIANGLES
     needs_kernels = True
 
     def picture(self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, look: Look, size: QSize, *, is_smooth: bool) -> QImage:
@@ -34,7 +34,7 @@ class DrawnRenderer:
         width, height = size.width(), size.height()
         if is_smooth:
             return _picture(bodies, camera, look, width, height, min(_SMOOTH, finest(size)))
-        coarser = max(1.0, math.sqrt(width * height / _MOST_ON_SCREEN))
+        coarser = max(1.0, math.sqrt(width * height / _MAXIMUM_ON_SCREEN))
         image = _picture(bodies, camera, look, max(1, round(width / coarser)), max(1, round(height / coarser)), 1)
         return image if coarser == 1.0 else image.scaled(size)
 
@@ -50,9 +50,9 @@ def finest(size: QSize) -> int:
     RenderingError : it is too large to be drawn at all.
     """
     n_pixels = max(size.width(), 1) * max(size.height(), 1)
-    if n_pixels > projection.MOST_PIXELS:
-        raise RenderingError(f"a picture has at most {projection.MOST_PIXELS // 1_000_000} million pixels")
-    return min(4, math.isqrt(projection.MOST_PIXELS // n_pixels))
+    if n_pixels > projection.MAXIMUM_PIXELS:
+        raise RenderingError(f"a picture has at most {projection.MAXIMUM_PIXELS // 1_000_000} million pixels")
+    return min(4, math.isqrt(projection.MAXIMUM_PIXELS // n_pixels))
 
 
 def _picture(bodies: Sequence[Body], camera: Camera, look: Look, width: int, height: int, finer: int) -> QImage:
@@ -62,7 +62,7 @@ def _picture(bodies: Sequence[Body], camera: Camera, look: Look, width: int, hei
     mesh = Mesh(mesh.vertices, mesh.normals, mesh.triangles, np.arange(len(mesh.vertices), dtype=np.int32))
     colours = np.concatenate([np.empty((0, 3), np.uint8), *(body.colours for body in bodies)])
     shift = np.array([*camera.shift, 0.0])
-    seen_from = projection.Camera(
+    seen_from = projection.Projection(
         camera.rotation, camera.centre - camera.rotation.T @ shift, height / camera.height,
         camera.distance if camera.is_perspective else math.inf,
     )  # fmt: skip

@@ -14,8 +14,8 @@ from PySide6.QtGui import QColor
 from engine.jobs import Progress
 from engine.structure_search.hit_chains import write_hits
 from engine.structures.scripts import Style
+from engine.views.traces import Trace
 from gui.structure.scene import Scene
-from gui.structure.traces import Trace
 from gui.tasks import WritingTask
 
 __all__ = ["SceneFilesTask"]

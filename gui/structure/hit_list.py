@@ -40,10 +40,10 @@ class HitList(QListWidget):
         self._hits = []
         if scene.query is not None:
             self._add(scene.query.name, "Query", 0, None)
-        for one in scene.hits:
-            about = [f"TM-score {one.trace.hit['tm_score_query']:.3f}"] if "tm_score_query" in one.trace.hit else []
-            about += ["chosen in the table"] if one is scene.chosen else ["kept"] if one.is_kept else []
-            self._add(one.trace.name, ", ".join(about), one.number, one, is_chosen=one is scene.chosen)
+        for hit in scene.hits:
+            about = [f"TM-score {hit.trace.hit['tm_score_query']:.3f}"] if "tm_score_query" in hit.trace.hit else []
+            about += ["chosen in the table"] if hit is scene.chosen else ["kept"] if hit.is_kept else []
+            self._add(hit.trace.name, ", ".join(about), hit.number, hit, is_chosen=hit is scene.chosen)
         self.setCurrentRow(min(row, self.count() - 1))
         self._is_filled = True
 

@@ -43,7 +43,7 @@ _WITHOUT = ("offscreen", "minimal", "vnc", "linuxfb")
 _OLDEST = (2, 1)
 _SAMPLES = 4
 _SOFTWARE = ("llvmpipe", "softpipe", "swrast", "swiftshader", "software", "gdi generic")
-_MOST_TRIANGLES, _MOST_IN_SOFTWARE = 1_000_000, 110_000
+_MAXIMUM_TRIANGLES, _MAXIMUM_IN_SOFTWARE = 1_000_000, 110_000
 """Software draws 96,000 triangles in 24 ms on two cores."""
 _LARGEST_PICTURE = 8192
 
@@ -164,7 +164,7 @@ class OpenGLRenderer:
             raise RenderingError(f"this display has OpenGL {version[0]}.{version[1]}, and {_OLDEST[0]}.{_OLDEST[1]} is needed")
         self.name = f"OpenGL, {self._functions.glGetString(_RENDERER)}"
         is_software = any(word in self.name.lower() for word in _SOFTWARE)
-        self.most_triangles = _MOST_IN_SOFTWARE if is_software else _MOST_TRIANGLES
+        self.maximum_triangles = _MAXIMUM_IN_SOFTWARE if is_software else _MAXIMUM_TRIANGLES
         self._program = QOpenGLShaderProgram()
         kinds = QOpenGLShader.ShaderTypeBit
         is_made = (

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog,
 from engine.errors import StorageError
 from engine.files import atomic_file
 from engine.jobs import Progress
-from engine.structures.meshes import MOST_TRIANGLES
+from engine.structures.meshes import MAXIMUM_TRIANGLES
 from engine.structures.projection import DRAWING_KERNELS
 from gui.forms.numbers import IntegerBox, NumberBox
 from gui.labels import toned_label
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 __all__ = ["Photograph", "PictureDialog", "PictureTask", "TurntableTask", "ask_for_picture"]
 
 _LEAST, _MOST = 16, 16_384
-_MOST_IN_GIF = 2_048
+_MAXIMUM_IN_GIF = 2_048
 _FRAMES_A_SECOND = 20
 _PALETTE_VIEWS = 4
-_MOST_NAME_LETTERS = 60
+_MAXIMUM_NAME_LETTERS = 60
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Photograph:
         """What a canvas shows now."""
         scene = canvas.scene.copied()
         return cls(
-            scene, tuple(scene.bodies(MOST_TRIANGLES)), canvas.camera, scene.sphere(), canvas.look, copy.copy(canvas.overlay),
+            scene, tuple(scene.bodies(MAXIMUM_TRIANGLES)), canvas.camera, scene.sphere(), canvas.look, copy.copy(canvas.overlay),
             canvas.font(), canvas.height() if has_letters else None,
         )  # fmt: skip
 
@@ -182,7 +182,7 @@ class PictureDialog(QDialog):
         super().__init__(parent)
         self.is_turntable = is_turntable
         self.setWindowTitle("Save turntable" if is_turntable else "Save picture")
-        most = _MOST_IN_GIF if is_turntable else _MOST
+        most = _MAXIMUM_IN_GIF if is_turntable else _MOST
         factor = 1 if is_turntable else 2
         self.width_box, self.height_box = (self._size_box(min(factor * one, most), most) for one in (size.width(), size.height()))
         self.seconds_box = NumberBox()
@@ -246,7 +246,7 @@ def ask_for_picture(parent: QWidget, dialog: PictureDialog, name: str, ask: Call
     files.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     files.setNameFilter(title)
     files.setDefaultSuffix(ending)
-    files.selectFile("".join(letter if letter.isalnum() or letter in "-." else "_" for letter in name[:_MOST_NAME_LETTERS]) + ending)
+    files.selectFile("".join(letter if letter.isalnum() or letter in "-." else "_" for letter in name[:_MAXIMUM_NAME_LETTERS]) + ending)
     files.fileSelected.connect(lambda chosen: ask(Path(chosen)))
     files.finished.connect(lambda _: files.deleteLater())
     files.open()

@@ -10,11 +10,11 @@ from engine.errors import InputError
 from engine.structure_search.hit_chains import FoundChain
 from engine.structures.reading import read_structure
 from engine.structures.residue_atoms import Atoms, residue_atoms
-from gui.structure.traces import Trace, moved
+from engine.views.traces import Trace, moved
 
 __all__ = ["chains_beside", "side_chain"]
 
-_MOST_CHAINS, _MOST_RESIDUES = 60, 20_000
+_MAXIMUM_CHAINS, _MAXIMUM_RESIDUES = 60, 20_000
 """Of the other chains of a file: more are a crowd that hides the fold."""
 
 
@@ -35,7 +35,7 @@ def chains_beside(trace: Trace) -> tuple[Trace, ...]:
             is_found = True
             continue
         n_residues += rows.stop - rows.start
-        if len(beside) < _MOST_CHAINS and n_residues <= _MOST_RESIDUES:
+        if len(beside) < _MAXIMUM_CHAINS and n_residues <= _MAXIMUM_RESIDUES:
             alone = file.chains.taken([i])
             beside.append(Trace(name, moved(alone.position, trace.rotation, trace.translation), FoundChain(alone, trace.path)))
     if not is_found:

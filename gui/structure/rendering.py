@@ -45,12 +45,12 @@ class Renderer(Protocol):
 
     Attributes
     ----------
-    name : of what draws, to be told. most_triangles : that it draws quickly enough for the hand to be followed.
+    name : of what draws, to be told. maximum_triangles : that it draws quickly enough for the hand to be followed.
     needs_kernels : whether `engine.structures.projection.DRAWING_KERNELS` must be compiled before.
     """
 
     name: str
-    most_triangles: int
+    maximum_triangles: int
     needs_kernels: bool
 
     def picture(self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, look: Look, size: QSize, *, is_smooth: bool) -> QImage:

@@ -15,14 +15,14 @@ from engine.structures import colouring
 from engine.structures.meshes import DETAILS, Detail, Mesh, ribbon, spheres, sticks, tube
 from engine.structures.residue_atoms import Atoms
 from engine.structures.scripts import Style
+from engine.views.traces import Trace
 from gui.structure.camera import Sphere, sphere_around
 from gui.structure.rendering import Body
-from gui.structure.traces import Trace
 
 __all__ = ["EXTENTS", "STYLES", "Pick", "Scene", "ShownHit", "hit_colour"]
 
-MOST_HITS = colouring.MOST_HITS
-_MOST_PICKS = 12
+MAXIMUM_HITS = colouring.MAXIMUM_HITS
+_MAXIMUM_PICKS = 12
 STYLES = {"ribbon": "Ribbons", "tube": "Tubes", "line": "Lines", "spheres": "Cα spheres"}
 EXTENTS = {"file": "All chains", "chain": "Aligned chains", "residues": "Aligned residues"}
 _TUBE_RADIUS, _LINE_RADIUS, _SPHERE_RADIUS = 0.35, 0.16, 0.9
@@ -89,7 +89,7 @@ class Scene:
     @property
     def traces(self) -> list[Trace]:
         """The query and the hits that are switched on."""
-        return [] if self.query is None else [self.query, *(one.trace for one in self.hits if one.is_shown)]
+        return [] if self.query is None else [self.query, *(hit.trace for hit in self.hits if hit.is_shown)]
 
     @property
     def traces_beside(self) -> list[Trace]:
@@ -99,7 +99,7 @@ class Scene:
     def copied(self) -> Scene:
         """The same chains, shown alike; what is changed in one is not in the other."""
         made = copy.copy(self)
-        made.hits = [copy.copy(one) for one in self.hits]
+        made.hits = [copy.copy(hit) for hit in self.hits]
         made.chosen = made.hits[self.hits.index(self.chosen)] if self.chosen is not None else None
         made.picks, made.beside, made.atoms, made.b_factors = list(self.picks), dict(self.beside), dict(self.atoms), dict(self.b_factors)
         made._meshes, made._bodies = dict(self._meshes), dict(self._bodies)
@@ -128,7 +128,7 @@ class Scene:
         """Superpose more hits of the query, which are kept; how many there was no room for."""
         left_out = 0
         for hit in hits:
-            if len(self.hits) < MOST_HITS or self._shown(hit) is not None:
+            if len(self.hits) < MAXIMUM_HITS or self._shown(hit) is not None:
                 self._with(hit).is_kept = True
             else:
                 left_out += 1
@@ -136,14 +136,14 @@ class Scene:
 
     def only_chosen(self) -> None:
         """Let all hits go but the chosen one."""
-        for one in self.hits:
-            one.is_kept = False
-        self.hits = [one for one in self.hits if one is self.chosen]
+        for hit in self.hits:
+            hit.is_kept = False
+        self.hits = [hit for hit in self.hits if hit is self.chosen]
         self._drop_what_is_gone()
 
     def pick(self, picks: Sequence[Pick]) -> None:
         """Pick these residues and no others; what has no place cannot be picked."""
-        self.picks = [one for one in picks if np.isfinite(one.place).all()][-_MOST_PICKS:]
+        self.picks = [one for one in picks if np.isfinite(one.place).all()][-_MAXIMUM_PICKS:]
         wanted = {(one.trace, one.row) for one in self.picks}
         self.atoms = {key: atoms for key, atoms in self.atoms.items() if key in wanted}
 
@@ -154,9 +154,9 @@ class Scene:
         if trace.pairs is not None:
             return trace.partner >= 0
         mask = np.zeros(len(trace), np.bool_)
-        for one in self.hits:
-            if one.is_shown and one.trace.pairs is not None:
-                mask[one.trace.pairs.rows[:, 0]] = True
+        for hit in self.hits:
+            if hit.is_shown and hit.trace.pairs is not None:
+                mask[hit.trace.pairs.rows[:, 0]] = True
         return mask
 
     def places(self, trace: Trace) -> NDArray[np.float32]:
@@ -185,10 +185,10 @@ class Scene:
         """Colours of `traces`, and behind them of `traces_beside`, with their legend."""
         return colouring.coloured(self.to_colour(), scheme or self.scheme)
 
-    def to_colour(self) -> colouring.Scene:
+    def to_colour(self) -> colouring.ColouredScene:
         """The chains as schemes of colours take them."""
-        numbers = {one.trace: one.number for one in self.hits}
-        shown = [one.trace for one in self.hits if one.is_shown]
+        numbers = {hit.trace: hit.number for hit in self.hits}
+        shown = [hit.trace for hit in self.hits if hit.is_shown]
         chains = [_shown_chain(trace, numbers.get(trace, 0), self.b_factors.get(trace)) for trace in self.traces]
         for trace in self.traces if self.extent == "file" else ():
             chains += [_shown_chain(one, numbers.get(trace, 0), is_beside=True) for one in self.beside.get(trace, ())]
@@ -196,9 +196,9 @@ class Scene:
         if self.query is not None and shown:
             of_hits = [(one.pairs.rows, one.chains.residue) for one in shown if one.pairs is not None]
             shares = colouring.conservation(self.query.chains.residue, of_hits)
-        return colouring.Scene(tuple(chains), self.chosen.number if self.chosen else 0, shares, len(shown))
+        return colouring.ColouredScene(tuple(chains), self.chosen.number if self.chosen else 0, shares, len(shown))
 
-    def bodies(self, most_triangles: int) -> list[Body]:
+    def bodies(self, maximum_triangles: int) -> list[Body]:
         """What is drawn: as fine as the triangles allow. What has not changed is the same object as before."""
         if self.query is None:
             return []
@@ -206,7 +206,7 @@ class Scene:
         traces = [*self.traces, *self.traces_beside]
         colours = self.coloured().colours
         n_shown = sum(len(self.places(trace)) for trace in traces)
-        detail = _detail(self.style, n_shown, most_triangles)
+        detail = _detail(self.style, n_shown, maximum_triangles)
         found = [self._body(trace, detail, tones) for trace, tones in zip(traces, colours, strict=True)]
         for pick in self.picks:
             atoms = self.atoms.get((pick.trace, pick.row))
@@ -221,7 +221,7 @@ class Scene:
         if known is not None:
             return known
         taken = {one.number for one in self.hits}
-        made = ShownHit(hit, next(number for number in range(1, MOST_HITS + 2) if number not in taken))
+        made = ShownHit(hit, next(number for number in range(1, MAXIMUM_HITS + 2) if number not in taken))
         self.hits.append(made)
         return made
 
@@ -229,7 +229,7 @@ class Scene:
         return next((one for one in self.hits if _is_same(one.trace, hit)), None)
 
     def _drop_what_is_gone(self) -> None:
-        there = {self.query, *(one.trace for one in self.hits)}
+        there = {self.query, *(hit.trace for hit in self.hits)}
         self.pick([one for one in self.picks if one.trace in there])
         self.beside = {trace: chains for trace, chains in self.beside.items() if trace in there}
         self.b_factors = {trace: values for trace, values in self.b_factors.items() if trace in there}
@@ -282,11 +282,11 @@ def _is_same(one: Trace, other: Trace) -> bool:
     return all(one.hit.get(key) == other.hit.get(key) for key in keys) if one.hit else one.letters == other.letters
 
 
-def _detail(style: str, n_residues: int, most_triangles: int) -> Detail:
+def _detail(style: str, n_residues: int, maximum_triangles: int) -> Detail:
     """The finest detail that stays below so many triangles; else the coarsest."""
     for one in DETAILS:
         of_residue = _TRIANGLES_OF_BALL * 4**one.level if style == "spheres" else 2 * one.steps * one.sides
-        if n_residues * of_residue <= most_triangles:
+        if n_residues * of_residue <= maximum_triangles:
             return one
     return DETAILS[-1]
 

@@ -24,10 +24,11 @@ from PySide6.QtWidgets import (
 
 from engine.errors import InputError
 from engine.jobs import Progress
-from engine.structures.colouring import MOST_HITS, SCHEMES
+from engine.structures.colouring import MAXIMUM_HITS, SCHEMES
 from engine.structures.projection import DRAWING_KERNELS
 from engine.structures.residue_atoms import Atoms, b_factors
 from engine.structures.scripts import Style
+from engine.views.traces import Trace
 from gui.forms.editors import tool_button
 from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
@@ -41,7 +42,6 @@ from gui.structure.pictures import PictureDialog, ask_for_picture
 from gui.structure.reading import chains_beside, side_chain
 from gui.structure.rendering import RenderingError
 from gui.structure.scene import EXTENTS, STYLES, Pick, Scene
-from gui.structure.traces import Trace
 
 __all__ = ["StructurePanel"]
 
@@ -140,7 +140,7 @@ class StructurePanel(QWidget):
         """Superpose more hits, which stay when another one is chosen."""
         left_out = self.scene.add(hits)
         if left_out:
-            self.message.emit(f"{MOST_HITS} hits are superposed at most; {left_out} more were left out.")
+            self.message.emit(f"{MAXIMUM_HITS} hits are superposed at most; {left_out} more were left out.")
         self._changed()
         self.canvas.fit(self.scene.points())
 

@@ -51,7 +51,7 @@ def shown_text(column: Column, value: Any, locale: QLocale) -> str:
 
 def _numbers(column: Column, values: Iterable[float]) -> str:
     """Numbers with commas between, whatever the language has for a point: they are for programs."""
-    return ",".join(f"{one:.{column.decimals}f}" for one in values)
+    return ",".join(f"{value:.{column.decimals}f}" for value in values)
 
 
 def _probability(value: float, locale: QLocale) -> str:

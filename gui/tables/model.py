@@ -18,7 +18,7 @@ from engine.views.conditions import Condition
 from engine.views.tables import TableSource
 from gui.labels import tip_text
 from gui.tables.columns import full_text, saved_text, shown_text
-from gui.tables.worker import Worker
+from gui.tables.worker import TableWorker
 
 __all__ = ["PAGE_ROWS", "Index", "ParquetTableModel"]
 
@@ -71,7 +71,7 @@ class ParquetTableModel(QAbstractTableModel):
         self._fetched: tuple[str, ...] = ()
         self._shown: set[str] = {column.name for column in columns if column.is_shown}
         self._source: TableSource | None = None
-        self._worker = Worker(self._interrupt, self)
+        self._worker = TableWorker(self._interrupt, self)
         self._worker.busyChanged.connect(self.busyChanged)
         self._conditions: tuple[Condition, ...] = ()
         self._order: tuple[tuple[str, bool], ...] = ()

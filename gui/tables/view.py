@@ -60,7 +60,7 @@ class TableView(QTableView):
     """Place in the file and values by column of the row that is current now."""
     columnsChanged = Signal()
     message = Signal(str)
-    """What the user should know: copied, saved, or why not."""
+    """Warnings that the user should have: copied, saved, or why not."""
 
     def __init__(self, model: ParquetTableModel, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -10,7 +10,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-__all__ = ["Worker"]
+__all__ = ["TableWorker"]
 
 
 @dataclass(eq=False)
@@ -22,7 +22,7 @@ class _Job:
     is_dropped: bool = field(default=False)
 
 
-class Worker(QObject):
+class TableWorker(QObject):
     """Runs functions one at a time in a thread, the newest first, and hands their results to the window's thread.
 
     Of one kind only the newest request counts: those before it are dropped, and one that is running is interrupted. There is no thread

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.counts import Work
+from kernels.counts import OperationCounts
 from kernels.cpu.lanes import BLOCK_COLUMNS, LaneGroup, fill_columns, lane_count, lane_groups, score_lanes
 from kernels.cpu.processor import Processor
 from kernels.cpu.rows import row_arrays, score_rows
@@ -97,7 +97,7 @@ class AlignmentSearch:
                     yield first
         yield last
 
-    def work(self, lengths: Sequence[int], first: int = 0, last: int | None = None) -> Work:
+    def work(self, lengths: Sequence[int], first: int = 0, last: int | None = None) -> OperationCounts:
         """What it takes to score queries of these lengths against the subjects `first:last`; what passes the numbers comes on top.
 
         Operations are cells.
@@ -116,7 +116,7 @@ class AlignmentSearch:
                     rounds += -(-n_blocks // _blocks_of_call(length, lanes))
                     blocks += _VECTORS_OF_BLOCK * n_blocks * length
         cells = sum(lengths) * int(self._offsets[last] - self._offsets[first])
-        return Work(rounds, cells, blocks, words, len(lengths) * (last - first), 0)
+        return OperationCounts(rounds, cells, blocks, words, len(lengths) * (last - first), 0)
 
     def costs(self, lengths: Sequence[int]) -> NDArray[np.float64]:
         """What each subject costs with queries of these lengths, in cells: (n,), for sharing subjects out."""
@@ -263,15 +263,16 @@ class _Scorer:
         """The score of a pair, or the greatest number of so many bits."""
         if stop[0]:
             return 0
-        profile, decay, h_rows, f_row = row_arrays(self._costs, subject, bits)
-        best, directions, target = np.array([0, -1, -1], np.int64), np.empty((0, len(f_row)), np.uint8), int(np.iinfo(decay.dtype).max)
-        step = max(1, _CELLS_OF_ROWS // len(f_row))
+        rows = row_arrays(self._costs, subject, bits)
+        width, target = len(rows.f_row), int(np.iinfo(rows.decay.dtype).max)
+        best, directions = np.array([0, -1, -1], np.int64), np.empty((0, width), np.uint8)
+        step = max(1, _CELLS_OF_ROWS // width)
         for first in range(0, len(codes), step):
             if stop[0]:
                 break
             score_rows(
-                codes, profile, self._costs.first_residue_cost, self._costs.gap_extend, decay, first, min(len(codes), first + step),
-                h_rows, f_row, best, target, directions, False,
+                codes, rows, self._costs.first_residue_cost, self._costs.gap_extend, first, min(len(codes), first + step), best, target,
+                directions, False,
             )  # fmt: skip
         return int(best[0])
 

@@ -5,42 +5,38 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["MOST_NUMBERS", "write_paf_lines", "write_sam_lines"]
+__all__ = ["MAXIMUM_NUMBERS", "write_paf_lines", "write_sam_lines"]
 
-MOST_NUMBERS = 256
+MAXIMUM_NUMBERS = 256
 """Bytes of a line that its numbers, tabs and the names of its tags take at the most."""
 _TAB, _NEWLINE, _STAR, _EQUAL, _MINUS, _PLUS, _ZERO = ord("\t"), ord("\n"), ord("*"), ord("="), ord("-"), ord("+"), ord("0")
 _CLIPPED, _OTHER, _PATTERN_ALONE, _TEXT_ALONE = ord("S"), ord("X"), ord("I"), ord("D")
 _IS_REVERSE, _IS_UNPLACED = 16, 4
-_LEAST_QUALITY = 33
+_MINIMUM_QUALITY = 33
 _EDITS = np.frombuffer(b"\tNM:i:", np.uint8)
 _SCORE = np.frombuffer(b"\tAS:i:", np.uint8)
 _STEPS = np.frombuffer(b"\tcg:Z:", np.uint8)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def write_sam_lines(
-    names, name_offsets, flags, text_names, text_offsets, places, cigars, cigar_offsets, clips, tags, tag_offsets, rows, letters,
-    qualities, offsets, complement, quality_shift, lines, ends,
-):  # fmt: skip
+def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows, sequences, lines, ends):
     """Write a line for each of n records.
 
     Parameters
     ----------
-    names, cigars, tags : uint8, letters of all, and (n + 1,) int64 where each begins; of tags with the tab before each.
-    text_names, text_offsets : the same of all texts. flags : (n,) int64, of SAM.
+    names, cigars, tags : `TextArrays`; tags with the tab before each. text_names : of all texts. flags : (n,) int64, of SAM.
     places : (n, 6) int64: number of the text, -1 for none; position, from 1; mapping quality; number of the mate's text, -1 for none; its
         position; length of the fragment. clips : (n, 2) int64, letters left out at both ends, in the text's direction.
-    rows : (n,) int64, which pattern each is. letters : uint8, of all patterns, qualities : uint8, empty where there are none; offsets.
-    complement : (256,) uint8. quality_shift : taken from each quality.
-    lines : uint8, to fill, with `MOST_NUMBERS` for each line besides its texts. ends : (n,) int64, filled: where each line ends.
+    rows : (n,) int64, which pattern each is. sequences : `SamSequences`, of all patterns.
+    lines : uint8, to fill, with `MAXIMUM_NUMBERS` for each line besides its texts. ends : (n,) int64, filled: where each line ends.
     """
+    letters, qualities, offsets, complement, quality_shift = sequences
     place = 0
     for k in range(len(flags)):
-        place = _write_text(names, name_offsets[k], name_offsets[k + 1], lines, place)
+        place = _write_text(names.letters, names.offsets[k], names.offsets[k + 1], lines, place)
         place = _write_field(flags[k], lines, place)
         text, mate_text = places[k, 0], places[k, 3]
-        place = _write_name(text_names, text_offsets, text, lines, place)
+        place = _write_name(text_names.letters, text_names.offsets, text, lines, place)
         place = _write_field(places[k, 1], lines, place)
         place = _write_field(places[k, 2], lines, place)
         lines[place] = _TAB
@@ -48,7 +44,7 @@ def write_sam_lines(
         is_placed = flags[k] & _IS_UNPLACED == 0
         if is_placed:
             place = _write_clip(clips[k, 0], lines, place)
-            place = _write_text(cigars, cigar_offsets[k], cigar_offsets[k + 1], lines, place)
+            place = _write_text(cigars.letters, cigars.offsets[k], cigars.offsets[k + 1], lines, place)
             place = _write_clip(clips[k, 1], lines, place)
         else:
             lines[place] = _STAR
@@ -57,7 +53,7 @@ def write_sam_lines(
             lines[place], lines[place + 1] = _TAB, _EQUAL
             place += 2
         else:
-            place = _write_name(text_names, text_offsets, mate_text, lines, place)
+            place = _write_name(text_names.letters, text_names.offsets, mate_text, lines, place)
         place = _write_field(places[k, 4], lines, place)
         place = _write_field(places[k, 5], lines, place)
         lines[place] = _TAB
@@ -81,18 +77,16 @@ def write_sam_lines(
                 place += 1
             for j in range(end - begin if len(qualities) else 0):
                 quality = np.int64(qualities[end - 1 - j if is_reverse else begin + j]) - quality_shift
-                lines[place] = max(quality, _LEAST_QUALITY)
+                lines[place] = max(quality, _MINIMUM_QUALITY)
                 place += 1
-        place = _write_text(tags, tag_offsets[k], tag_offsets[k + 1], lines, place)
+        place = _write_text(tags.letters, tags.offsets[k], tags.offsets[k + 1], lines, place)
         lines[place] = _NEWLINE
         place += 1
         ends[k] = place
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def write_paf_lines(
-    names, name_offsets, text_names, text_offsets, is_reverse, places, scores, cigars, cigar_offsets, lines, ends
-):  # fmt: skip
+def write_paf_lines(names, text_names, is_reverse, places, scores, cigars, lines, ends):
     """Write a line for each of n records; see `write_sam_lines`.
 
     `places` : (n, 8) int64: length of the pattern, begin and end on it; number of the text, its length, begin and end on it, all from 0;
@@ -100,14 +94,14 @@ def write_paf_lines(
     """
     place = 0
     for k in range(len(scores)):
-        place = _write_text(names, name_offsets[k], name_offsets[k + 1], lines, place)
+        place = _write_text(names.letters, names.offsets[k], names.offsets[k + 1], lines, place)
         for column in range(3):
             place = _write_field(places[k, column], lines, place)
         lines[place], lines[place + 1] = _TAB, _MINUS if is_reverse[k] else _PLUS
-        place = _write_name(text_names, text_offsets, places[k, 3], lines, place + 2)
+        place = _write_name(text_names.letters, text_names.offsets, places[k, 3], lines, place + 2)
         for column in range(4, 7):
             place = _write_field(places[k, column], lines, place)
-        edits, columns, same = _edits(cigars, cigar_offsets[k], cigar_offsets[k + 1])
+        edits, columns, same = _edits(cigars.letters, cigars.offsets[k], cigars.offsets[k + 1])
         place = _write_field(same, lines, place)
         place = _write_field(columns, lines, place)
         place = _write_field(places[k, 7], lines, place)
@@ -116,7 +110,7 @@ def write_paf_lines(
         place = _write_text(_SCORE, 0, len(_SCORE), lines, place)
         place = _write_number(scores[k], lines, place)
         place = _write_text(_STEPS, 0, len(_STEPS), lines, place)
-        place = _write_text(cigars, cigar_offsets[k], cigar_offsets[k + 1], lines, place)
+        place = _write_text(cigars.letters, cigars.offsets[k], cigars.offsets[k + 1], lines, place)
         lines[place] = _NEWLINE
         place += 1
         ends[k] = place

@@ -57,29 +57,27 @@ def _find_sites(residues, position, length, flags, residue_mask, place, sites, m
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def first_arrangement(
-    c, peptide, residues, positions, lengths, flags, letters, combination_count, residue_mask, places, sites, n_sites, slot_modification,
-    slot_choice,
-):  # fmt: skip
+def first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice):
     """Begin the arrangements of combination `c` on a peptide; the number of modifications in it, or -1 where one finds too few sites.
 
-    Arguments are columns of the bundles of `kernels.layouts`. Written: `sites` (m, longest) and `n_sites` (m,) int64, the places where each
-    modification may sit; `slot_modification` and `slot_choice` (slots,) int64, for each modification of the combination which it is, and
-    the number of its site among those.
+    `peptides` and `modifications` are bundles of `kernels.layouts`. Written: `sites` (m, longest) and `n_sites` (m,) int64, the places
+    where each modification may sit; `slot_modification` and `slot_choice` (slots,) int64, for each modification of the combination which
+    it is, and the number of its site among those.
     """
     if c == 0:
         return 0
+    combination_count, residue_mask = modifications.combination_count, modifications.residue_mask
     n_modifications = len(residue_mask)
     for m in range(n_modifications):
-        if combination_count[c, m] > 0 and letters[peptide] & residue_mask[m] == 0:
+        if combination_count[c, m] > 0 and peptides.letters[peptide] & residue_mask[m] == 0:
             return -1
-    position, length = np.int64(positions[peptide]), np.int64(lengths[peptide])
+    position, length, flags = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide]), peptides.flags[peptide]
     slots = 0
     for m in range(n_modifications):
         wanted = combination_count[c, m]
         if wanted == 0:
             continue
-        n_sites[m] = _find_sites(residues, position, length, flags[peptide], residue_mask[m], places[m], sites, m, wanted)
+        n_sites[m] = _find_sites(peptides.residues, position, length, flags, residue_mask[m], modifications.place[m], sites, m, wanted)
         if n_sites[m] < wanted:
             return -1
         for w in range(wanted):

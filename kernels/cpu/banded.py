@@ -13,7 +13,7 @@ then, it is the best of all.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -35,28 +35,46 @@ from kernels.cpu.vectors import (
 )  # fmt: skip
 from kernels.gapsmis_layouts import LETTERS, WITHIN, Alignments, GapRules, Sequences, score_bits
 
-__all__ = ["align_near_diagonals", "align_where_near"]
+__all__ = ["align_where_near"]
 
 _FROM_PAIR, _FROM_PATTERN, _FROM_TEXT, _SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 1, 2, 3, 3, 4, 8
 _NO_TEXT, _NO_PATTERN = -1, -2  # letters that are no letter's like
 _LANES = REGISTER_BYTES // 2
 
 
+class _Side(NamedTuple):
+    """The texts, or the patterns, of n pairs: `codes` int8 of all; `begins`, `lengths` (n,) int64."""
+
+    codes: NDArray[np.int8]
+    begins: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+
+class _Room(NamedTuple):
+    """Work space, all but `directions` aligned. `g` has columns for all layers, `f` one more of each, `s` for one layer."""
+
+    g: NDArray[np.int16]
+    f: NDArray[np.int16]
+    s: NDArray[np.int16]
+    text_lanes: NDArray[np.int16]
+    pattern_lanes: NDArray[np.int16]
+    directions: NDArray[np.uint8]
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
-def align_near_diagonals(
-    texts, text_begins, text_lengths, patterns, pattern_begins, pattern_lengths, order, costs, most_gaps, slack, g, f, s, text_lanes,
-    pattern_lanes, directions, score, ends, runs,
-):  # fmt: skip
+def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, slack, room, score, ends, runs):
     """Align pairs, as many at a time as a vector has lanes.
 
     Parameters
     ----------
-    texts, patterns : int8 codes. The other arrays of them : (n,) int64. order : (k,) int64, the pairs to align, those of similar lengths
-        beside one another. costs : (4,) int64: scores of the same letter and of others, costs of a gap's first letter and of each other.
-    g, f, s, text_lanes, pattern_lanes : int16, aligned work space; directions : uint8.
+    text_side, pattern_side : `_Side`. order : (k,) int64, the pairs to align, those of similar lengths beside one another.
+    costs : (4,) int64: scores of the same letter and of others, costs of a gap's first letter and of each other. room : `_Room`.
     score : (n,) int32, filled. ends : (5, n) int32, filled: text start, text end, pattern start, pattern end, gaps.
     runs : (n, 2 * most gaps + 1) int32, filled.
     """
+    texts, text_begins, text_lengths = text_side
+    patterns, pattern_begins, pattern_lengths = pattern_side
+    g, f, s, text_lanes, pattern_lanes, directions = room
     lanes = _LANES
     least, zero = spread(g, np.iinfo(np.int16).min), spread(g, 0)
     same, other, opening, extending = spread(g, costs[0]), spread(g, costs[1]), spread(g, costs[2]), spread(g, costs[3])
@@ -79,7 +97,7 @@ def align_near_diagonals(
                 text_lanes[(k + slack + 1) * lanes + lane] = texts[text_begins[pair] + k]
             for k in range(pattern_lengths[pair]):
                 pattern_lanes[k * lanes + lane] = patterns[pattern_begins[pair] + k]
-        for q in range(most_gaps + 1):
+        for q in range(maximum_gaps + 1):
             for b in range(width):
                 store(g, (q * width + b) * lanes, zero if b >= slack else least)
                 store(f, (q * (width + 1) + b) * lanes, subtract_saturated(zero, opening) if b >= slack else least)
@@ -90,10 +108,10 @@ def align_near_diagonals(
                 found = where_equal(load(text_lanes, (j + b) * lanes), own, same, other)
                 store(s, b * lanes, found)
                 store(g, b * lanes, add_saturated(load(g, b * lanes), found))
-            for q in range(1, most_gaps + 1):
+            for q in range(1, maximum_gaps + 1):
                 e = least
                 row, below = q * width * lanes, (q - 1) * width * lanes
-                f_row, traced = q * (width + 1) * lanes, ((j - 1) * most_gaps + q - 1) * width * lanes
+                f_row, traced = q * (width + 1) * lanes, ((j - 1) * maximum_gaps + q - 1) * width * lanes
                 for b in range(0, width * lanes, lanes):
                     paired = add_saturated(load(g, row + b), load(s, b))
                     alone = load(f, f_row + b + lanes)
@@ -110,17 +128,17 @@ def align_near_diagonals(
             for lane in range(len(pairs)):
                 pair = pairs[lane]
                 if pattern_lengths[pair] == j:
-                    _note_end(g, lanes, lane, width, most_gaps, slack, j, text_lengths[pair], pair, score, ends)
+                    _note_end(g, lanes, lane, width, maximum_gaps, slack, j, text_lengths[pair], pair, score, ends)
         for lane in range(len(pairs)):
-            _walk(lanes, lane, width, most_gaps, slack, pairs[lane], directions, ends, runs)
+            _walk(lanes, lane, width, maximum_gaps, slack, pairs[lane], directions, ends, runs)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _note_end(g, lanes, lane, width, most_gaps, slack, j, text_length, pair, score, ends):
+def _note_end(g, lanes, lane, width, maximum_gaps, slack, j, text_length, pair, score, ends):
     """The best score of a pattern's last letter, where it is first, and with how many gaps at the least."""
     best, column = np.int64(np.iinfo(np.int32).min), np.int64(-1)
     for b in range(max(0, slack - j), min(width, text_length - j + slack + 1)):
-        found = np.int64(g[(most_gaps * width + b) * lanes + lane])
+        found = np.int64(g[(maximum_gaps * width + b) * lanes + lane])
         if found > best:
             best, column = found, b
     q = 0
@@ -130,7 +148,7 @@ def _note_end(g, lanes, lane, width, most_gaps, slack, j, text_length, pair, sco
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _walk(lanes, lane, width, most_gaps, slack, pair, directions, ends, runs):
+def _walk(lanes, lane, width, maximum_gaps, slack, pair, directions, ends, runs):
     """Follow the directions of a pair from its end to the beginning of the pattern."""
     i, j, q = np.int64(ends[1, pair]), np.int64(ends[3, pair]), np.int64(ends[4, pair])
     runs[pair, :] = 0
@@ -138,7 +156,7 @@ def _walk(lanes, lane, width, most_gaps, slack, pair, directions, ends, runs):
         if q == 0:
             runs[pair, 0], i, j = j, i - j, 0
             break
-        source = directions[_place(i, j, q, lanes, lane, width, most_gaps, slack)] & _SOURCE
+        source = directions[_place(i, j, q, lanes, lane, width, maximum_gaps, slack)] & _SOURCE
         if source == _FROM_PAIR:
             runs[pair, 2 * q] += 1
             i, j = i - 1, j - 1
@@ -146,18 +164,18 @@ def _walk(lanes, lane, width, most_gaps, slack, pair, directions, ends, runs):
         length, grows = 0, True
         while grows and source == _FROM_PATTERN:
             j, length = j - 1, length + 1
-            grows = j > 0 and directions[_place(i, j, q, lanes, lane, width, most_gaps, slack)] & _PATTERN_GROWS != 0
+            grows = j > 0 and directions[_place(i, j, q, lanes, lane, width, maximum_gaps, slack)] & _PATTERN_GROWS != 0
         while grows and source == _FROM_TEXT:
             i, length = i - 1, length - 1
-            grows = directions[_place(i, j, q, lanes, lane, width, most_gaps, slack)] & _TEXT_GROWS != 0
+            grows = directions[_place(i, j, q, lanes, lane, width, maximum_gaps, slack)] & _TEXT_GROWS != 0
         runs[pair, 2 * q - 1] = length
         q -= 1
     ends[0, pair] = i
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _place(i, j, q, lanes, lane, width, most_gaps, slack):
-    return (((j - 1) * most_gaps + q - 1) * width + i - j + slack) * lanes + lane
+def _place(i, j, q, lanes, lane, width, maximum_gaps, slack):
+    return (((j - 1) * maximum_gaps + q - 1) * width + i - j + slack) * lanes + lane
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -186,7 +204,7 @@ def align_where_near(
     letters : codes, such as those of A, C, G and T; pairs with other letters are left. slack : so many diagonals on each side.
     """
     n = len(text_of)
-    found, is_sure = Alignments.none(n, rules.most_gaps), np.ones(n, np.bool_)
+    found, is_sure = Alignments.none(n, rules.maximum_gaps), np.ones(n, np.bool_)
     text_begins, pattern_begins = texts.offsets[text_of], patterns.offsets[pattern_of]
     text_lengths, pattern_lengths = texts.offsets[text_of + 1] - text_begins, patterns.offsets[pattern_of + 1] - pattern_begins
     costs = _plain_costs(rules, letters)
@@ -204,13 +222,14 @@ def align_where_near(
         return found, is_sure
     order = chosen[np.lexsort((excess[chosen], pattern_lengths[chosen]))]
     longest, width = int(pattern_lengths[chosen].max()), int(excess[chosen].max()) + 2 * slack + 1
-    layers, lanes = rules.most_gaps + 1, _LANES
+    layers, lanes = rules.maximum_gaps + 1, _LANES
     sizes = (layers * width, layers * (width + 1), width, longest + width, longest)
-    space: list[Any] = [aligned(size * lanes, np.int16) for size in sizes]
+    g, f, s, text_lanes, pattern_lanes = (aligned(size * lanes, np.int16) for size in sizes)
+    room = _Room(g, f, s, text_lanes, pattern_lanes, np.empty(longest * rules.maximum_gaps * width * lanes, np.uint8))
     ends = np.full((5, n), -1, np.int32)
-    align_near_diagonals(
-        texts.codes, text_begins, text_lengths, patterns.codes, pattern_begins, pattern_lengths, order, costs, rules.most_gaps, slack,
-        *space, np.empty(longest * rules.most_gaps * width * lanes, np.uint8), found.score, ends, found.runs,
+    _align_near_diagonals(
+        _Side(texts.codes, text_begins, text_lengths), _Side(patterns.codes, pattern_begins, pattern_lengths), order, costs,
+        rules.maximum_gaps, slack, room, found.score, ends, found.runs,
     )  # fmt: skip
     for column, values in zip(found[1:6], ends, strict=True):
         column[:] = values

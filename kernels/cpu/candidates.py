@@ -22,7 +22,7 @@ from kernels.cpu.scores import (
     list_rows,
     look_up_ions,
     match_ions,
-    most_peaks,
+    maximum_peaks,
     new_scratch,
     score_of,
     sum_masses,
@@ -112,7 +112,7 @@ def search_queries(spectra, queries, peptides, modifications, settings, hits, fi
     `stop` (1,) uint8: once another thread sets it, the search leaves off where it is, for one query may take many seconds.
     """
     flag = np.zeros(1, np.uint8) if stop is None else stop
-    most = most_peaks(spectra, queries.spectrum, first, last) if NEEDS_ROOTS[settings.score] else 0
+    most = maximum_peaks(spectra, queries.spectrum, first, last) if NEEDS_ROOTS[settings.score] else 0
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], NEEDS_CORRELATION[settings.score], most)
     for letter in range(len(peptides.residue_mass)):
         scratch.code_mass[65 + letter] = peptides.residue_mass[letter]
@@ -149,7 +149,7 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
         return
     with_vector, with_roots = NEEDS_CORRELATION[settings.score], NEEDS_ROOTS[settings.score]
     indexed = index_spectrum(queries.spectrum[q], spectra, settings, with_vector, with_roots, scratch)
-    n_rows, n_n_rows = list_rows(settings, max(1, min(settings.max_fragment_charge, queries.charge[q] - 1)), scratch.rows)
+    n_rows, n_n_rows = list_rows(settings, max(1, min(settings.maximum_fragment_charge, queries.charge[q] - 1)), scratch.rows)
     f = 0  # forms that wait to be scored
     for c in range(len(modifications.combination_mass)):
         done = 0
@@ -167,11 +167,7 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
                         return
                     fetch_early(residues, peptides.position[chosen[min(i + _PEPTIDES_AHEAD, n_chosen - 1)]])
                     peptide = chosen[i]
-                    slots = first_arrangement(
-                        c, peptide, residues, peptides.position, peptides.length, peptides.flags, peptides.letters,
-                        modifications.combination_count, modifications.residue_mask, modifications.place, sites, n_sites,
-                        slot_modification, slot_choice,
-                    )  # fmt: skip
+                    slots = first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice)
                     if slots < 0:
                         continue
                     position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
@@ -199,7 +195,7 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
                             if f == FORMS_AT_ONCE:
                                 _score_forms(q, f, n_rows, n_n_rows, indexed, spectra, settings, hits, scratch)
                                 f = 0
-                        if slots == 0 or n_forms >= modifications.max_forms or stop[0]:
+                        if slots == 0 or n_forms >= modifications.maximum_forms or stop[0]:
                             break
                         if not next_arrangement(slots, slot_modification, slot_choice, n_sites):
                             break
@@ -224,7 +220,7 @@ def _score_forms(q, n_forms, n_rows, n_n_rows, indexed, spectra, settings, hits,
             )  # fmt: skip
             score = score_of(which, matched, settings)
         hits.histogram[q, min(bins - 1, max(0, np.int64(score * inverse_histogram)))] += 1
-        if count_n + count_c >= settings.min_matched_ions:
+        if count_n + count_c >= settings.minimum_matched_ions:
             _insert(hits, q, score, forms.peptide[f], forms.isotope_error[f], forms.slots[f], forms.site[f], forms.modification[f])
     hits.n_candidates[q] += n_forms
 
@@ -272,8 +268,7 @@ def _score_candidate(q, number, indexed, spectra, charge, peptides, modification
     peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
     e = (number >> code.isotope_shift) & ((1 << ISOTOPE_BITS) - 1)
     slots = first_arrangement(
-        number >> (code.isotope_shift + ISOTOPE_BITS), peptide, peptides.residues, peptides.position, peptides.length, peptides.flags,
-        peptides.letters, modifications.combination_count, modifications.residue_mask, modifications.place, scratch.sites, scratch.n_sites,
+        number >> (code.isotope_shift + ISOTOPE_BITS), peptide, peptides, modifications, scratch.sites, scratch.n_sites,
         scratch.slot_modification, scratch.slot_choice,
     )  # fmt: skip
     find_arrangement(
@@ -287,7 +282,7 @@ def _score_candidate(q, number, indexed, spectra, charge, peptides, modification
         scratch.base, length, slots, scratch.slot_site, scratch.slot_modification, modifications.mass, peptides.n_term_mass,
         peptides.c_term_mass,
     )  # fmt: skip
-    charges = max(1, min(settings.max_fragment_charge, charge - 1))
+    charges = max(1, min(settings.maximum_fragment_charge, charge - 1))
     n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
     sum_masses(scratch.base, length, n_term, c_term, scratch.forms, 0)
     look_up_ions(0, n_rows, n_n_rows, indexed, settings, False, scratch)
@@ -296,6 +291,6 @@ def _score_candidate(q, number, indexed, spectra, charge, peptides, modification
     if dot > 0:
         matched = Matched(count_n, count_c, dot, 0, scratch.matched_peak, scratch.root, indexed.low, n_rows, length - 1)
         score = score_of(settings.score, matched, settings)
-    if count_n + count_c >= settings.min_matched_ions:
+    if count_n + count_c >= settings.minimum_matched_ions:
         _insert(hits, q, score, peptide, settings.isotope_errors[e], slots, scratch.slot_site, scratch.slot_modification)
     return score

@@ -34,17 +34,16 @@ class Cigars(NamedTuple):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, cigars, cigar_offsets, mds, md_offsets, same, columns):
+def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, out):
     """Write the CIGAR and the MD text of each alignment behind its offset, or only measure them.
 
     Parameters
     ----------
     texts, patterns : int8 codes. text_begins, pattern_begins : (n,) int64, the first letter of each alignment. runs : (n, 2 z + 1) int32
         of `kernels.gapsmis_layouts.Alignments`. alphabet : uint8, the letter of each code.
-    cigars, mds : uint8, to fill; where `cigars` is empty both are only measured.
-    cigar_offsets, md_offsets : (n + 1,) int64, where each begins; filled where they are measured.
-    same, columns : (n,) int64, filled: pairs of the same letter, steps.
+    out : `Cigars`, to fill; where its `cigars` are empty both texts are only measured, and the offsets filled.
     """
+    cigars, cigar_offsets, mds, md_offsets, same, columns = out
     writes = len(cigars) > 0
     cigar_offsets[0] = md_offsets[0] = 0
     for k in range(len(text_begins)):
@@ -121,11 +120,11 @@ def cigars_of(
     """
     n = len(text_of)
     begins = texts.offsets[text_of] + found.text_start, patterns.offsets[pattern_of] + found.pattern_start
-    cigar_offsets, md_offsets = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
-    same, columns, none = np.zeros(n, np.int64), np.zeros(n, np.int64), np.empty(0, np.uint8)
+    none = np.empty(0, np.uint8)
+    out = Cigars(none, np.zeros(n + 1, np.int64), none, np.zeros(n + 1, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64))
     given: Any = texts.codes, begins[0], patterns.codes, begins[1], found.runs, alphabet
-    write_cigars(*given, none, cigar_offsets, none, md_offsets, same, columns)
-    cigars, mds = np.empty(cigar_offsets[-1], np.uint8), np.empty(md_offsets[-1], np.uint8)
-    if len(cigars):
-        write_cigars(*given, cigars, cigar_offsets, mds, md_offsets, same, columns)
-    return Cigars(cigars, cigar_offsets, mds, md_offsets, same, columns)
+    write_cigars(*given, out)
+    out = out._replace(cigars=np.empty(out.cigar_offsets[-1], np.uint8), mds=np.empty(out.md_offsets[-1], np.uint8))
+    if len(out.cigars):
+        write_cigars(*given, out)
+    return out

@@ -5,23 +5,24 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["BEST", "MEAN", "MOST_SIMILAR", "count_mean_peaks", "describe_clusters", "mean_peaks"]
+__all__ = ["BEST", "MAXIMUM_SIMILAR", "MEAN", "count_mean_peaks", "describe_clusters", "mean_peaks"]
 
-MOST_SIMILAR, BEST, MEAN = 0, 1, 2
+MAXIMUM_SIMILAR, BEST, MEAN = 0, 1, 2
 
 
 @njit(nogil=True, cache=True)
-def describe_clusters(offsets, bins, weights, n_bins, member_offsets, members, choice, brightness, first, last, representative, similarity):
+def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightness, first, last, representative, similarity):
     """The member that stands for each of the clusters `first:last`, and the cosine of each member and what stands for it.
 
     Parameters
     ----------
-    offsets, bins, weights : the vectors, CSR. n_bins : none of the bins is as large.
+    vectors : `VectorArrays`. n_bins : none of the bins is as large.
     member_offsets, members : int64, CSR, the vectors of each cluster, ascending.
-    choice : MOST_SIMILAR, the member whose cosine with the sum of all is largest; BEST, the brightest; MEAN, members are compared with the
-        sum of all, and the most similar is named. Of equal ones the first. brightness : (n,) float64.
+    choice : MAXIMUM_SIMILAR, the member whose cosine with the sum of all is largest; BEST, the brightest; MEAN, members are compared with
+        the sum of all, and the most similar is named. Of equal ones the first. brightness : (n,) float64.
     representative : (clusters,) int64, to fill. similarity : (n,) float64, by vector, to fill; 1 where a vector is alone.
     """
+    offsets, bins, weights = vectors
     table = np.zeros(n_bins, np.int64)
     for cluster in range(first, last):
         start, stop = member_offsets[cluster], member_offsets[cluster + 1]
@@ -73,17 +74,17 @@ def describe_clusters(offsets, bins, weights, n_bins, member_offsets, members, c
 
 
 @njit(nogil=True, cache=True)
-def count_mean_peaks(offsets, mz, intensity, member_offsets, members, width, share, first, last, count):
+def count_mean_peaks(peaks, member_offsets, members, width, share, first, last, count):
     """How many peaks the mean spectrum of each of the clusters `first:last` has: (clusters,) int64, to fill. See `mean_peaks`."""
     for cluster in range(first, last):
-        peaks_mz, _, seen = _merged(offsets, mz, intensity, members[member_offsets[cluster] : member_offsets[cluster + 1]], width)
+        peaks_mz, _, seen = _merged(peaks, members[member_offsets[cluster] : member_offsets[cluster + 1]], width)
         least = _least(member_offsets[cluster + 1] - member_offsets[cluster], share)
         for i in range(len(peaks_mz)):
             count[cluster] += seen[i] >= least
 
 
 @njit(nogil=True, cache=True)
-def mean_peaks(offsets, mz, intensity, member_offsets, members, width, share, first, last, out_offsets, out_mz, out_intensity):
+def mean_peaks(peaks, member_offsets, members, width, share, first, last, means):
     """The mean spectrum of each of the clusters `first:last`.
 
     Each member's peaks are scaled to a sum of one. Peaks less than half of `width` (thomson) from the next are one, at their mean m/z,
@@ -91,16 +92,16 @@ def mean_peaks(offsets, mz, intensity, member_offsets, members, width, share, fi
 
     Parameters
     ----------
-    offsets, mz, intensity : CSR peaks of spectra. member_offsets, members : CSR, the spectra of each cluster.
-    out_offsets : from `count_mean_peaks`. out_mz, out_intensity : float64, to fill.
+    peaks : `PeakArrays` of spectra. member_offsets, members : CSR, the spectra of each cluster.
+    means : `PeakArrays`, to fill, `intensity` float64; `offsets` from `count_mean_peaks`.
     """
     for cluster in range(first, last):
         of = members[member_offsets[cluster] : member_offsets[cluster + 1]]
-        peaks_mz, height, seen = _merged(offsets, mz, intensity, of, width)
-        least, at = _least(len(of), share), out_offsets[cluster]
+        peaks_mz, height, seen = _merged(peaks, of, width)
+        least, at = _least(len(of), share), means.offsets[cluster]
         for i in range(len(peaks_mz)):
             if seen[i] >= least:
-                out_mz[at], out_intensity[at] = peaks_mz[i], height[i] / len(of)
+                means.mz[at], means.intensity[at] = peaks_mz[i], height[i] / len(of)
                 at += 1
 
 
@@ -110,8 +111,9 @@ def _least(n_members, share):
 
 
 @njit(nogil=True, cache=True)
-def _merged(offsets, mz, intensity, spectra, width):
+def _merged(peaks, spectra, width):
     """Peaks of some spectra, merged: m/z, summed intensity, and how many peaks each is made of."""
+    offsets, mz, intensity = peaks
     n = 0
     for s in spectra:
         n += offsets[s + 1] - offsets[s]

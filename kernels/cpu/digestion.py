@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kernels.cpu.peptides import digest_proteins
 from kernels.cpu.processor import Processor
 from kernels.device import StopFlag
+from kernels.digestion_layouts import DigestionRules, PeptideEntries
 from kernels.partitions import Partition
 
 __all__ = ["count_peptides"]
@@ -25,17 +26,7 @@ def count_peptides(
     residues: NDArray[np.uint8],
     offsets: NDArray[np.int64],
     bounds: NDArray[np.int64],
-    cleaves: NDArray[np.bool_],
-    residue_mass: NDArray[np.int64],
-    terminal_mass: int,
-    required_ends: int,
-    max_missed: int,
-    min_length: int,
-    max_length: int,
-    clip_methionine: bool,
-    min_mass: int,
-    max_mass: int,
-    bucket_width: int,
+    rules: DigestionRules,
     counts: NDArray[np.int64],
 ) -> Generator[int, None, None]:
     """Add the numbers of peptides in each mass bucket to `counts`, for each share of the proteins: the pre-calculation of Li 2014.
@@ -43,7 +34,7 @@ def count_peptides(
     Parameters
     ----------
     bounds : (shares + 1,) int64, the first protein of each share. counts : (shares, buckets) int64; they change when all is counted.
-    Others : see `kernels.cpu.peptides.digest_proteins`.
+    residues, offsets : the proteins, see `kernels.cpu.peptides.digest_proteins`.
 
     Yields how many residues have been looked through, a few times a second. Closing the generator ends the work, and leaves `counts` as
     they were.
@@ -54,17 +45,14 @@ def count_peptides(
     """
     found = np.zeros_like(counts)
     every_bucket = np.arange(counts.shape[1])
-    nothing = tuple(np.empty(0, kind) for kind in (np.int64, np.uint64, np.uint32, np.uint8, np.uint8, np.uint32))
+    nothing = PeptideEntries.empty(0)
 
     def count(first: int, last: int, stop: StopFlag) -> None:
         for share in range(first, last):
             begun, end = int(bounds[share]), int(bounds[share + 1])
             while begun < end and not stop[0]:
                 some = max(begun + 1, int(np.searchsorted(offsets, offsets[begun] + _RESIDUES_OF_LOOK, side="right")) - 1)
-                digest_proteins(
-                    residues, offsets, begun, min(some, end), cleaves, residue_mass, terminal_mass, required_ends, max_missed, min_length,
-                    max_length, clip_methionine, min_mass, max_mass, bucket_width, every_bucket, found[share], False, *nothing,
-                )  # fmt: skip
+                digest_proteins(residues, offsets, begun, min(some, end), rules, every_bucket, found[share], False, nothing)
                 begun = some
 
     for share in device.run(count, [Partition(share, share + 1, 1.0) for share in range(len(counts))], 0):

@@ -17,12 +17,12 @@ __all__ = [
 ]  # fmt: skip
 
 NONE, NOT_BEGUN, NO_NAME, BAD_LETTER, OTHER_NAME, OTHER_LENGTH, BAD_QUALITY, CUT_OFF = range(8)
-"""What is wrong with a record."""
+"""The fault of a record."""
 HEADER_FIELDS = 3
 """Columns of `headers`: where the name begins and ends, and the line of the record, from 1."""
 _AT, _PLUS, _DOT, _BLANK, _TAB, _N = ord("@"), ord("+"), ord("."), ord(" "), ord("\t"), ord("N")
 _NEWLINE, _RETURN = ord("\n"), ord("\r")
-_LEAST_QUALITY, _GREATEST_QUALITY = 33, 126
+_MINIMUM_QUALITY, _GREATEST_QUALITY = 33, 126
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -102,7 +102,7 @@ def scan_fastq(text, is_last, headers, letters, qualities, offsets):
             if had + end - place > length or (n_lines == 1 and end - place != length):
                 return n, consumed, lines, OTHER_LENGTH, place, line, had + end - place
             for k in range(place, end):
-                if text[k] < _LEAST_QUALITY or text[k] > _GREATEST_QUALITY:
+                if text[k] < _MINIMUM_QUALITY or text[k] > _GREATEST_QUALITY:
                     return n, consumed, lines, BAD_QUALITY, k, line, 0
                 qualities[first + had] = text[k]
                 had += 1

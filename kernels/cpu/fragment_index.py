@@ -16,15 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.counts import CROWDING, NANOSECONDS_OF_PIECE, fragment_index_search
-from kernels.cpu.forms import form_code
+from kernels.cpu.peptidoforms import peptidoform_code
 from kernels.cpu.postings import build_chunks, empty_index, search_chunks
 from kernels.cpu.processor import Processor
 from kernels.device import StopFlag
 from kernels.layouts import (
-    FORMS_OF_CHUNK,
     KEYS_OF_DALTON,
+    PEPTIDOFORMS_OF_CHUNK,
     BestArrays,
     FragmentIndexArrays,
+    IndexHits,
     ModificationArrays,
     PeptideArrays,
     ScoreTables,
@@ -44,7 +45,7 @@ class FragmentSearch:
     Parameters
     ----------
     device : whose threads build and search. peptides, modifications, settings : bundles of `kernels.layouts`.
-    form_mass, form_number : (f,) float64 dalton, ascending, and (f,) int64, as `kernels.cpu.forms.list_forms` gives them.
+    form_mass, form_number : (f,) float64 dalton, ascending, and (f,) int64, as `kernels.cpu.peptidoforms.list_peptidoforms` gives them.
 
     Raises
     ------
@@ -68,7 +69,7 @@ class FragmentSearch:
         form_number: NDArray[np.int64],
     ) -> None:
         self._device, self._peptides, self._modifications, self._settings = device, peptides, modifications, settings
-        self._code = form_code(peptides, modifications)
+        self._code = peptidoform_code(peptides, modifications)
         self._form_mass, self._form_number = form_mass, form_number
         self._index: FragmentIndexArrays | None = None
 
@@ -88,7 +89,7 @@ class FragmentSearch:
 
         pieces = [Partition(one, min(n_chunks, one + _CHUNKS_BUILT), 1.0) for one in range(0, n_chunks, _CHUNKS_BUILT)]
         for chunk in self._device.run(build, pieces, 0):
-            yield min(len(self._form_mass), chunk * FORMS_OF_CHUNK)
+            yield min(len(self._form_mass), chunk * PEPTIDOFORMS_OF_CHUNK)
         self._index = index
 
     def search_chunks(
@@ -118,7 +119,7 @@ class FragmentSearch:
         """
         for _ in self.build():
             yield first
-        index, offsets = self._index, segments.offsets
+        index, offsets, found = self._index, segments.offsets, IndexHits(best, histogram, histogram_width, n_candidates)
         assert index is not None
 
         def search(begun: int, stop: int, flag: StopFlag) -> None:
@@ -127,12 +128,11 @@ class FragmentSearch:
                 offsets[begun - first : stop - first + 1] - own.start, segments.low[own], segments.high[own], segments.weight[own]
             )
             search_chunks(
-                index, of_piece, windows[begun - first : stop - first], tables, self._code, self._settings, begun, stop, best, histogram,
-                histogram_width, n_candidates, flag,
-            )  # fmt: skip
+                index, of_piece, windows[begun - first : stop - first], tables, self._code, self._settings, begun, stop, found, flag
+            )
 
         cost = self._nanoseconds(index, segments, windows)
-        cuts = equal_partitions(cost, self._device.threads, most_cost=self.nanoseconds_of_piece)
+        cuts = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_piece)
         yield from self._device.run(search, [Partition(first + cut.first, first + cut.last, cut.cost) for cut in cuts], first)
 
     def _nanoseconds(self, index: FragmentIndexArrays, segments: SegmentArrays, windows: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kernels.cpu.elementary import logarithm, power
 from kernels.cpu.matches import form_masses
-from kernels.cpu.scores import index_spectrum, list_rows, look_up_ions, match_ions, most_peaks, new_scratch, sum_masses
+from kernels.cpu.scores import index_spectrum, list_rows, look_up_ions, match_ions, maximum_peaks, new_scratch, sum_masses
 
 __all__ = ["FLOOR", "IONS", "MEASURES", "TABLE_ROWS", "Network", "compare_intensities", "match_bonds", "network_shapes", "predict_bonds"]
 
@@ -38,13 +38,13 @@ _IS_BASIC = np.isin(np.arange(_KINDS + 1), [_LETTERS.index(one) + 1 for one in "
 
 # The tables of the first layer, one below the other.
 _AROUND, _ENDS = 4, 2  # residues on either side of the bond, and at either end
-_LENGTHS, _MOST_CHARGE, _BASIC, _BASIC_AROUND = 20, 4, 6, 4
+_LENGTHS, _MAXIMUM_CHARGE, _BASIC, _BASIC_AROUND = 20, 4, 6, 4
 _END_TABLES = 2 * _AROUND * (_KINDS + 1)
 _LEFT_TABLE = _END_TABLES + 2 * _ENDS * (_KINDS + 1)
 _RIGHT_TABLE = _LEFT_TABLE + _LENGTHS
 _MOBILE_TABLE = _RIGHT_TABLE + _LENGTHS
-_BASIC_TABLE = _MOBILE_TABLE + _MOST_CHARGE * _BASIC
-TABLE_ROWS = _BASIC_TABLE + _MOST_CHARGE * _BASIC_AROUND**2
+_BASIC_TABLE = _MOBILE_TABLE + _MAXIMUM_CHARGE * _BASIC
+TABLE_ROWS = _BASIC_TABLE + _MAXIMUM_CHARGE * _BASIC_AROUND**2
 _FIRST, _SECOND = 72, 40
 _LONGEST = 64  # residues of a peptide, and one
 _ENTROPY_OF_CLEAR_SPECTRA = 3.0  # with a lower one the small peaks are raised (Li 2021)
@@ -77,20 +77,19 @@ def network_shapes() -> dict[str, tuple[int, ...]]:
 
 
 @njit(nogil=True, cache=True)
-def match_bonds(
-    spectra, query_spectrum, query_charge, peptides, peptide, modification_mass, site, modification, settings, b_series, y_series, offsets,
-    first, last, out, stop
-):  # fmt: skip
+def match_bonds(spectra, matches, peptides, modification_mass, settings, series, offsets, first, last, out, stop):
     """Weights of the peaks that match the ions of each bond, of given peptidoforms.
 
     Parameters
     ----------
-    query_spectrum ... settings : as in `kernels.cpu.matches.measure_matches`. b_series, y_series : which of the settings' N-terminal and
-        C-terminal series these are.
+    spectra ... settings : as in `kernels.cpu.matches.measure_matches`. series : a pair, which of the settings' N-terminal series is that of
+        b ions, and which of the C-terminal ones that of y ions.
     offsets : (n + 1,) int64: row i writes in ``out[offsets[i] : offsets[i + 1]]``, a row for each residue: the ions of the bond behind it.
     out : (r, IONS) float32, zeros. Ions of two charges are looked for from precursors of three on.
     """
-    scratch = new_scratch(settings, 0, 1, False, most_peaks(spectra, query_spectrum, first, last))
+    query_spectrum, query_charge, peptide, site, modification = matches
+    b_series, y_series = series
+    scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, query_spectrum, first, last))
     base, matched_peak = scratch.base, scratch.matched_peak
     n_n = len(settings.n_term_series)
     previous_spectrum, indexed = np.int64(-1), index_spectrum(query_spectrum[first], spectra, settings, False, False, scratch)
@@ -101,7 +100,7 @@ def match_bonds(
             previous_spectrum = query_spectrum[row]
             indexed = index_spectrum(previous_spectrum, spectra, settings, False, False, scratch)
         length = np.int64(peptides.length[peptide[row]])
-        charges = max(1, min(settings.max_fragment_charge, query_charge[row] - 1))
+        charges = max(1, min(settings.maximum_fragment_charge, query_charge[row] - 1))
         n_term, c_term, _ = form_masses(peptides, peptide[row], modification_mass, site[row], modification[row], base)
         n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
         sum_masses(base, length, n_term, c_term, scratch.forms, 0)
@@ -131,7 +130,7 @@ def _activate_peptide(network, residues, begin, end, charge, codes, constant, le
     is carried from each bond to the next.
     """
     tables, others, n = network.tables, network.others, end - begin
-    z = min(charge, _MOST_CHARGE) - 1
+    z = min(charge, _MAXIMUM_CHARGE) - 1
     one, basic, before = np.float32(1.0), 0, 0
     for k in range(_FIRST):
         constant[k], left[k], right[k] = network.first_bias[k], np.float32(0), np.float32(0)

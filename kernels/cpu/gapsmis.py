@@ -17,7 +17,7 @@ The rule that chooses one of several best alignments is that of `kernels.gapsmis
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -56,52 +56,84 @@ _TRACED_BYTES = 1 << 30  # of directions at the most, of each thread
 _SINGLE_PASS = 2, 64  # texts up to twice the pattern and 64 letters are traced in one pass
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def align_groups(
-    texts, text_places, patterns, pattern_places, order, table, costs, settings, lowest, g, e, s, profile, letters, bands, columns,
-    directions, score, ends, runs, stop,
-):  # fmt: skip
-    """Align pairs, as many at a time as a vector has lanes.
+class _Side(NamedTuple):
+    """The texts, or the patterns, of n pairs: `codes` int8 of all, `places` (n, 2) int64, where that of each pair begins and ends."""
 
-    The width of the numbers is that of the dtype of `table`, which `g`, `e`, `s`, `profile`, `letters`, `bands` and `columns` share.
+    codes: NDArray[np.int8]
+    places: NDArray[np.int64]
+
+
+class _Scoring(NamedTuple):
+    """`GapRules` as the kernel takes them.
+
+    Attributes
+    ----------
+    table : (32 * 32,), ``table[code of text * 32 + code of pattern]``. opening, extending : costs of a gap's first letter and of each
+        further one. lowest : scores up to this are of what is not possible. Others : see there.
+    """
+
+    table: NDArray
+    opening: int
+    extending: int
+    maximum_gaps: int
+    mode: int
+    seed_length: int
+    is_published: bool
+    lowest: int
+
+
+class _Room(NamedTuple):
+    """Work space, all but `directions` aligned and of the dtype of the table, for m, one more than the longest pattern.
+
+    Attributes
+    ----------
+    g, e : (layers * m * lanes,). s, columns : (m * lanes,). profile : (`LETTERS` * m * lanes,). letters : (lanes,).
+    bands : ((4 + 2 * most gaps) * _BAND_ROWS * lanes,).
+    directions : uint8, (longest text + 1) times g; empty where alignments are not traced.
+    """
+
+    g: NDArray
+    e: NDArray
+    s: NDArray
+    profile: NDArray
+    letters: NDArray
+    bands: NDArray
+    columns: NDArray
+    directions: NDArray[np.uint8]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def align_groups(texts, patterns, order, scoring, room, score, ends, runs, stop):
+    """Align pairs, as many at a time as a vector has lanes.
 
     Parameters
     ----------
-    texts, patterns : int8 codes. text_places, pattern_places : (n, 2) int64, where those of each pair begin and end.
-    order : (k,) int64, the pairs to align, those of similar lengths beside one another.
-    table : (32 * 32,), ``table[code of text * 32 + code of pattern]``. costs : (2,) int64, of a gap's
-        first letter and of each further one. settings : (4,) int64: most gaps, mode, length of the seed, whether as published.
-    lowest : scores up to this are of what is not possible.
-    g, e : ((layers) * (longest pattern + 1) * lanes,), s : (one layer of it,), profile : (32 of it,), letters : (lanes,),
-        bands : ((4 + 2 * most gaps) * _BAND_ROWS * lanes,), columns as s: aligned work
-        space. directions : uint8, (longest text + 1) times g; empty where alignments are not traced.
+    texts, patterns : `_Side`. order : (k,) int64, the pairs to align, those of similar lengths beside one another.
+    scoring : `_Scoring`. room : `_Room`.
     score : (n,) int32, filled. ends : (5, n) int32, filled: text start, text end, pattern start, pattern end, gaps; where nothing is traced
         only the text end. runs : (n, 2 * most gaps + 1) int32, filled where alignments are traced.
     """
-    lanes = len(letters)
+    lanes = len(room.letters)
     for first in range(0, len(order), lanes):
         if stop[0]:
             return
-        _align_lanes(
-            texts, text_places, patterns, pattern_places, order[first : first + lanes], table, costs, settings, lowest, g, e, s, profile,
-            letters, bands, columns, directions, score, ends, stop,
-        )  # fmt: skip
-        if len(directions) and not stop[0]:
-            _walk(text_places, pattern_places, order[first : first + lanes], lanes, settings, directions, score, ends, runs)
+        pairs = order[first : first + lanes]
+        _align_lanes(texts, patterns, pairs, scoring, room, score, ends, stop)
+        if len(room.directions) and not stop[0]:
+            _walk(patterns.places, pairs, lanes, scoring.maximum_gaps, scoring.seed_length, room.directions, ends, runs)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _align_lanes(
-    texts, text_places, patterns, pattern_places, pairs, table, costs, settings, lowest, g, e, s, profile, letters, bands, columns,
-    directions, score, ends, stop,
-):  # fmt: skip
+def _align_lanes(text_side, pattern_side, pairs, scoring, room, score, ends, stop):
     """Scores and ends of at most as many pairs as a vector has lanes, and the directions in which they are traced; see `align_groups`."""
+    (texts, text_places), (patterns, pattern_places) = text_side, pattern_side
+    table, opening_cost, extending_cost, maximum_gaps, mode, seed, is_published, lowest = scoring
+    g, e, s, profile, letters, bands, columns, directions = room
     lanes = len(letters)
-    most_gaps, mode, seed, is_published = settings[0], settings[1], settings[2], settings[3] != 0
     traces = len(directions) > 0
     is_plain = not traces and not is_published
     least, zero = spread(g, np.iinfo(g.dtype).min), spread(g, 0)
-    opening, extending = spread(g, costs[0]), spread(g, costs[1])
+    opening, extending = spread(g, opening_cost), spread(g, extending_cost)
     is_floored = mode == LOCAL and seed == 0
     floor = zero if is_floored else least
     from_start, from_pair, from_pattern, from_text = spread(g, 0), spread(g, _FROM_PAIR), spread(g, _FROM_PATTERN), spread(g, _FROM_TEXT)
@@ -116,7 +148,7 @@ def _align_lanes(
     rows, width, shortest = text_lengths[longest], pattern_lengths.max(), pattern_lengths.min()
     layer = (width + 1) * lanes
     profile_row = _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, width, lanes, profile, columns)
-    for place in range(0, (most_gaps + 1) * layer, lanes):
+    for place in range(0, (maximum_gaps + 1) * layer, lanes):
         store(g, place, least)
         store(e, place, least)
     for place in range(0, layer, lanes):
@@ -127,8 +159,8 @@ def _align_lanes(
         ends[4, pair] = 0
     band_rows, each = _BAND_ROWS, _BAND_ROWS * lanes
     begins, band_letters = bands[:each], bands[each : 2 * each]
-    diagonals = bands[2 * each : (3 + most_gaps) * each]
-    f_left = bands[(3 + most_gaps) * each : (4 + 2 * most_gaps) * each]
+    diagonals = bands[2 * each : (3 + maximum_gaps) * each]
+    f_left = bands[(3 + maximum_gaps) * each : (4 + 2 * maximum_gaps) * each]
     codes, n_codes = np.zeros((band_rows, LETTERS + 4), np.int64), np.zeros(band_rows, np.int64)
     for band in range(0, rows + 1, band_rows):
         if stop[0]:
@@ -159,11 +191,11 @@ def _align_lanes(
                     _fill_scores(
                         codes[i - band], n_codes[i - band], load(band_letters, place), first, tile_end, profile_row, profile, s, lanes
                     )
-                for q in range(most_gaps + 1):
+                for q in range(maximum_gaps + 1):
                     start = q * layer
                     below = start - layer
-                    left = ((i - band) * (most_gaps + 1) + q) * lanes
-                    traced = (i * (most_gaps + 1) + q) * layer
+                    left = ((i - band) * (maximum_gaps + 1) + q) * lanes
+                    traced = (i * (maximum_gaps + 1) + q) * layer
                     if tile == seed:
                         place = start + seed * lanes
                         begun = load(begins, (i - band) * lanes)
@@ -233,7 +265,7 @@ def _align_lanes(
                 if mode == LOCAL:
                     top = least
                     for j in range(tile, tile_end):
-                        top = maximum(top, load(g, most_gaps * layer + j * lanes))
+                        top = maximum(top, load(g, maximum_gaps * layer + j * lanes))
                     store(letters, 0, top)
                 if mode != LOCAL and (width < tile or shortest >= tile_end):
                     continue
@@ -241,14 +273,14 @@ def _align_lanes(
                     pair, n, m = pairs[lane], text_lengths[lane], pattern_lengths[lane]
                     if i > n or m < tile or (mode != LOCAL and m >= tile_end):
                         continue
-                    found = np.int64(letters[lane] if mode == LOCAL else g[most_gaps * layer + m * lanes + lane])
+                    found = np.int64(letters[lane] if mode == LOCAL else g[maximum_gaps * layer + m * lanes + lane])
                     # Tiles come one after the other: a later one may have the score in an earlier row.
                     if found > score[pair] or (found == score[pair] and i < ends[1, pair]):
                         score[pair] = found
                         ends[1, pair] = i
                         # Of a local alignment the text was cut at its end: the last row tells where it ends in the pattern.
                         if traces and (mode != LOCAL or i == n):
-                            _note_end(g, layer, lanes, lane, most_gaps, found, tile if mode == LOCAL else m, pair, ends)
+                            _note_end(g, layer, lanes, lane, maximum_gaps, found, tile if mode == LOCAL else m, pair, ends)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -329,9 +361,9 @@ def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begi
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _note_end(g, layer, lanes, lane, most_gaps, found, j, pair, ends):
+def _note_end(g, layer, lanes, lane, maximum_gaps, found, j, pair, ends):
     """Where in the pattern, from column `j` on, and with how many gaps at the least a lane's score is reached."""
-    while g[most_gaps * layer + j * lanes + lane] != found:
+    while g[maximum_gaps * layer + j * lanes + lane] != found:
         j += 1
     q = 0
     while g[q * layer + j * lanes + lane] != found:
@@ -341,14 +373,13 @@ def _note_end(g, layer, lanes, lane, most_gaps, found, j, pair, ends):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _walk(text_places, pattern_places, pairs, lanes, settings, directions, score, ends, runs):
+def _walk(pattern_places, pairs, lanes, maximum_gaps, seed, directions, ends, runs):
     """Follow the directions of a group from each end to the beginning."""
-    most_gaps, seed = settings[0], settings[2]
     width = 0
     for pair in pairs:
         width = max(width, pattern_places[pair, 1] - pattern_places[pair, 0])
     layer = (width + 1) * lanes
-    row = (most_gaps + 1) * layer
+    row = (maximum_gaps + 1) * layer
     for lane in range(len(pairs)):
         pair = pairs[lane]
         i, j, q = np.int64(ends[1, pair]), np.int64(ends[3, pair]), np.int64(ends[4, pair])
@@ -419,7 +450,7 @@ class ReadSearch:
         """
         last = len(text_of) if last is None else last
         cells = (self._text_lengths[text_of[first:last]] + 1.0) * (self._pattern_lengths[pattern_of[first:last]] + 1.0)
-        cells *= self._rules.most_gaps + 1
+        cells *= self._rules.maximum_gaps + 1
         marks = np.concatenate([[0.0], np.cumsum(cells)])
         most = _CELLS_OF_BLOCK * self._processor.threads
         begin = 0
@@ -442,12 +473,12 @@ class _Block:
         self._text_places, self._pattern_places = _places(search._texts, text_of), _places(search._patterns, pattern_of)
         n = len(text_of)
         self._score, self._ends = np.full(n, NO_ALIGNMENT, np.int32), np.full((5, n), -1, np.int32)
-        self._runs = np.zeros((n, 2 * self._rules.most_gaps + 1), np.int32)
-        self._lowest = -int(self._rules.most_loss(int(_lengths(self._pattern_places).max(initial=0)))) - 1
+        self._runs = np.zeros((n, 2 * self._rules.maximum_gaps + 1), np.int32)
+        self._lowest = -int(self._rules.maximum_loss(int(_lengths(self._pattern_places).max(initial=0)))) - 1
         if self._rules.mode == PREFIX and self._rules.gap_extend:
             # So many letters of the text alone cost more than they can be worth.
             lengths = _lengths(self._pattern_places)
-            reach = lengths + (lengths * self._rules.most_gain + self._rules.most_loss(lengths)) // self._rules.gap_extend
+            reach = lengths + (lengths * self._rules.maximum_gain + self._rules.maximum_loss(lengths)) // self._rules.gap_extend
             self._text_places[:, 1] = np.minimum(self._text_places[:, 1], self._text_places[:, 0] + reach)
 
     def align(self, traces: bool) -> Generator[None, None, None]:
@@ -479,26 +510,27 @@ class _Block:
         if not len(groups):
             return
         longest = np.maximum.reduceat(text, groups) + 1.0, np.maximum.reduceat(pattern, groups) + 1.0
-        cells = longest[0] * longest[1] * (self._rules.most_gaps + 1) * lanes
+        cells = longest[0] * longest[1] * (self._rules.maximum_gaps + 1) * lanes
         if traces and cells.max() > _TRACED_BYTES:
             worst = int(cells.argmax())
             n, m = int(longest[0][worst]) - 1, int(longest[1][worst]) - 1
             raise TooLongError(f"a pattern of {m:,} letters with {n:,} of a text")
 
+        scoring = _scoring(self._rules, of._table, self._lowest)
+
         def work(first: int, last: int, stop: StopFlag) -> None:
             width = int(longest[1][first:last].max()) * lanes
-            layers = (self._rules.most_gaps + 1) * width
+            layers = (self._rules.maximum_gaps + 1) * width
             directions = np.empty(int(cells[first:last].max()) if traces else 0, np.uint8)
-            dtype = of._table.dtype
+            sizes = layers, layers, width, LETTERS * width, lanes, (4 + 2 * self._rules.maximum_gaps) * _BAND_ROWS * lanes, width
+            g, e, s, profile, letters, bands, columns = (aligned(size, of._table.dtype) for size in sizes)
+            room = _Room(g, e, s, profile, letters, bands, columns, directions)
             align_groups(
-                of._texts.codes, self._text_places, of._patterns.codes, self._pattern_places, order[first * lanes : last * lanes],
-                of._table, _costs(self._rules), _settings(self._rules), self._lowest, aligned(layers, dtype), aligned(layers, dtype),
-                aligned(width, dtype), aligned(LETTERS * width, dtype), aligned(lanes, dtype),
-                aligned((4 + 2 * self._rules.most_gaps) * _BAND_ROWS * lanes, dtype), aligned(width, dtype), directions,
-                self._score, self._ends, self._runs, stop,
+                _Side(of._texts.codes, self._text_places), _Side(of._patterns.codes, self._pattern_places),
+                order[first * lanes : last * lanes], scoring, room, self._score, self._ends, self._runs, stop,
             )  # fmt: skip
 
-        pieces = equal_partitions(cells, of._processor.threads, most_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        pieces = equal_partitions(cells, of._processor.threads, maximum_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
         for _ in of._processor.run(work, pieces, 0):
             yield
 
@@ -521,12 +553,9 @@ def _lengths(places: NDArray[np.int64]) -> NDArray[np.int64]:
     return places[:, 1] - places[:, 0]
 
 
-def _costs(rules: GapRules) -> NDArray[np.int64]:
-    return np.array([rules.gap_open + rules.gap_extend, rules.gap_extend], np.int64)
-
-
-def _settings(rules: GapRules) -> NDArray[np.int64]:
-    return np.array([rules.most_gaps, rules.mode, rules.seed_length, rules.is_published], np.int64)
+def _scoring(rules: GapRules, table: NDArray, lowest: int) -> _Scoring:
+    opening = rules.gap_open + rules.gap_extend
+    return _Scoring(table, opening, rules.gap_extend, rules.maximum_gaps, rules.mode, rules.seed_length, bool(rules.is_published), lowest)
 
 
 def _table(matrix: NDArray[np.int32], bits: int) -> NDArray[Any]:

@@ -52,9 +52,9 @@ _ROUNDING = 2.0**-24
 _ITEMS_OF_LOOK = 256  # between two looks at the flag
 _QUICK = {"contract", "nnan", "nsz"}
 _ALL_BUT_SIGN = (1 << 63) - 1
-_LEAST_BITS = ~(0x7FF << 52)  # of minus infinity, in the order of the numbers
-_LEAST_SHARE = 16  # one in so many clusters has something in a bin that gets a row: a vector holds eight products, and waits for none
-_MOST_FLOAT32 = 1 << 24  # a whole number that float32 holds
+_MINIMUM_BITS = ~(0x7FF << 52)  # of minus infinity, in the order of the numbers
+_MINIMUM_SHARE = 16  # one in so many clusters has something in a bin that gets a row: a vector holds eight products, and waits for none
+_MAXIMUM_FLOAT32 = 1 << 24  # a whole number that float32 holds
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -162,7 +162,7 @@ def _greatest_value(products, factor, square):
     """Products become values; the greatest of them. As whole numbers in the same order, which are compared a vector at a time."""
     for j in range(len(products)):
         products[j] = products[j] * factor[j] - square[j]
-    bits, best = products.view(np.int64), np.int64(_LEAST_BITS)
+    bits, best = products.view(np.int64), np.int64(_MINIMUM_BITS)
     for j in range(len(bits)):
         best = max(best, bits[j] ^ ((bits[j] >> 63) & _ALL_BUT_SIGN))
     return np.int64(best ^ ((best >> 63) & _ALL_BUT_SIGN)).view(np.float64)
@@ -188,14 +188,27 @@ class _Lists(NamedTuple):
         k = len(centroids.counts)
         starts = np.searchsorted(centroids.keys, np.arange(n_bins + 1) * k)
         clusters, lengths, rows = (centroids.keys % k).astype(np.int32), np.diff(starts), np.full(n_bins, -1, np.int32)
-        is_dense = lengths * _LEAST_SHARE >= k
-        if int(centroids.sums.max(initial=0)) > _MOST_FLOAT32:
+        is_dense = lengths * _MINIMUM_SHARE >= k
+        if int(centroids.sums.max(initial=0)) > _MAXIMUM_FLOAT32:
             is_dense[:] = False
         rows[is_dense] = np.arange(np.count_nonzero(is_dense))
         dense = np.zeros((np.count_nonzero(is_dense), k), np.float32)
         chosen = np.repeat(is_dense, lengths)
         dense[np.repeat(rows[is_dense], lengths[is_dense]), clusters[chosen]] = centroids.sums[chosen]
         return cls(starts, clusters, centroids.sums.astype(np.float64), rows, dense)
+
+
+class _Moved(NamedTuple):
+    """The clusters that are not as they were in the last round.
+
+    Attributes
+    ----------
+    lists : of them alone. clusters : (c,) int32, which they are, ascending. is_among : (k,) bool, of each cluster.
+    """
+
+    lists: _Lists
+    clusters: NDArray[np.int32]
+    is_among: NDArray[np.bool_]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -223,17 +236,18 @@ def _add_products(offsets, bins, weights, i, lists, low, high, products):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _assign_vectors(
-    offsets, bins, weights, lists, moved_lists, moved, is_moved, factor, square, low, high, labels, values, first, last, stop
-):
+def _assign_vectors(vectors, lists, moved, terms, low, high, labels, values, first, last, stop):
     """Label the vectors `first:last` by their greatest values.
 
     Parameters
     ----------
-    lists, moved_lists : of all clusters, and of those alone that are not as they were in the last round. moved : (c,) those, ascending.
-    is_moved : (k,) whether. low, high : (n,) or (0,). labels, values : those of the last round, to replace. A vector whose own centroid is
-        as it was has nothing better among the others that are.
+    lists : of all clusters. moved : `_Moved`. terms : `VectorTerms`.
+    low, high : (n,) or (0,). labels, values : those of the last round, to replace. A vector whose own centroid is as it was has nothing
+        better among the others that are.
     """
+    offsets, bins, weights = vectors
+    moved_lists, moved_clusters, is_moved = moved
+    factor, square = terms
     k = len(factor)
     products = np.zeros(k)
     for i in range(first, last):
@@ -250,10 +264,10 @@ def _assign_vectors(
                 while products[label] != best:
                     label += np.int32(1)
         else:
-            products[moved] = 0.0
+            products[moved_clusters] = 0.0
             _add_products(offsets, bins, weights, i, moved_lists, begin, end, products)
             best = values[i]
-            for j in moved:
+            for j in moved_clusters:
                 value = products[j] * factor[j] - square[j]
                 if begin <= j < end and (value > best or (value == best and j < label)):
                     best, label = value, j
@@ -309,7 +323,7 @@ class PointMeans:
             _assign_points(self._points, columns, centroids, labels, distances, begin, end, stop)
 
         costs = np.full(-(-(last - first) // POINTS_OF_RUN), float(POINTS_OF_RUN * k * (d + 2)))
-        pieces = equal_partitions(costs, self._device.threads, most_cost=_OPERATIONS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        pieces = equal_partitions(costs, self._device.threads, maximum_cost=_OPERATIONS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
         begun = first
         for done in self._device.run(work, pieces, 0):
             end, sums = min(last, first + done * POINTS_OF_RUN), None
@@ -369,21 +383,22 @@ class VectorMeans:
         else:
             self._labels[first:last] = -1
         self._last, self._done = None, (first, first)
-        moved, terms = np.flatnonzero(is_moved).astype(np.int32), centroids.terms()
+        clusters, terms = np.flatnonzero(is_moved).astype(np.int32), centroids.terms()
         lists = _Lists.of(centroids, self._n_bins)
-        moved_lists = lists if len(moved) == k else _Lists.of(centroids.of(is_moved), self._n_bins)
+        moved = _Moved(lists if len(clusters) == k else _Lists.of(centroids.of(is_moved), self._n_bins), clusters, is_moved)
         vectors = self._vectors
 
         def work(begin: int, end: int, stop: StopFlag) -> None:
             _assign_vectors(
-                *vectors, lists, moved_lists, moved, is_moved, *terms, self._low, self._high, self._labels, self._values,
-                first + begin, first + end, stop,
-            )  # fmt: skip
+                vectors, lists, moved, terms, self._low, self._high, self._labels, self._values, first + begin, first + end, stop
+            )
 
         elements = np.diff(vectors.offsets[first : last + 1])
         # Half the vectors, it may be, walk the lists of all clusters; each looks at all of them.
         steps = float(self._in_bin @ np.diff(lists.starts)) / max(1, len(vectors.bins))
-        pieces = equal_partitions(elements * steps + k / 4.0, self._device.threads, most_cost=_STEPS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        pieces = equal_partitions(
+            elements * steps + k / 4.0, self._device.threads, maximum_cost=_STEPS_OF_PIECE, per_worker=_PIECES_OF_THREAD
+        )
         begun = added = first
         for done in self._device.run(work, pieces, 0):
             end, sums = first + done, None

@@ -1,8 +1,8 @@
 """Complete and average linkage of connected components of any size, in rounds that a device does.
 
-Clusters of both linkages lie inside the connected components of what is similar enough. A component of at most `most_members` vectors is a
-group, and done in one round. A larger one is divided: its vectors, in their order, are cut into chunks, and each chunk is clustered at half
-the distance that the linkage allows. Each cluster becomes one vector, the sum of its members at the usual length, or the 480 largest
+Clusters of both linkages lie inside the connected components of what is similar enough. A component of at most `maximum_members` vectors is
+a group, and done in one round. A larger one is divided: its vectors, in their order, are cut into chunks, and each chunk is clustered at
+half the distance that the linkage allows. Each cluster becomes one vector, the sum of its members at the usual length, or the 480 largest
 elements of that; it stands for as many as they are, is named by the smallest of them, and two may be compared where those two may. That
 goes on until they are few enough; where a round leaves more than nine tenths, the chunks are clustered at the whole distance, and the
 component is done.
@@ -21,7 +21,7 @@ from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 
 __all__ = ["LinkageRounds"]
 
-_MOST_ELEMENTS = 480  # of a vector that stands for several: as many as the smallest table of a card has rows
+_MAXIMUM_ELEMENTS = 480  # of a vector that stands for several: as many as the smallest table of a card has rows
 _COUNT_BITS = 22  # sums of similarities of two clusters that together have so many vectors, and some more, fit into 63 bits
 
 
@@ -59,7 +59,7 @@ class LinkageRounds:
 
     def groups(self) -> Groups | None:
         """What is to be clustered next; None when all is done."""
-        sizes, most, least = np.diff(self._starts), self._linkage.most_members, self._linkage.least
+        sizes, most, least = np.diff(self._starts), self._linkage.maximum_members, self._linkage.least
         if not len(sizes):
             return None
         chunks = -(-sizes // most)
@@ -75,7 +75,7 @@ class LinkageRounds:
         )  # fmt: skip
 
     def take(self, labels: NDArray[np.integer]) -> None:
-        """What was found: of each of the members the place, among the members, of the smallest one of its cluster."""
+        """Results: of each of the members the place, among the members, of the smallest one of its cluster."""
         sizes = np.diff(self._starts)
         component = np.repeat(np.arange(len(sizes)), sizes)
         is_done = self._is_final[component]
@@ -130,6 +130,6 @@ def _sums(
     room = int((vectors.offsets[chosen + 1] - vectors.offsets[chosen]).sum())
     sums = VectorArrays(np.zeros(n + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int16))
     n_bins = int(vectors.bins.max(initial=-1)) + 1
-    sum_vectors(*vectors, n_bins, chosen, starts, counts[order], float(UNIT_LENGTH), _MOST_ELEMENTS, *sums)
+    sum_vectors(vectors, n_bins, chosen, starts, counts[order], float(UNIT_LENGTH), _MAXIMUM_ELEMENTS, sums)
     end = int(sums.offsets[-1])
     return VectorArrays(sums.offsets, sums.bins[:end].copy(), sums.weights[:end].copy())

@@ -33,14 +33,14 @@ def list_peptide_masses(peptides, per_dalton, first, last, offsets, masses):
 def _room(spectra, s, settings):
     """Ranges that a spectrum gives at most."""
     n = spectra.offsets[s + 1] - spectra.offsets[s]
-    return n * (len(settings.n_term_series) + len(settings.c_term_series)) * settings.max_fragment_charge
+    return n * (len(settings.n_term_series) + len(settings.c_term_series)) * settings.maximum_fragment_charge
 
 
 @njit(nogil=True, cache=True)
 def _ranges(spectra, s, charge, mass, settings, water, per_dalton, slack_absolute, slack_relative, low, high):
     """Units that the peaks of a spectrum may mean, as ranges `low:high` that are apart and ascend; how many."""
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
-    charges, n = max(1, min(settings.max_fragment_charge, charge - 1)), 0
+    charges, n = max(1, min(settings.maximum_fragment_charge, charge - 1)), 0
     most, slack = np.int64(np.rint(mass * per_dalton)), slack_absolute + slack_relative * mass
     for i in range(spectra.offsets[s], spectra.offsets[s + 1]):
         half = settings.fragment_absolute + settings.fragment_relative * spectra.mz[i]

@@ -2,7 +2,7 @@
 
 The index of Carroll's thesis (Algorithms 9 and 10) has, for each mass, the list of the candidates that have it, and a query's masses walk
 theirs. The thesis makes the lists again for each shift. Here a second set is by the mass below the precursor, so that one index serves
-all queries. With n masses of a query and m of each of r candidates, the forms without one (`kernels.cpu.match_score_forms`) take
+all queries. With n masses of a query and m of each of r candidates, the forms without one (`kernels.cpu.match_score_variants`) take
 r (n + m) and r m steps, and the index n p, where p candidates have a mass, on average: far less than r. It is made when queries as vectors
 would have taken as long as making it.
 
@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.match_score_forms import score_by_vector
+from kernels.cpu.match_score_variants import score_by_vector
 from kernels.cpu.probing import count_bits, fetch_early
 from kernels.cpu.processor import Processor
 from kernels.device import StopFlag
@@ -33,7 +33,7 @@ from kernels.match_score_layouts import (
     check_candidates,
     counting,
     longest,
-    most_matches,
+    maximum_matches,
     score_type,
 )
 from kernels.partitions import Partition, equal_partitions
@@ -266,12 +266,13 @@ class MatchScores:
     Attributes
     ----------
     candidates_of_chunk : at most 65,536. looks_of_placed : how many looks of a query as vector cost as much as a mass in the index.
-    most_starts : bytes for where rows begin, for each byte of postings. nanoseconds_of_piece : of a thread, before it takes other queries.
+    maximum_starts : bytes for where rows begin, for each byte of postings. nanoseconds_of_piece : of a thread, before it takes other
+        queries.
     """
 
     candidates_of_chunk = CANDIDATES_OF_CHUNK
     looks_of_placed = _PER_PLACED / _PER_LOOK
-    most_starts = 8.0
+    maximum_starts = 8.0
     nanoseconds_of_piece = _NANOSECONDS_OF_PIECE
 
     def __init__(self, device: Processor, candidates: MassLists) -> None:
@@ -315,7 +316,7 @@ class MatchScores:
             self._looked += float(looks.sum())
             if self._looked > self.looks_of_placed * len(lists.masses):
                 yield from self._build(first)
-        index, kind = self._index, score_type(most_matches(own, self._longest))
+        index, kind = self._index, score_type(maximum_matches(own, self._longest))
 
         def work(begin: int, end: int, stop: StopFlag) -> None:
             begin, end = first + begin, first + end
@@ -327,7 +328,7 @@ class MatchScores:
             _search_by_index(index, ranges, windows, begin, counter, candidate, score, stop)
 
         cost = looks * _PER_LOOK if index is None else self._costs(own, windows)[first:last]
-        pieces = equal_partitions(cost, self._device.threads, most_cost=self.nanoseconds_of_piece, per_worker=_PIECES_OF_THREAD)
+        pieces = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_piece, per_worker=_PIECES_OF_THREAD)
         for done in self._device.run(work, pieces, 0):
             yield first + done
         if first == last:
@@ -342,8 +343,8 @@ class MatchScores:
         """
         last = len(queries.precursors) if last is None else last
         own = counting(queries)
-        if most_matches(own, self._longest) > np.iinfo(scores.dtype).max:
-            raise ValueError(f"scores of up to {most_matches(own, self._longest)} do not go into {scores.dtype}")
+        if maximum_matches(own, self._longest) > np.iinfo(scores.dtype).max:
+            raise ValueError(f"scores of up to {maximum_matches(own, self._longest)} do not go into {scores.dtype}")
         if self._index is None and not self._is_fine:
             yield from self._build(first)
         lists, index = self._lists, self._index
@@ -358,7 +359,7 @@ class MatchScores:
 
         every = np.tile((0, len(lists.precursors)), (len(own.precursors), 1))
         cost = np.full(last - first, len(lists.masses) * _PER_LOOK) if index is None else self._costs(own, every)[first:last]
-        pieces = equal_partitions(cost, self._device.threads, most_cost=self.nanoseconds_of_piece, per_worker=_PIECES_OF_THREAD)
+        pieces = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_piece, per_worker=_PIECES_OF_THREAD)
         for done in self._device.run(work, pieces, 0):
             yield first + done
         if first == last:
@@ -378,8 +379,8 @@ class MatchScores:
             2 * np.diff(queries.offsets) * postings * _PER_POSTING
         )
 
-    def _build(self, told: int) -> Generator[int, None, None]:
-        """Make the index, unless masses are too fine; yields `told`. Closing the generator ends the work; then there is none."""
+    def _build(self, reported: int) -> Generator[int, None, None]:
+        """Make the index, unless masses are too fine; yields `reported`. Closing the generator ends the work; then there is none."""
         lists, size, threads = self._lists, self._chunk_size, self._device.threads
         n_chunks = -(-len(lists.precursors) // size)
         words = max(0, int(lists.precursors.max(initial=0))) // 64 + 1
@@ -391,11 +392,11 @@ class MatchScores:
             marked.append(bits)
 
         for _ in self._device.run(mark, equal_partitions(np.diff(lists.offsets), threads, per_worker=1), 0):
-            yield told
+            yield reported
         bits = np.bitwise_or.reduce(marked) if marked else np.zeros((2, words), np.uint64)
         self._rows, self._rows_below = MassRows.of(bits[0]), MassRows.of(bits[1])
         n_rows = self._rows.n + self._rows_below.n
-        self._is_fine = n_chunks * (n_rows + 2) > self.most_starts * len(lists.masses)  # four bytes each
+        self._is_fine = n_chunks * (n_rows + 2) > self.maximum_starts * len(lists.masses)  # four bytes each
         if self._is_fine:
             return
         ends = lists.offsets[np.minimum(np.arange(n_chunks + 1) * size, len(lists.precursors))]
@@ -407,5 +408,5 @@ class MatchScores:
                     _build(lists, self._rows, self._rows_below, self._rows.n, index, chunk)
 
         for _ in self._device.run(build, [Partition(one, one + 1, 1.0) for one in range(n_chunks)], 0):
-            yield told
+            yield reported
         self._index = index

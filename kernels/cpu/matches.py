@@ -21,7 +21,7 @@ from kernels.cpu.scores import (
     list_rows,
     look_up_ions,
     match_ions,
-    most_peaks,
+    maximum_peaks,
     new_scratch,
     sum_masses,
 )
@@ -137,17 +137,16 @@ def form_masses(peptides, peptide, modification_mass, site, modification, base):
 
 
 @njit(nogil=True, cache=True)
-def measure_matches(
-    spectra, query_spectrum, query_charge, peptides, peptide, modification_mass, site, modification, settings, first, last, out, stop=None
-):  # fmt: skip
+def measure_matches(spectra, matches, peptides, modification_mass, settings, first, last, out, stop=None):
     """All scores and match features of given peptidoforms, row by row.
 
-    `query_spectrum`, `query_charge`, `peptide` (n,) int64; `site`, `modification` (n, s) uint8 as in HitArrays; `modification_mass` (m,)
-    float64; `out` (n, len(feature_names())) float64; `stop` as in `search_queries`. Fragment errors are in ppm of the fragment's m/z;
-    ``chance`` is log10 of the probability that as many ions match at random.
+    `spectra`, `matches`, `peptides` and `settings` are bundles of `kernels.layouts`; `modification_mass` (m,) float64, dalton; `out`
+    (n, len(feature_names())) float64; `stop` as in `search_queries`. Fragment errors are in ppm of the fragment's m/z; ``chance`` is log10
+    of the probability that as many ions match at random.
     """
+    query_spectrum, query_charge, peptide, site, modification = matches
     flag = np.zeros(1, np.uint8) if stop is None else stop
-    scratch = new_scratch(settings, 0, 1, False, most_peaks(spectra, query_spectrum, first, last))
+    scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, query_spectrum, first, last))
     base, sums, matched_peak = scratch.base, scratch.forms.sums, scratch.matched_peak
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
     mz, weight = spectra.mz, spectra.weight
@@ -161,7 +160,7 @@ def measure_matches(
             indexed = index_spectrum(s, spectra, settings, False, True, scratch)
             previous_spectrum = s
         length = np.int64(peptides.length[peptide[row]])
-        charges = max(1, min(settings.max_fragment_charge, query_charge[row] - 1))
+        charges = max(1, min(settings.maximum_fragment_charge, query_charge[row] - 1))
         n_term, c_term, total = form_masses(peptides, peptide[row], modification_mass, site[row], modification[row], base)
         n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
         sum_masses(base, length, n_term, c_term, scratch.forms, 0)

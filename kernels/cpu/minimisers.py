@@ -23,20 +23,21 @@ from numba import njit
 from numpy.typing import NDArray
 
 __all__ = [
-    "CANDIDATE_FIELDS", "LONGEST_READ", "MOST_CANDIDATES", "MOST_TEXTS", "SPACING", "MinimiserIndex", "find_candidates", "find_minimisers",
+    "CANDIDATE_FIELDS", "LONGEST_READ", "MAXIMUM_CANDIDATES", "MAXIMUM_TEXTS", "SPACING", "MinimiserIndex", "find_candidates",
+    "find_minimisers",
     "index_of",
 ]  # fmt: skip
 
 LONGEST_READ = (1 << 20) - 1
 SPACING = 1 << 21
 """Between two texts, so that no read lies on two."""
-MOST_TEXTS = 1_000_000
+MAXIMUM_TEXTS = 1_000_000
 """So many fit into the diagonal of a hit."""
-MOST_CANDIDATES = 8
+MAXIMUM_CANDIDATES = 8
 CANDIDATE_FIELDS = 5
 """Of a candidate: whether it is of the reverse complement, number of the text, begin and end of the window in it, votes."""
-_MOST_ENTRIES = 64  # of a minimiser that are looked at; where it has more, only if no other places the read, and then these
-_MOST_HITS = 1 << 16  # of a read, or four for each of its letters
+_MAXIMUM_ENTRIES = 64  # of a minimiser that are looked at; where it has more, only if no other places the read, and then these
+_MAXIMUM_HITS = 1 << 16  # of a read, or four for each of its letters
 _NONE = np.uint64(np.iinfo(np.uint64).max)
 _1, _2, _3 = np.uint64(1), np.uint64(2), np.uint64(3)
 _FACTOR_1, _FACTOR_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)  # odd, so that products can be undone
@@ -216,7 +217,7 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
     codes : int8, offsets : (n + 1,) int64, of the reads. bases : as in `find_minimisers`. index : a `MinimiserIndex`.
     rules : (5,) int64: tolerance, by which neighbouring diagonals of one place may differ; most of it that all may; what a letter that is
         paired otherwise may change in the score; costs of a gap's opening and of each of its letters.
-    candidates : (n, MOST_CANDIDATES, CANDIDATE_FIELDS) int64, filled: the places with most votes, the most first; of as many votes the
+    candidates : (n, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS) int64, filled: the places with most votes, the most first; of as many votes the
         + strand first, then the first in the texts.
     counts : (n,) int64, filled: how many places have at least half the votes of the first; the others do not count.
     """
@@ -226,7 +227,7 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
     longest = 0
     for r in range(first, last):
         longest = max(longest, offsets[r + 1] - offsets[r])
-    hashes, chosen, hits = np.empty(longest, np.uint64), np.empty(longest, np.int64), np.empty(max(_MOST_HITS, 4 * longest), np.int64)
+    hashes, chosen, hits = np.empty(longest, np.uint64), np.empty(longest, np.int64), np.empty(max(_MAXIMUM_HITS, 4 * longest), np.int64)
     for r in range(first, last):
         if stop[0]:
             return
@@ -239,9 +240,9 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
                 found = hashes[chosen[c]] >> _1
                 key = (found & low_mask) << shift | found >> low_bits
                 place, end = _first_entry(keys, starts, key, shift)
-                if (place + _MOST_ENTRIES < end and keys[place + _MOST_ENTRIES] == key) != (is_frequent == 1):
+                if (place + _MAXIMUM_ENTRIES < end and keys[place + _MAXIMUM_ENTRIES] == key) != (is_frequent == 1):
                     continue
-                end = min(end, place + _MOST_ENTRIES)
+                end = min(end, place + _MAXIMUM_ENTRIES)
                 while place < end and keys[place] == key and n_hits < len(hits):
                     entry = entries[place]
                     is_other = (entry & 1) ^ np.int64(hashes[chosen[c]] & _1)

@@ -2,26 +2,58 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-__all__ = ["nearest_shifted", "nearest_vectors"]
+__all__ = ["CandidateRanges", "MassRange", "nearest_shifted", "nearest_vectors"]
+
+
+class CandidateRanges(NamedTuple):
+    """With which candidates each of n vectors is compared: those of some ranges, (n, ranges) all.
+
+    Attributes
+    ----------
+    low, high : int64, each range is the candidates `low:high`. centre : float64, where they should be. price : float64, of each unit of the
+        distance between that and where they are, in cosines.
+    """
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    centre: NDArray[np.float64]
+    price: NDArray[np.float64]
+
+
+class MassRange(NamedTuple):
+    """With which candidates each of n vectors is compared: those of a range, but for some differences of mass.
+
+    Attributes
+    ----------
+    low, high : (n,) int64, the candidates `low:high`. skipped : (differences, 2) float64, differences of mass from the one to the other,
+        dalton, are left out.
+    """
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    skipped: NDArray[np.float64]
 
 
 @njit(nogil=True, cache=True)
-def nearest_vectors(offsets, bins, weights, low, high, centre, price, of_offsets, of_bins, of_weights, of_place, n_bins, first, last,
-                    nearest, similarity, value):  # fmt: skip
+def nearest_vectors(vectors, ranges, candidates, place, n_bins, first, last, nearest, similarity, value):
     """For each of the vectors `first:last`, the best one of its candidates: the most similar, less a price for being far away.
 
     Parameters
     ----------
-    offsets, bins, weights : the vectors, CSR, whole numbers. low, high : (n, ranges) int64; candidates of a vector are those of the ranges.
-    of_offsets, of_bins, of_weights : the candidates, CSR. of_place : (candidates,) float64, where they are. centre : (n, ranges) float64,
-        where they should be. price : (n, ranges) float64, of each unit of the distance between these, in cosines.
+    vectors, candidates : `VectorArrays`. ranges : `CandidateRanges`. place : (candidates,) float64, where they are.
     n_bins : none of the bins is as large.
     nearest : (n,) int64, to fill; -1 where there is no candidate with a bin in common. Of equal ones the first. similarity : (n,) float64,
         their cosine. value : (n,) float64, that less the price.
     """
+    offsets, bins, weights = vectors
+    of_offsets, of_bins, of_weights = candidates
+    low, high, centre, price = ranges
     table = np.zeros(n_bins, np.int64)
     for v in range(first, last):
         own = np.int64(0)
@@ -38,7 +70,7 @@ def nearest_vectors(offsets, bins, weights, low, high, centre, price, of_offsets
                 if dot == 0:
                     continue
                 cosine = np.float64(dot) / np.sqrt(np.float64(own) * np.float64(square))
-                worth = cosine - price[v, r] * abs(centre[v, r] - of_place[c])
+                worth = cosine - price[v, r] * abs(centre[v, r] - place[c])
                 if worth > value[v] or (worth == value[v] and c < nearest[v]):
                     nearest[v], similarity[v], value[v] = c, cosine, worth
         for i in range(offsets[v], offsets[v + 1]):
@@ -46,8 +78,7 @@ def nearest_vectors(offsets, bins, weights, low, high, centre, price, of_offsets
 
 
 @njit(nogil=True, cache=True)
-def nearest_shifted(offsets, bins, weights, mass, low, high, of_offsets, of_bins, of_weights, of_mass, width, skipped, n_bins, first, last,
-                    nearest, similarity):  # fmt: skip
+def nearest_shifted(vectors, mass, mass_range, candidates, candidate_mass, width, n_bins, first, last, nearest, similarity):
     """For each of the vectors `first:last`, the most similar one of its candidates, whose mass may be another.
 
     Each element of a candidate counts where it is or moved by the difference of the masses, whichever weighs more (Bittremieux et al. 2018,
@@ -55,9 +86,11 @@ def nearest_shifted(offsets, bins, weights, mass, low, high, of_offsets, of_bins
 
     Parameters
     ----------
-    See `nearest_vectors`. mass, of_mass : float64, dalton. low, high : (n,) int64. width : of a bin. skipped : (differences, 2) float64,
-        differences from the one to the other, dalton, are left out.
+    See `nearest_vectors`. mass, candidate_mass : float64, dalton. mass_range : `MassRange`. width : of a bin, thomson.
     """
+    offsets, bins, weights = vectors
+    of_offsets, of_bins, of_weights = candidates
+    low, high, skipped = mass_range
     table = np.zeros(n_bins, np.int64)
     for v in range(first, last):
         own = np.int64(0)
@@ -66,7 +99,7 @@ def nearest_shifted(offsets, bins, weights, mass, low, high, of_offsets, of_bins
             own += np.int64(weights[i]) * weights[i]
         nearest[v], similarity[v] = -1, 0.0
         for c in range(low[v], high[v]):
-            difference = mass[v] - of_mass[c]
+            difference = mass[v] - candidate_mass[c]
             is_left_out = False
             for k in range(len(skipped)):
                 is_left_out |= skipped[k, 0] <= difference <= skipped[k, 1]

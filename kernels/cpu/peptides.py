@@ -33,51 +33,19 @@ _UNKNOWN_MASS = -1
 
 
 @njit(nogil=True, cache=True)
-def digest_proteins(
-    residues,
-    offsets,
-    first_protein,
-    last_protein,
-    cleaves,
-    residue_mass,
-    terminal_mass,
-    required_ends,
-    max_missed,
-    min_length,
-    max_length,
-    clip_methionine,
-    min_mass,
-    max_mass,
-    bucket_width,
-    run_of_bucket,
-    cursor,
-    fill,
-    out_mass,
-    out_signature,
-    out_position,
-    out_length,
-    out_flags,
-    out_letters,
-):
+def digest_proteins(residues, offsets, first_protein, last_protein, rules, run_of_bucket, cursor, fill, entries):
     """Enumerate the peptides of proteins `first_protein:last_protein`; count them in runs of mass buckets, or put them there.
 
     Parameters
     ----------
-    residues, offsets : (total,) uint8 ASCII and (n + 1,) int64, the proteins.
-    cleaves : (26, 26) bool, whether the enzyme cuts between a residue and the next.
-    residue_mass : (26,) int64, 1e-9 Da with fixed modifications, negative for letters that have no mass.
-    terminal_mass : int64, 1e-9 Da, water and fixed terminal modifications.
-    required_ends : 2 for specific, 1 for semi-specific, 0 for non-specific digestion.
-    max_missed : missed cleavages allowed inside a peptide (counted but not limited for non-specific digestion).
-    clip_methionine : whether the initial methionine may be lost.
-    min_mass, max_mass, bucket_width : int64, 1e-9 Da; bucket b holds masses from b * bucket_width.
+    residues, offsets : (total,) uint8 ASCII and (n + 1,) int64, the proteins. rules : `DigestionRules`.
     run_of_bucket : (buckets,) int64, the run that each bucket belongs to, negative for buckets that do not count.
     cursor : (runs,) int64. Counting adds to it; filling takes the place it names and moves it on.
-    fill : False to count, True to write the out arrays.
-    out_mass, out_signature, out_position, out_length, out_flags, out_letters : int64, uint64, uint32, uint8, uint8, uint32; position is
-        that of the first residue in `residues`, flags hold the protein ends (bits 0 and 1) and the missed cleavages (from bit 2), bit k of
-        letters is set where letter k occurs.
+    fill : False to count, True to write the entries. entries : `PeptideEntries`.
     """
+    cleaves, residue_mass, terminal_mass, required_ends, maximum_missed = rules[:5]
+    minimum_length, maximum_length, clip_methionine, minimum_mass, maximum_mass, bucket_width = rules[5:]
+    out_mass, out_signature, out_position, out_length, out_flags, out_letters = entries
     for protein in range(first_protein, last_protein):
         begin, end = offsets[protein], offsets[protein + 1]
         clipped = clip_methionine and end - begin > 1 and residues[begin] == 77
@@ -91,13 +59,13 @@ def digest_proteins(
             signature = np.uint64(0)
             letters = np.uint32(0)
             missed = 0
-            stop = min(end, start + max_length)
+            stop = min(end, start + maximum_length)
             for last in range(start, stop):
                 letter = residues[last] - 65
                 if residue_mass[letter] < 0:
                     break
                 mass += residue_mass[letter]
-                if mass > max_mass:
+                if mass > maximum_mass:
                     break
                 signature = (signature ^ np.uint64(letter + 1)) * _SIGNATURE_FACTOR
                 signature ^= signature >> np.uint64(29)
@@ -106,7 +74,7 @@ def digest_proteins(
                 cut = at_protein_end or cleaves[letter, residues[last + 1] - 65]
                 length = last - start + 1
                 ends = (1 if start_is_end else 0) + (1 if cut else 0)
-                if length >= min_length and mass >= min_mass and ends >= required_ends:
+                if length >= minimum_length and mass >= minimum_mass and ends >= required_ends:
                     run = run_of_bucket[mass // bucket_width]
                     if run >= 0:
                         if fill:
@@ -125,7 +93,7 @@ def digest_proteins(
                         cursor[run] += 1
                 if cut:
                     missed += 1
-                    if missed > max_missed and required_ends > 0:
+                    if missed > maximum_missed and required_ends > 0:
                         break
 
 
@@ -146,10 +114,7 @@ def _compare_peptides(residues, mass, signature, position, length, i, j):
 
 
 @njit(nogil=True, cache=True)
-def merge_peptides(
-    residues, first_decoy, order, mass, signature, position, length, flags, letters,
-    out_mass, out_position, out_length, out_flags, out_letters, out_pointer, out_occurrence,
-):  # fmt: skip
+def merge_peptides(residues, first_decoy, order, entries, dictionary):
     """Join the occurrences of each peptide; return the number of distinct peptides.
 
     Parameters
@@ -157,14 +122,14 @@ def merge_peptides(
     first_decoy : position from which on all residues are decoys'.
     order : (n,) int64, places of the peptides in order of mass and of the signature without its SIGNATURE_TAIL lowest bits; brought into
         the full order here.
-    mass, signature, position, length, flags, letters : (n,), as `digest_proteins` writes them.
-    out_mass (float64, dalton), out_position, out_length, out_flags, out_letters, out_pointer (int64) : (n,), a row for each distinct
-        peptide; `out_pointer` is the place of its first entry in `out_occurrence` (n,) uint32, which takes the positions, ascending.
-        The protein ends of the occurrences are joined; the missed cleavages are those of the first.
+    entries : n, as `digest_proteins` writes them.
+    dictionary : `PeptideDictionary` with room for n, filled from the beginning. The missed cleavages are those of the first occurrence.
 
     Two peptides are the same when masses and 64-bit signatures agree and the residues do too; the residues are only looked at where the
     signatures are equal, and keep a collision from joining two peptides.
     """
+    mass, signature, position, length, flags, letters = entries
+    out_mass, out_position, out_length, out_flags, out_letters, out_pointer, out_occurrence = dictionary
     n = len(order)
     start, distinct = 0, -1
     while start < n:

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from kernels.cpu.arrangements import add_modifications, find_arrangement, first_arrangement, next_arrangement
 from kernels.cpu.candidates import bin_of_rounded, lower_bound
-from kernels.cpu.forms import arrangement_room, form_code
+from kernels.cpu.peptidoforms import arrangement_room, peptidoform_code
 from kernels.cpu.scores import PROTON_MASS
 from kernels.cpu.segments import HEAVIEST_END, LAST_KEY, key_of
 from kernels.layouts import (
     C_TERMINAL,
-    FORMS_OF_CHUNK,
     ISOTOPE_BITS,
     KEYS_OF_DALTON,
+    PEPTIDOFORMS_OF_CHUNK,
     FragmentIndexArrays,
     ModificationArrays,
     PeptideArrays,
@@ -47,12 +47,12 @@ def empty_index(
     *,
     bin_shift: int = BIN_SHIFT,
 ) -> FragmentIndexArrays:
-    """The index of forms, in order of mass as `list_forms` gives them, with room for the postings; `build_chunks` fills it."""
-    code = form_code(peptides, modifications)
-    n_chunks = -(-len(form_mass) // FORMS_OF_CHUNK)
+    """The index of forms, in order of mass as `list_peptidoforms` gives them, with room for the postings; `build_chunks` fills it."""
+    code = peptidoform_code(peptides, modifications)
+    n_chunks = -(-len(form_mass) // PEPTIDOFORMS_OF_CHUNK)
     peptide = (form_codes >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
     ions = (peptides.length[peptide].astype(np.int64) - 1) * (len(settings.n_term_series) + len(settings.c_term_series))
-    of_chunk = np.add.reduceat(ions, np.arange(n_chunks) * FORMS_OF_CHUNK) if n_chunks else np.zeros(0, np.int64)
+    of_chunk = np.add.reduceat(ions, np.arange(n_chunks) * PEPTIDOFORMS_OF_CHUNK) if n_chunks else np.zeros(0, np.int64)
     chunk_start = np.concatenate((np.zeros(1, np.int64), np.cumsum(of_chunk)))
     heaviest = (float(form_mass[-1]) if n_chunks else 0.0) + HEAVIEST_END
     n_bins = (min(LAST_KEY, int(heaviest * KEYS_OF_DALTON)) >> bin_shift) + 1
@@ -98,8 +98,8 @@ def _list_ions(chunk, peptides, modifications, settings, code, index, room, shif
     n_term_series, c_term_series = settings.n_term_series, settings.c_term_series
     n, slots, previous = 0, np.int64(0), np.int64(-2)
     length, position = np.int64(0), np.int64(0)
-    start = chunk * FORMS_OF_CHUNK
-    for i in range(start, min(len(index.form_mass), start + FORMS_OF_CHUNK)):
+    start = chunk * PEPTIDOFORMS_OF_CHUNK
+    for i in range(start, min(len(index.form_mass), start + PEPTIDOFORMS_OF_CHUNK)):
         number = index.form_code[i]
         arrangement = number & ((1 << code.arrangement_bits) - 1)
         if arrangement > 0 and number == previous + 1:
@@ -108,11 +108,7 @@ def _list_ions(chunk, peptides, modifications, settings, code, index, room, shif
         else:
             c = number >> (code.isotope_shift + ISOTOPE_BITS)
             peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
-            slots = first_arrangement(
-                c, peptide, peptides.residues, peptides.position, peptides.length, peptides.flags, peptides.letters,
-                modifications.combination_count, modifications.residue_mask, modifications.place, sites, n_sites, slot_modification,
-                slot_choice,
-            )  # fmt: skip
+            slots = first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice)
             find_arrangement(arrangement, slots, slot_modification, slot_choice, sites, n_sites, slot_site)
             position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
             for r in range(length):
@@ -201,7 +197,7 @@ def _room(segments, tables, bins):
         for n in range(len(tables.of_count)):
             of_counts[c << 8 | n] = tables.of_count[n] + tables.of_count[c]
     return _Room(
-        np.zeros(FORMS_OF_CHUNK, np.uint32),
+        np.zeros(PEPTIDOFORMS_OF_CHUNK, np.uint32),
         np.empty(most, np.int64),
         np.empty(most, np.int64),
         of_counts,
@@ -213,20 +209,18 @@ def _room(segments, tables, bins):
 
 
 @njit(nogil=True, cache=True)
-def search_chunks(
-    index, segments, windows, tables, code, settings, first, last, best, histogram, histogram_width, n_candidates, stop=None
-):  # fmt: skip
+def search_chunks(index, segments, windows, tables, code, settings, first, last, found, stop=None):
     """Search the queries `first:last` in an index; add to their best candidates, histograms and numbers of candidates.
 
-    `segments` and `windows` (q, e, 2) are those of these queries alone, so that row 0 is query `first`; `best`, `histogram` (q, b) int32
-    and `n_candidates` (q,) int64 of all queries; b is at most 256. Queries without peaks have no candidates. Once `stop` (1,) uint8 is
-    set, it leaves off.
+    `segments` and `windows` (q, e, 2) are those of these queries alone, so that row 0 is query `first`; `found`, `IndexHits`, has rows for
+    all queries, and at most 256 bins. Queries without peaks have no candidates. Once `stop` (1,) uint8 is set, it leaves off.
     """
     flag = np.zeros(1, np.uint8) if stop is None else stop
+    histogram, n_candidates = found.histogram, found.n_candidates
     room = _room(segments, tables, histogram.shape[1])
     for chunk in range(len(index.chunk_start) - 1):
-        start = chunk * FORMS_OF_CHUNK
-        stop = min(len(index.form_mass), start + FORMS_OF_CHUNK)
+        start = chunk * PEPTIDOFORMS_OF_CHUNK
+        stop = min(len(index.form_mass), start + PEPTIDOFORMS_OF_CHUNK)
         for q in range(last - first):
             if flag[0]:
                 return
@@ -240,8 +234,9 @@ def search_chunks(
                 # Forms outside the windows scored nothing.
                 histogram[first + q, 0] -= high - low - inside
                 _rank(
-                    first + q, low, high, start, windows[q], index.form_code, tables.of_dot, code.isotope_shift, settings.min_matched_ions,
-                    room, best, histogram, histogram_width,
+                    first + q, low, high, start, windows[q], index.form_code, tables.of_dot, code.isotope_shift,
+                    settings.minimum_matched_ions,
+                    room, found,
                 )  # fmt: skip
                 room.counter[:] = 0
 
@@ -289,16 +284,15 @@ def _clear_outside(windows, start, stop, counter):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _rank(
-    q, low, high, start, windows, form_code, of_dot, isotope_shift, min_matched_ions, room, best, histogram, histogram_width
-):  # fmt: skip
+def _rank(q, low, high, start, windows, form_code, of_dot, isotope_shift, minimum_matched_ions, room, found):
     """Scores of the forms `low:high` (whole groups) of a chunk into the histogram of query q, and the best ones among its best.
 
     In blocks, and each step for a whole block, so that the compiler makes vector instructions of most; only groups that hold a score good
     enough are looked at one by one. Four histograms, for increments of the same bin have to wait for one another.
     """
     counter, of_counts, score, bin_of, good, counts = room.counter, room.of_counts, room.score, room.bin, room.good, room.histogram
-    inverse, last_bin = np.float32(1.0 / histogram_width), np.float32(histogram.shape[1] - 1)
+    best, histogram = found.best, found.histogram
+    inverse, last_bin = np.float32(1.0 / found.histogram_width), np.float32(histogram.shape[1] - 1)
     smallest = np.float32(1e-30)  # zero is the score of forms without matching ions
     k = best.score.shape[1]
     for block in range(low, high, _BLOCK):
@@ -323,7 +317,7 @@ def _rank(
             if good[g] > 0:
                 for i in range(g * _GROUP, (g + 1) * _GROUP):
                     value = np.int64(counter[block + i])
-                    if score[i] >= best.score[q, k - 1] and (value & 0xFF) + ((value >> 8) & 0xFF) >= min_matched_ions:
+                    if score[i] >= best.score[q, k - 1] and (value & 0xFF) + ((value >> 8) & 0xFF) >= minimum_matched_ions:
                         e = 0
                         while start + block + i >= windows[e, 1] or start + block + i < windows[e, 0]:
                             e += 1

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-__all__ = ["TRANSFORM_LOG", "TRANSFORM_NONE", "TRANSFORM_RANK", "TRANSFORM_SQUARE_ROOT", "preprocess_spectra"]
+__all__ = ["TRANSFORM_LOG", "TRANSFORM_NONE", "TRANSFORM_RANK", "TRANSFORM_SQUARE_ROOT", "PreprocessingRules", "preprocess_spectra"]
 
 TRANSFORM_NONE, TRANSFORM_SQUARE_ROOT, TRANSFORM_LOG, TRANSFORM_RANK = 0, 1, 2, 3
 _ISOTOPE_SPACING = 1.0033548378
@@ -13,44 +15,45 @@ _CORRELATION_WINDOWS = 10
 _CORRELATION_HEIGHT = 50.0
 
 
+class PreprocessingRules(NamedTuple):
+    """Which peaks stay, and what they weigh.
+
+    Attributes
+    ----------
+    peaks_per_window, window_width : the most intense peaks kept in each window of that width (thomson).
+    removal_width : peaks within so many thomson of the precursor, and of the same ion with fewer charges (it loses charges by electron
+        transfer), are removed; 0 keeps them.
+    tolerance_absolute, tolerance_relative : fragment tolerance, for finding isotope peaks.
+    deisotope : remove a peak that stands one isotope spacing (for charge 1 or 2) above a more intense one that explains it.
+    transform : of intensities, one of the TRANSFORM constants.
+    minimum_mz : peaks below are dropped.
+    """
+
+    peaks_per_window: int
+    window_width: float
+    removal_width: float
+    tolerance_absolute: float
+    tolerance_relative: float
+    deisotope: bool
+    transform: int
+    minimum_mz: float
+
+
 @njit(nogil=True, cache=True)
 def preprocess_spectra(
-    offsets,
-    mz,
-    intensity,
-    precursor_mz,
-    precursor_charge,
-    first,
-    last,
-    peaks_per_window,
-    window_width,
-    removal_width,
-    tolerance_absolute,
-    tolerance_relative,
-    deisotope,
-    transform,
-    min_mz,
-    out_count,
-    out_mz,
-    out_weight,
-    out_correlation,
-):
+    peaks, precursor_mz, precursor_charge, first, last, rules, out_count, out_mz, out_weight, out_correlation
+):  # fmt: skip
     """Keep the informative peaks of spectra `first:last` and weight them.
 
     Parameters
     ----------
-    offsets, mz, intensity : CSR peaks as read (int64, float64 ascending, float32 positive).
-    precursor_mz, precursor_charge : (n,) float64 and int64 (0: unknown); peaks within `removal_width` (thomson) of the precursor, and of
-        the same ion with fewer charges (it loses charges by electron transfer), are removed; `removal_width` 0 keeps them.
-    peaks_per_window, window_width : the most intense peaks kept in each window of that width (thomson).
-    tolerance_absolute, tolerance_relative : fragment tolerance, for finding isotope peaks.
-    deisotope : remove a peak that stands one isotope spacing (for charge 1 or 2) above a more intense one that explains it.
-    transform : of intensities, one of the TRANSFORM constants.
-    min_mz : peaks below are dropped.
+    peaks : `PeakArrays`, as read. precursor_mz, precursor_charge : (n,) float64 and int64 (0: unknown). rules : `PreprocessingRules`.
     out_count : (n,) int64, peaks kept; out_mz, out_weight, out_correlation : written at the input's offsets. Weights of a spectrum have
         unit length (their squares add up to 1); the correlation weights are Comet's: square roots, scaled to 50 in each of ten equal
         windows.
     """
+    offsets, mz, intensity = peaks
+    peaks_per_window, window_width, removal_width, tolerance_absolute, tolerance_relative, deisotope, transform, minimum_mz = rules
     longest = 0
     for s in range(first, last):
         longest = max(longest, offsets[s + 1] - offsets[s])
@@ -60,7 +63,7 @@ def preprocess_spectra(
         low, high = offsets[s], offsets[s + 1]
         n = high - low
         for i in range(n):
-            keep[i] = mz[low + i] >= min_mz
+            keep[i] = mz[low + i] >= minimum_mz
         if removal_width > 0:
             charge = max(1, precursor_charge[s])
             for z in range(1, charge + 1):

@@ -7,7 +7,7 @@ from numba import njit
 
 __all__ = ["draw_triangles"]
 
-_LEAST_AREA = 1e-9  # twice, in pixels
+_MINIMUM_AREA = 1e-9  # twice, in pixels
 
 
 @njit(nogil=True, cache=True)
@@ -27,7 +27,7 @@ def draw_triangles(x, y, depth, colour, triangles, image, nearest):
         x0, y0, x1, y1, x2, y2 = np.float64(x[i]), np.float64(y[i]), np.float64(x[j]), np.float64(y[j]), np.float64(x[k]), np.float64(y[k])
         # Rows count downwards, so that what is counter-clockwise has a negative area.
         area = (x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)
-        if not -np.inf < area < -_LEAST_AREA:
+        if not -np.inf < area < -_MINIMUM_AREA:
             continue
         low_x, high_x = min(x0, x1, x2), max(x0, x1, x2)
         low_y, high_y = min(y0, y1, y2), max(y0, y1, y2)

@@ -5,6 +5,8 @@ The recurrence is that of `kernels.cpu.lanes`. A row is computed a vector of col
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -32,42 +34,57 @@ from kernels.cpu.vectors import (
     where_greater,
 )
 
-__all__ = ["row_arrays", "score_rows", "trace_back"]
+__all__ = ["RowArrays", "row_arrays", "score_rows", "trace_back"]
 
 _END, _DIAGONAL, _SUBJECT_ALONE, _QUERY_ALONE = 0, 1, 2, 3
 _SUBJECT_GOES_ON, _QUERY_GOES_ON = 4, 8
 
 
-def row_arrays(costs: Substitution, subject: NDArray[np.int8], bits: int) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """What `score_rows` takes of a subject before the first row, in numbers of so many bits: `profile`, `decay`, `h_rows` and `f_row`."""
+class RowArrays(NamedTuple):
+    """A subject and the state between two rows of a pair's matrix, of numbers of one width; w is the subject's length filled up to whole
+    vectors.
+
+    Attributes
+    ----------
+    profile : (codes * w,) aligned, score of each code with each residue of the subject, and behind those something below zero.
+    decay : (lanes,) aligned: ``(lane + 1) * extending``, or the greatest value.
+    h_rows : (2, 1 + w): in row `i % 2` the H of row i - 1, behind a zero. f_row : (w,) aligned, the F of the next row.
+    """
+
+    profile: NDArray
+    decay: NDArray
+    h_rows: NDArray
+    f_row: NDArray
+
+
+def row_arrays(costs: Substitution, subject: NDArray[np.int8], bits: int) -> RowArrays:
+    """What `score_rows` takes of a subject before the first row, in numbers of so many bits."""
     number, lanes, n_letters = np.dtype(f"int{bits}"), REGISTER_BYTES * 8 // bits, len(costs.scores)
     width = -(-len(subject) // lanes) * lanes
     profile, decay, f_row = aligned(n_letters * width, number), aligned(lanes, number), aligned(width, number)
     profile[:], f_row[:] = -1, -1
     profile.reshape(n_letters, width)[:, : len(subject)] = costs.scores[:, subject]
     decay[:] = np.minimum(np.arange(1, lanes + 1) * costs.gap_extend, np.iinfo(number).max)
-    return profile, decay, np.zeros((2, 1 + width), number), f_row
+    return RowArrays(profile, decay, np.zeros((2, 1 + width), number), f_row)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def score_rows(query, profile, opening, extending, decay, first_row, last_row, h_rows, f_row, best, target, directions, keeps_directions):
+def score_rows(query, rows, opening, extending, first_row, last_row, best, target, directions, keeps_directions):
     """Rows of one pair's matrix: the scores, the best cell, and where each cell came from.
 
     Rows belong to the query and columns to the subject. A call goes on where the one before stopped. Along a row, E is the running maximum
     of gaps opened before, each worth less by `extending` a cell: found for a vector's cells in steps that double (Hillis and Steele 1986).
-    The width of the numbers is that of the dtype of `profile`, which `h_rows`, `f_row` and `decay` share; it must hold the best score.
+    The width of the numbers, that of the dtype of `rows`, must hold the best score.
 
     Parameters
     ----------
-    query : (m,) int64 codes. profile : (codes * w,) aligned, score of each code with each residue of the subject, its length w being n
-        filled up to whole vectors with something below zero.
+    query : (m,) int64 codes. rows : `RowArrays`, as the row before `first_row` left them.
     opening, extending : cost of a gap's first residue, and of each further one.
-    decay : (lanes,) aligned: ``(lane + 1) * extending``, or the greatest value.
-    h_rows : (2, 1 + w): in row `i % 2` the H of row i - 1, behind a zero. f_row : (w,) aligned, the F of `first_row`.
     best : (3,) int64: the best score so far, its row and its column; the first such cell by rows stays.
     target : the best score of the pair: nothing is computed below the row that reaches it.
     directions : (rows, w) uint8, to fill where `keeps_directions`; see `trace_back`.
     """
+    profile, decay, h_rows, f_row = rows
     lanes, width = len(decay), len(f_row)
     greatest = np.iinfo(decay.dtype).max
     zero = spread(f_row, 0)

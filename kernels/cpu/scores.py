@@ -31,10 +31,10 @@ __all__ = [
     "PEPTIDES_AT_ONCE",
     "PROTON_MASS",
     "XCORR_OF_SUM",
-    "Forms",
     "IndexedSpectrum",
+    "IonRows",
     "Matched",
-    "Rows",
+    "Peptidoforms",
     "Scratch",
     "correlation_height",
     "hyperscore",
@@ -43,7 +43,7 @@ __all__ = [
     "list_rows",
     "look_up_ions",
     "match_ions",
-    "most_peaks",
+    "maximum_peaks",
     "new_scratch",
     "score_of",
     "sum_masses",
@@ -399,7 +399,7 @@ score_of = _choice(0)
 """The score of that number in `SCORE_KINDS`, of a match."""
 
 
-class Rows(NamedTuple):
+class IonRows(NamedTuple):
     """Rows of ions: `list_rows` says what of them is kept."""
 
     charge: NDArray[np.float64]
@@ -409,7 +409,7 @@ class Rows(NamedTuple):
     start: NDArray[np.float64]
 
 
-class Forms(NamedTuple):
+class Peptidoforms(NamedTuple):
     """Peptides with an arrangement of modifications, a few at a time (f): between one step and the next the processor need not wait.
 
     `sums` (f, longest) of masses from the N-terminus, `total` with the C-terminus; `bits` (f, rows) of the ions that may meet a peak;
@@ -435,8 +435,8 @@ class Scratch(NamedTuple):
     code_mass: NDArray[np.float64]
     base: NDArray[np.float64]
     chosen: NDArray[np.int64]
-    rows: Rows
-    forms: Forms
+    rows: IonRows
+    forms: Peptidoforms
     words: NDArray[np.uint32]
     first_peak: NDArray[np.int64]
     vector: NDArray[np.int32]
@@ -453,15 +453,15 @@ class Scratch(NamedTuple):
 def new_scratch(settings, n_modifications, slots, with_vector, most):
     """Room for a thread that scores spectra of at most `most` peaks (which only KSDP needs), `with_vector` for XCorr."""
     absolute, relative = _reach(settings)
-    n_words = np.int64((settings.max_mz + absolute + relative * settings.max_mz) / settings.bin_width) // _WORD + 2
-    n_bins = np.int64(settings.max_mz / settings.correlation_bin_width) + 2 + CORRELATION_HALF_WINDOW + 1 if with_vector else 1
-    rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.max_fragment_charge
+    n_words = np.int64((settings.maximum_mz + absolute + relative * settings.maximum_mz) / settings.bin_width) // _WORD + 2
+    n_bins = np.int64(settings.maximum_mz / settings.correlation_bin_width) + 2 + CORRELATION_HALF_WINDOW + 1 if with_vector else 1
+    rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.maximum_fragment_charge
     return Scratch(
         np.zeros(256, np.float64),
         np.zeros(_LONGEST, np.float64),
         np.zeros(PEPTIDES_AT_ONCE, np.int64),
-        Rows(np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows)),
-        Forms(
+        IonRows(np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows)),
+        Peptidoforms(
             np.zeros((FORMS_AT_ONCE, _LONGEST + IONS_AT_ONCE)),
             np.zeros(FORMS_AT_ONCE),
             np.zeros(FORMS_AT_ONCE, np.int64),
@@ -488,7 +488,7 @@ def new_scratch(settings, n_modifications, slots, with_vector, most):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def most_peaks(spectra, spectrum, first, last):
+def maximum_peaks(spectra, spectrum, first, last):
     """Peaks of the fullest of the spectra that rows `first:last` name."""
     most = 0
     for row in range(first, last):

@@ -28,9 +28,9 @@ from kernels.layouts import (
 from kernels.partitions import Partition, equal_partitions
 from kernels.score_kinds import SCORE_KINDS
 
-__all__ = ["MOST_PEAKS", "SpectrumSearch"]
+__all__ = ["MAXIMUM_PEAKS", "SpectrumSearch"]
 
-MOST_PEAKS = (sys.maxsize,) * len(SCORE_KINDS)
+MAXIMUM_PEAKS = (sys.maxsize,) * len(SCORE_KINDS)
 """Peaks of a spectrum that can be searched, by score: any number."""
 
 _QUERIES_COUNTED = 4096  # by a thread between two looks at a cancel
@@ -89,7 +89,7 @@ class SpectrumSearch:
             _empty(hits, begun, stop)
             candidates.search_queries(spectra, queries, self._peptides, self._modifications, self._settings, hits, begun, stop, flag)
 
-        cuts = equal_partitions(cost[first:last] + COST_OF_QUERY, self._device.threads, most_cost=self.candidates_of_piece)
+        cuts = equal_partitions(cost[first:last] + COST_OF_QUERY, self._device.threads, maximum_cost=self.candidates_of_piece)
         yield from self._device.run(search, [Partition(first + cut.first, first + cut.last, cut.cost) for cut in cuts], first)
 
 

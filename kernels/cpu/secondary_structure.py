@@ -18,11 +18,11 @@ _N, _CA, _C, _O = 0, 1, 2, 3
 _PEPTIDE_BOND = 2.5  # Å from C to the next N, at most
 _CA_DISTANCE = 9.0
 _COUPLING = 27.888  # kcal/mol Å: 0.42 e x 0.20 e x 332
-_BOND_ENERGY, _LEAST_ENERGY = -0.5, -9.9  # kcal/mol
-_LEAST_DISTANCE = 0.5
-_MOST_LOOKED_AT = 20_000
+_BOND_ENERGY, _MINIMUM_ENERGY = -0.5, -9.9  # kcal/mol
+_MINIMUM_DISTANCE = 0.5
+_MAXIMUM_LOOKED_AT = 20_000
 """Residues within 9 Å along x that one is compared with: a capsid has some thousands, and a file of one point not all its pairs."""
-_MOST_NEAR = 256
+_MAXIMUM_NEAR = 256
 """Residues within reach, behind one along x, that count; no protein has thirty."""
 _PARALLEL, _ANTIPARALLEL = 1, 2
 _BULGE_SHORT, _BULGE_LONG = 3, 6
@@ -62,11 +62,11 @@ def _keep_bond(donor, acceptor, backbone, hydrogen, partner, energy):
     cx, cy, cz = x - backbone[acceptor, _C, 0], y - backbone[acceptor, _C, 1], z - backbone[acceptor, _C, 2]
     ho, hc = np.sqrt(ox * ox + oy * oy + oz * oz), np.sqrt(cx * cx + cy * cy + cz * cz)
     nc, no = _apart(backbone, donor, _N, acceptor, _C), _apart(backbone, donor, _N, acceptor, _O)
-    if min(ho, hc, nc, no) < _LEAST_DISTANCE:
-        found = _LEAST_ENERGY
+    if min(ho, hc, nc, no) < _MINIMUM_DISTANCE:
+        found = _MINIMUM_ENERGY
     else:
         found = -_COUPLING / ho + _COUPLING / hc - _COUPLING / nc + _COUPLING / no
-        found = max(np.floor(found * 1000.0 + 0.5) / 1000.0, _LEAST_ENERGY)
+        found = max(np.floor(found * 1000.0 + 0.5) / 1000.0, _MINIMUM_ENERGY)
     if found < energy[donor, 0]:
         energy[donor, 1], partner[donor, 1] = energy[donor, 0], partner[donor, 0]
         energy[donor, 0], partner[donor, 0] = found, acceptor
@@ -255,12 +255,12 @@ def states_by_hydrogen_bonds(backbone, is_proline, chain_offsets):
     partner, energy = np.full((n, 2), -1, np.int64), np.zeros((n, 2))
     order = np.argsort(atoms[:, _CA, 0], kind="mergesort")
     x, y, z = atoms[order, _CA, 0], atoms[order, _CA, 1], atoms[order, _CA, 2]
-    near = np.empty(_MOST_NEAR, np.int64)
+    near = np.empty(_MAXIMUM_NEAR, np.int64)
     first, second = np.empty(16 * n, np.int32), np.empty(16 * n, np.int32)
     n_pairs = 0
     for p in range(n):
         here = order[p]
-        count = _near_pairs(x, y, z, p, min(n, p + 1 + _MOST_LOOKED_AT), near)
+        count = _near_pairs(x, y, z, p, min(n, p + 1 + _MAXIMUM_LOOKED_AT), near)
         if n_pairs + count > len(first):
             first, second = np.append(first, np.empty_like(first)), np.append(second, np.empty_like(second))
         for k in range(count):

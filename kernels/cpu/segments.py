@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.forms import form_code
+from kernels.cpu.peptidoforms import peptidoform_code
 from kernels.cpu.scores import PROTON_MASS
 from kernels.layouts import (
     ISOTOPE_BITS,
@@ -36,33 +36,33 @@ HEAVIEST_END = 100.0
 """Dalton that an ion series adds to the residues, and more."""
 LAST_KEY = (1 << 32) - 1
 _LONGEST = 64
-_MOST_MATCHES = 255  # from one end, in a counter
-_MOST_DOT = (1 << 16) - 1  # in a counter
+_MAXIMUM_MATCHES = 255  # from one end, in a counter
+_MAXIMUM_DOT = (1 << 16) - 1  # in a counter
 
 
 def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> str:
     """Why these cannot be searched with a fragment index; empty where they can."""
     if SCORE_KINDS[settings.score].in_index is None:
         return "the score is not a sum over matching ions"
-    if settings.min_matched_ions < 1:
+    if settings.minimum_matched_ions < 1:
         return "forms without matching ions are wanted"
     if len(settings.isotope_errors) > 1 << ISOTOPE_BITS:
         return "too many isotope errors"
     try:
-        form_code(peptides, modifications)
+        peptidoform_code(peptides, modifications)
     except ValueError as error:
         return str(error)
-    series, charges = max(len(settings.n_term_series), len(settings.c_term_series)), settings.max_fragment_charge
-    if (int(peptides.length.max(initial=1)) - 1) * series * charges > _MOST_MATCHES:
+    series, charges = max(len(settings.n_term_series), len(settings.c_term_series)), settings.maximum_fragment_charge
+    if (int(peptides.length.max(initial=1)) - 1) * series * charges > _MAXIMUM_MATCHES:
         return "a form has more ions than a counter counts"
-    heaviest_peak = charges * (settings.max_mz + settings.fragment_absolute) * (1 + 2 * settings.fragment_relative)
+    heaviest_peak = charges * (settings.maximum_mz + settings.fragment_absolute) * (1 + 2 * settings.fragment_relative)
     heaviest_ion = peptides.mass.max(initial=0.0) + modifications.combination_mass.max(initial=0.0) + HEAVIEST_END
     if min(heaviest_peak, heaviest_ion) * KEYS_OF_DALTON >= LAST_KEY:
         return "fragments are heavier than a key tells"
     if spectra.mz.min(initial=np.inf) * (1 - settings.fragment_relative) - settings.fragment_absolute < 2 * PROTON_MASS:
         return "peaks lie below the masses of fragments"
     lightest = np.nanmin(peptides.residue_mass) + modifications.combination_mass.min(initial=0.0)
-    widest = settings.fragment_absolute + settings.fragment_relative * settings.max_mz
+    widest = settings.fragment_absolute + settings.fragment_relative * settings.maximum_mz
     if lightest / charges <= 2.1 * widest:
         return "a peak matches several ions of one series"
     return ""
@@ -74,10 +74,10 @@ def _weight_scale(spectra: SpectrumArrays, settings: ScoringSettings) -> float:
     A peak matches at most one ion of a series and charge, and a peptide has at most 62 ions of each; the sum of 62 weights is at most
     the root of 62 times the sum of all squares (Cauchy and Schwarz).
     """
-    rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.max_fragment_charge
+    rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.maximum_fragment_charge
     most = rows * _largest_sum(spectra.offsets, spectra.weight, _LONGEST - 2) * (1 + 1e-6)
     # Up to a unit more for each ion, by rounding.
-    room = _MOST_DOT - rows * (_LONGEST - 2)
+    room = _MAXIMUM_DOT - rows * (_LONGEST - 2)
     return float(2.0 ** np.floor(np.log2(room / most))) if most > 0.0 else 1.0
 
 
@@ -97,10 +97,10 @@ def _largest_sum(offsets, weight, n):
 def score_tables(spectra: SpectrumArrays, settings: ScoringSettings) -> ScoreTables:
     """Tables from counters to the score that `settings` names, in units of weight that suit the spectra."""
     scale = _weight_scale(spectra, settings)
-    dot = np.arange(_MOST_DOT + 1) / scale
+    dot = np.arange(_MAXIMUM_DOT + 1) / scale
     terms = SCORE_KINDS[settings.score].in_index
     assert terms is not None, "`why_unsupported` says which scores have none"
-    of_count, of_dot = terms.of_count(np.arange(_MOST_MATCHES + 1.0)), terms.of_dot(dot)
+    of_count, of_dot = terms.of_count(np.arange(_MAXIMUM_MATCHES + 1.0)), terms.of_dot(dot)
     return ScoreTables(of_count.astype(np.float32), of_dot.astype(np.float32), scale)
 
 
@@ -122,13 +122,13 @@ def make_segments(spectra, queries, settings, tables, first, last):
     n, most = last - first, 0
     for q in range(first, last):
         s = queries.spectrum[q]
-        most += 2 * (spectra.offsets[s + 1] - spectra.offsets[s]) * max(1, min(settings.max_fragment_charge, queries.charge[q] - 1))
+        most += 2 * (spectra.offsets[s + 1] - spectra.offsets[s]) * max(1, min(settings.maximum_fragment_charge, queries.charge[q] - 1))
     offsets = np.zeros(n + 1, np.int64)
     low, high, weight = np.empty(most, np.uint32), np.empty(most, np.uint32), np.empty(most, np.uint16)
     used = 0
     for q in range(first, last):
         s = queries.spectrum[q]
-        for z in range(1, max(1, min(settings.max_fragment_charge, queries.charge[q] - 1)) + 1):
+        for z in range(1, max(1, min(settings.maximum_fragment_charge, queries.charge[q] - 1)) + 1):
             used = _cut_axis(spectra, spectra.offsets[s], spectra.offsets[s + 1], settings, tables.weight_scale, z, used, low, high, weight)
         offsets[q - first + 1] = used
     return offsets, low[:used], high[:used], weight[:used]

@@ -28,12 +28,12 @@ from kernels.cpu.scores import (
     list_rows,
     look_up_ions,
     match_ions,
-    most_peaks,
+    maximum_peaks,
     new_scratch,
     sum_masses,
 )
 
-__all__ = ["PLACES", "PlacedArrays", "ShiftSettings", "place_shifts", "score_places"]
+__all__ = ["PLACES", "PlacedArrays", "ShiftSettings", "ShiftsToPlace", "place_shifts", "score_places"]
 
 PLACES = 64
 """No peptide has more residues."""
@@ -70,14 +70,25 @@ class PlacedArrays(NamedTuple):
     place: NDArray[np.uint8]
 
 
+class ShiftsToPlace(NamedTuple):
+    """n matches with a shift: `spectrum`, `charge`, `peptide` (n,) int64; `shift` (n,) float64, dalton."""
+
+    spectrum: NDArray[np.int64]
+    charge: NDArray[np.int64]
+    peptide: NDArray[np.int64]
+    shift: NDArray[np.float64]
+
+
 class _Sides(NamedTuple):
     """By bond: matched ions and their weights, (2, bonds): of N-terminal ions and of C-terminal ones; with the shift on the other side of
-    the bond, and on this one."""
+    the bond, and on this one. And what comes of them: `score` and matched ions, `counts`, of each place."""
 
     stays: NDArray[np.int64]
     moves: NDArray[np.int64]
     stays_dot: NDArray[np.float64]
     moves_dot: NDArray[np.float64]
+    score: NDArray[np.float64]
+    counts: NDArray[np.int64]
 
 
 @njit(nogil=True, cache=True)
@@ -106,8 +117,9 @@ def _gather(length, n_rows, n_n_rows, weight, scratch, n_counts, n_dots, c_count
 
 
 @njit(nogil=True, cache=True)
-def _place(length, sides, score, counts):
-    """Score and matched ions of each place, into `score` and `counts` (length,); the best place, from 0, the first of equals."""
+def _place(length, sides):
+    """Score and matched ions of each place, into those of `sides`; the best place, from 0, the first of equals."""
+    score, counts = sides.score, sides.counts
     n, c, dot = 0, 0, 0.0
     for i in range(length - 1):
         n += sides.moves[0, i]
@@ -139,11 +151,14 @@ def _chance(spectra, low, high, settings):
 def _new_sides():
     """Room for the ions of a peptide by bond."""
     room = (2, PLACES)
-    return _Sides(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.float64), np.zeros(room, np.float64))
+    return _Sides(
+        np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.float64), np.zeros(room, np.float64),
+        np.zeros(PLACES, np.float64), np.zeros(PLACES, np.int64),
+    )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
-def _score_places(base, length, shift, peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides, score, counts):
+def _score_places(base, length, shift, peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides):
     """Score and matched ions with the shift at each place; the best place, from 0. `base` are the masses of the residues."""
     n_term, c_term, weight = peptides.n_term_mass, peptides.c_term_mass, spectra.weight
     base[0] += shift
@@ -154,7 +169,7 @@ def _score_places(base, length, shift, peptides, n_rows, n_n_rows, indexed, spec
     _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra, settings, True, scratch)
     _gather(length, n_rows, n_n_rows, weight, scratch, sides.stays[0], sides.stays_dot[0], sides.moves[1], sides.moves_dot[1])
     base[length - 1] -= shift
-    return _place(length, sides, score, counts)
+    return _place(length, sides)
 
 
 @njit(nogil=True, cache=True)
@@ -174,8 +189,9 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
     `candidate` (q, k) int64, peptides, -1 for none; `placed` is filled; `stop` (1,) uint8, read between queries.
     """
     flag = np.zeros(1, np.uint8) if stop is None else stop
-    scratch = new_scratch(settings, 0, 1, False, most_peaks(spectra, queries.spectrum, first, last))
-    base, score, counts, sides = np.zeros(PLACES, np.float64), np.zeros(PLACES, np.float64), np.zeros(PLACES, np.int64), _new_sides()
+    scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, queries.spectrum, first, last))
+    base, sides = np.zeros(PLACES, np.float64), _new_sides()
+    score, counts = sides.score, sides.counts
     previous, indexed = np.int64(-1), IndexedSpectrum(0, 0, 0, 0)
     for q in range(first, last):
         if flag[0]:
@@ -184,7 +200,7 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
         if s != previous:
             indexed = index_spectrum(s, spectra, settings, False, False, scratch)
             previous = s
-        charges = max(1, min(settings.max_fragment_charge, queries.charge[q] - 1))
+        charges = max(1, min(settings.maximum_fragment_charge, queries.charge[q] - 1))
         n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
         for k in range(candidate.shape[1]):
             placed.plain[q, k], placed.plain_isotope[q, k] = -np.inf, 0
@@ -206,7 +222,7 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
                 count_n, count_c, dot = _score_form(
                     base, length, peptides.n_term_mass, peptides.c_term_mass, n_rows, n_n_rows, indexed, spectra, settings, False, scratch
                 )  # fmt: skip
-                if count_n + count_c >= settings.min_matched_ions:
+                if count_n + count_c >= settings.minimum_matched_ions:
                     placed.plain[q, k] = hyperscore(count_n, count_c, dot)
             highest = -np.inf
             for e in range(len(settings.isotope_errors)):
@@ -216,42 +232,40 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
                     continue
                 if isotope > 0 and difference > 0.0 and shift < 0.0:  # a loss that is less than the isotopes is none
                     continue
-                best = _score_places(
-                    base, length, shift, peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides, score, counts
-                )  # fmt: skip
+                best = _score_places(base, length, shift, peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides)
                 value = score[best]
                 if _is_usual(shift, tolerance, shifts.usual):
                     value += _USUAL - _RARE * abs(isotope)
                 elif isotope != 0:
                     value -= shifts.isotope_lead
-                if counts[best] >= settings.min_matched_ions and value > highest:
+                if counts[best] >= settings.minimum_matched_ions and value > highest:
                     highest = value
                     placed.shifted[q, k], placed.shifted_isotope[q, k], placed.place[q, k] = score[best], isotope, best + 1
 
 
 @njit(nogil=True, cache=True)
-def score_places(spectra, spectrum, charge, peptides, peptide, shift, settings, first, last, out_score, out_probability, stop=None):
-    """Score and probability of each place of the rows `first:last`: matches with a shift.
+def score_places(spectra, matches, peptides, settings, first, last, out_score, out_probability, stop=None):
+    """Score and probability of each place of the rows `first:last` of `ShiftsToPlace`.
 
-    `spectrum`, `charge`, `peptide` (n,) int64; `shift` (n,) float64, dalton. `out_score`, `out_probability` (n, PLACES) float32: of residue
-    p in column p - 1; behind the last residue -inf and 0. `stop` as in `place_shifts`.
+    `out_score`, `out_probability` (n, PLACES) float32: of residue p in column p - 1; behind the last residue -inf and 0. `stop` as in
+    `place_shifts`.
     """
+    spectrum, charge, peptide, shift = matches
     flag = np.zeros(1, np.uint8) if stop is None else stop
-    scratch = new_scratch(settings, 0, 1, False, most_peaks(spectra, spectrum, first, last))
-    base, score, counts, sides = np.zeros(PLACES, np.float64), np.zeros(PLACES, np.float64), np.zeros(PLACES, np.int64), _new_sides()
+    scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, spectrum, first, last))
+    base, sides = np.zeros(PLACES, np.float64), _new_sides()
+    score, counts = sides.score, sides.counts
     for row in range(first, last):
         if flag[0]:
             return
         s = spectrum[row]
         indexed = index_spectrum(s, spectra, settings, False, False, scratch)
-        charges = max(1, min(settings.max_fragment_charge, charge[row] - 1))
+        charges = max(1, min(settings.maximum_fragment_charge, charge[row] - 1))
         n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
         position, length = np.int64(peptides.position[peptide[row]]), np.int64(peptides.length[peptide[row]])
         for i in range(length):
             base[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
-        best = _score_places(
-            base, length, shift[row], peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides, score, counts
-        )  # fmt: skip
+        best = _score_places(base, length, shift[row], peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides)
         chance = _chance(spectra, spectra.offsets[s], spectra.offsets[s + 1], settings)
         rate = (counts[best] + 1.0) / ((length - 1) * n_rows + 2.0)
         log_ratio, total = np.log(max(1.0, rate * (1.0 - chance) / (chance * (1.0 - rate)))), 0.0

@@ -3,10 +3,13 @@ peptide are (Lam, Deutsch & Aebersold 2010, J Proteome Res 9:605). All other pea
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-__all__ = ["move_peaks", "shuffle_residues"]
+__all__ = ["ShuffledPeptides", "move_peaks", "shuffle_residues"]
 
 _TRIES = 16
 _SAME_MASS = 0.02  # dalton
@@ -52,11 +55,24 @@ def shuffle_residues(masses, offsets, seeds, first, last, out):
                 out[start : start + n] = trial
 
 
+class ShuffledPeptides(NamedTuple):
+    """The peptides of n spectra, as they are and shuffled; dalton.
+
+    Attributes
+    ----------
+    offsets : (n + 1,) int64, where the residues of each begin. masses, shuffled : float64, of residues with what they carry.
+    n_terminal, c_terminal : (n,) float64, what the termini carry.
+    """
+
+    offsets: NDArray[np.int64]
+    masses: NDArray[np.float64]
+    shuffled: NDArray[np.float64]
+    n_terminal: NDArray[np.float64]
+    c_terminal: NDArray[np.float64]
+
+
 @njit(nogil=True, cache=True)
-def move_peaks(
-    peak_offsets, mz, intensity, charge, masses, shuffled, offsets, n_terminal, c_terminal, tolerance_absolute, tolerance_relative,
-    first, last, out_mz, out_intensity,
-):  # fmt: skip
+def move_peaks(peaks, charge, peptides, tolerance_absolute, tolerance_relative, first, last, out_mz, out_intensity):
     """Move the peaks of the spectra `first:last` that fragments of their peptides explain to those of the shuffled peptides.
 
     Explained are b, y and a ions, b and y less water or ammonia, with charges from 1 to 3 and one below the precursor's, and their first
@@ -64,11 +80,12 @@ def move_peaks(
 
     Parameters
     ----------
-    peak_offsets, mz, intensity : CSR peaks. charge : (n,) int64, of the precursor. masses, shuffled, offsets : the residues of each
-        spectrum's peptide, as it is and shuffled. n_terminal, c_terminal : (n,) float64, what the termini carry, dalton.
+    peaks : `PeakArrays`. charge : (n,) int64, of the precursor. peptides : `ShuffledPeptides`.
     tolerance_absolute, tolerance_relative : of fragments.
-    out_mz, out_intensity : like `mz` and `intensity`, to fill, in order of m/z.
+    out_mz, out_intensity : like those of the peaks, to fill, in order of m/z.
     """
+    peak_offsets, mz, intensity = peaks
+    offsets, masses, shuffled, n_terminal, c_terminal = peptides
     for s in range(first, last):
         start, n = offsets[s], offsets[s + 1] - offsets[s]
         most = max(1, min(3, charge[s] - 1))

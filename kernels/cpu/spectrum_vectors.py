@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -9,37 +11,57 @@ from kernels.cpu.elementary import logarithm
 from kernels.cpu.preprocessing import TRANSFORM_LOG, TRANSFORM_RANK, TRANSFORM_SQUARE_ROOT
 from kernels.vector_layouts import UNIT_LENGTH
 
-__all__ = ["MERGE_LARGEST", "MERGE_MEAN", "MERGE_SUM", "copy_vectors", "fill_vectors"]
+__all__ = ["MERGE_LARGEST", "MERGE_MEAN", "MERGE_SUM", "VectorRules", "copy_vectors", "fill_vectors"]
 
 MERGE_SUM, MERGE_MEAN, MERGE_LARGEST = 0, 1, 2
 
 
+class VectorRules(NamedTuple):
+    """Which peaks become elements of a vector, and what they weigh.
+
+    Attributes
+    ----------
+    width : of a bin. lowest, highest : peaks from the one to below the other are taken; bins count from `lowest`. All in thomson.
+    removal : peaks within so many thomson of the precursor are left out; 0: none.
+    per_window, window : the so many most intense ones of each `window` (thomson) are taken; 0: all. maximum_peaks : of these the most
+        intense ones (of equal ones the lighter). minimum_peaks : a spectrum with fewer has an empty vector.
+    transform : of intensities: none, square root, logarithm of 1 + intensity, rank. merging : of the peaks of a bin, before that, a MERGE
+        constant.
+    spread : what the two neighbours of a bin get of its weight.
+    """
+
+    width: float
+    lowest: float
+    highest: float
+    removal: float
+    per_window: int
+    window: float
+    maximum_peaks: int
+    minimum_peaks: int
+    transform: int
+    merging: int
+    spread: float
+
+
 @njit(nogil=True, cache=True)
-def fill_vectors(
-    offsets, mz, intensity, precursor_mz, first, last, width, lowest, highest, removal, per_window, window, most_peaks, least_peaks,
-    transform, merging, spread, factor, out_count, out_bins, out_weights,
-):  # fmt: skip
+def fill_vectors(peaks, precursor_mz, first, last, rules, factor, out_count, out_bins, out_weights):
     """Vectors of the spectra `first:last`.
 
     Parameters
     ----------
-    offsets, mz, intensity : CSR peaks as read (int64, float64 ascending, float32 positive). precursor_mz : (n,) float64, NaN unknown.
-    width : of a bin. lowest, highest : peaks from the one to below the other are taken; bins count from `lowest`. All in thomson.
-    removal : peaks within so many thomson of the precursor are left out; 0: none.
-    per_window, window : the so many most intense ones of each `window` (thomson) are taken; 0: all. most_peaks : of these the most intense
-        ones (of equal ones the lighter). least_peaks : a spectrum with fewer has an empty vector.
-    transform : of intensities: none, square root, logarithm of 1 + intensity, rank. merging : of the peaks of a bin, before that, a MERGE
-        constant.
-    spread : what the two neighbours of a bin get of its weight. factor : (bins,) float64, by which the weight of each is multiplied.
-    out_count : (n,) int64, elements of each vector. out_bins, out_weights : int32 and int16, written from three times (once where `spread`
-        is 0) the offset of the spectrum.
+    peaks : `PeakArrays`, as read. precursor_mz : (n,) float64, thomson, NaN unknown. rules : `VectorRules`.
+    factor : (bins,) float64, by which the weight of each bin is multiplied.
+    out_count : (n,) int64, elements of each vector. out_bins, out_weights : int32 and int16, written from three times (once where the
+        rules' `spread` is 0) the offset of the spectrum.
     """
+    offsets, mz, intensity = peaks
+    width, lowest, highest, removal, per_window, window, maximum_peaks, minimum_peaks, transform, merging, spread = rules
     longest = 0
     for s in range(first, last):
         longest = max(longest, offsets[s + 1] - offsets[s])
     room = 3 if spread > 0 else 1
     kept = np.empty(longest, np.int64)
-    top = np.empty(max(most_peaks, per_window), np.float32)
+    top = np.empty(max(maximum_peaks, per_window), np.float32)
     height = np.empty(longest, np.float64)
     bins = np.empty(room * longest + 2, np.int64)
     value = np.empty(room * longest + 2, np.float64)
@@ -52,10 +74,10 @@ def fill_vectors(
         if per_window > 0:
             n = _in_windows(mz, intensity, kept, n, per_window, window, top)
         out_count[s] = 0
-        if n < max(1, least_peaks):
+        if n < max(1, minimum_peaks):
             continue
-        if n > most_peaks:
-            n = _most_intense(intensity, kept, n, most_peaks, top)
+        if n > maximum_peaks:
+            n = _most_intense(intensity, kept, n, maximum_peaks, top)
         n_bins = _merged(mz, intensity, kept, n, width, lowest, merging, bins, height)
         _transformed(height, n_bins, transform)
         if spread > 0:

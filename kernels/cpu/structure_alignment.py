@@ -179,7 +179,7 @@ class StructureSearch:
             prepared.score(first + begin, first + end, least, scores, element_scores, stop)
 
         cells = self._lengths[first:last] * max(1, len(query.state))
-        pieces = equal_partitions(cells, self._device.threads, most_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        pieces = equal_partitions(cells, self._device.threads, maximum_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
         for done in self._device.run(work, pieces, 0):
             yield first + done
 

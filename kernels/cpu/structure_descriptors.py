@@ -9,11 +9,13 @@ to each other. Both are named by the nearest of a list of centres.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-__all__ = ["CONFORMATION_FEATURES", "NEIGHBOUR_FEATURES", "RULES", "describe_residues", "residue_features"]
+__all__ = ["CONFORMATION_FEATURES", "NEIGHBOUR_FEATURES", "RULES", "Coding", "describe_residues", "residue_features"]
 
 CONFORMATION_FEATURES, NEIGHBOUR_FEATURES = 8, 10
 """Numbers that tell a conformation, and a neighbour."""
@@ -168,22 +170,36 @@ def _n_below(bounds, value):
     return n
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def describe_residues(
-    position, offsets, first, last, conformations, neighbours, separations, burials, length_units, angle_units, length, angle, states
-):
-    """Describe the residues of the chains `first:last`.
+class Coding(NamedTuple):
+    """How what is said of residues becomes whole numbers.
 
-    Parameters
+    Attributes
     ----------
-    position : (r, 3) float32, Å. offsets : (n + 1,) int64.
     conformations, neighbours : (k, 8), (k, 10) float64, the centres of their alphabets. separations, burials : ascending int64: how many of
         them are less than a number of places, or of residues, makes its code; separations on either side of the chain, with a code
         between them for no neighbour.
     length_units, angle_units : whole numbers to an ångström and to a radian.
+    """
+
+    conformations: NDArray[np.float64]
+    neighbours: NDArray[np.float64]
+    separations: NDArray[np.int64]
+    burials: NDArray[np.int64]
+    length_units: int
+    angle_units: float
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def describe_residues(position, offsets, first, last, coding, length, angle, states):
+    """Describe the residues of the chains `first:last`.
+
+    Parameters
+    ----------
+    position : (r, 3) float32, Å. offsets : (n + 1,) int64. coding : `Coding`.
     length, angle : (r,) uint16, to fill; the last residue of a chain has those of the one before, the last but one its angle. states :
         (4, r) uint8, to fill: codes of conformation, neighbour, separation and burial.
     """
+    conformations, neighbours, separations, burials, length_units, angle_units = coding
     longest = 0
     for chain in range(first, last):
         longest = max(longest, offsets[chain + 1] - offsets[chain])

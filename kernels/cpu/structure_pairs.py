@@ -49,10 +49,12 @@ def element_score(type_a, length_a, type_b, length_b, gap_first, gap_next):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _fill_directions(
-    state_q, length_q, angle_q, state_t, length_t, angle_t, shifts, tables, of_length, of_angle, gap_first, gap_next, directions
-):
+def _fill_directions(query, target, rewards, directions):
     """The matrix of one pair: where each cell came from, and the best score with its cell, the first by rows."""
+    state_q, length_q, angle_q = query.state, query.length, query.angle
+    state_t, length_t, angle_t = target.state, target.length, target.angle
+    shifts, tables, of_length, of_angle = rewards.shifts, rewards.tables, rewards.of_length, rewards.of_angle
+    gap_first, gap_next = rewards.gap_first, rewards.gap_next
     n = len(state_t)
     compares = len(of_length) > 0
     h_row, f_row, reward = np.zeros(n + 1, np.int32), np.zeros(n, np.int32), np.empty(n, np.int32)
@@ -128,10 +130,7 @@ def align_pair(query: StructureArrays, target: StructureArrays, rewards: Rewards
     """The best local alignment of two chains: its score, as `StructureSearch` finds it, and (k, 2) int32, the residues of query and target
     that it pairs, ascending. Releases the interpreter's lock. Takes a byte for each cell of the matrix."""
     directions = np.empty((len(query.state), len(target.state)), np.uint8)
-    score, i, j = _fill_directions(
-        query.state, query.length, query.angle, target.state, target.length, target.angle, rewards.shifts, rewards.tables,
-        rewards.of_length, rewards.of_angle, rewards.gap_first, rewards.gap_next, directions,
-    )  # fmt: skip
+    score, i, j = _fill_directions(query, target, rewards, directions)
     pairs = np.empty((min(directions.shape), 2), np.int32)
     n = _trace_back(directions, i, j, pairs)
     return int(score), pairs[:n][::-1].copy()

@@ -14,22 +14,22 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["MOST_CELLS", "best_superposition", "least_squares", "tm_scale", "tm_score_of_pairs"]
+__all__ = ["MAXIMUM_CELLS", "best_superposition", "least_squares", "tm_scale", "tm_score_of_pairs"]
 
-MOST_CELLS = 1 << 26
+MAXIMUM_CELLS = 1 << 26
 """Of an alignment by distances, a byte each; longer pairs of chains keep the alignment they come with."""
 
 _REASSOCIATED = {"reassoc", "contract", "nsz"}
 _N_ROUNDS = 20  # at most, of superposing on what lies near
 _N_HALVINGS = 6  # of the length of pieces
-_LEAST_PIECE = 4
+_MINIMUM_PIECE = 4
 _COARSE = 40  # residues between the starts of two pieces in a search that only guides
 _GAP = -0.6
 _UNIT = 1 << 15  # of the whole numbers that pairs are aligned by
-_FIRST_REFINEMENTS, _MOST_REFINEMENTS = 2, 12
-_LEAST_GAIN = 1e-4
+_FIRST_REFINEMENTS, _MAXIMUM_REFINEMENTS = 2, 12
+_MINIMUM_GAIN = 1e-4
 _TABLE = 2048
-_MOST_FRAGMENTS = 600  # pairs of pieces of one length that are superposed
+_MAXIMUM_FRAGMENTS = 600  # pairs of pieces of one length that are superposed
 _HOPELESS = 0.5  # of the best score: a start with less is not refined
 
 
@@ -259,7 +259,7 @@ def _search(x, y, n, scale, near, step, keys, weight, squared, seen, best):
         best[0] = best[4] = best[8] = 1.0
         return 0.0
     seen[:] = 0
-    shortest = min(_LEAST_PIECE, n)
+    shortest = min(_MINIMUM_PIECE, n)
     length = n
     for halving in range(_N_HALVINGS):
         length = max(n >> halving, shortest)
@@ -524,7 +524,7 @@ def _fragments(x, y, scale, weight, squared, ax, ay, moves, scores):
         length = min(m, 20) if kind == 0 else min(m, max(30, m // 2))
         jump = max(5, length // 3)
         places_x, places_y = max(1, (m - length) // jump + 1), max(1, (n - length) // jump + 1)
-        while places_x * places_y > _MOST_FRAGMENTS:
+        while places_x * places_y > _MAXIMUM_FRAGMENTS:
             jump += jump // 2
             places_x, places_y = max(1, (m - length) // jump + 1), max(1, (n - length) // jump + 1)
         first, last = kind * half, (kind + 1) * half
@@ -583,7 +583,7 @@ def _best(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined, n
         best_pairs[:n_best] = start
         _gather(x, y, start, 0, ax, ay)
         best = _search(ax, ay, n_best, guide, near, _COARSE, keys, weight, squared, seen, best_move)
-    if (m + n + 1) * (m + 1) <= MOST_CELLS:
+    if (m + n + 1) * (m + 1) <= MAXIMUM_CELLS:
         ways = np.empty((m + n + 1, m + 1), np.uint8)
         # Where to begin: the given alignment, the best shift, secondary structure, that and what lies near, and pieces that fit.
         scores, moves = np.full(n_refined, -1.0), np.empty((n_refined, 12))
@@ -632,7 +632,7 @@ def _best(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined, n
                     continue
                 move[:] = moves[chosen]
                 before = scores[chosen]
-                gap, rounds = (_GAP, 0.0)[(kind - n_refined) % 2], _MOST_REFINEMENTS
+                gap, rounds = (_GAP, 0.0)[(kind - n_refined) % 2], _MAXIMUM_REFINEMENTS
             if before < _HOPELESS * best:
                 continue
             for _ in range(rounds):
@@ -645,7 +645,7 @@ def _best(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined, n
                     best, n_best = score, count
                     best_move[:] = move
                     best_pairs[:count] = pairs[m - count :]
-                if abs(score - before) < _LEAST_GAIN * m:
+                if abs(score - before) < _MINIMUM_GAIN * m:
                     break
                 before = score
     # At last, pieces of all lengths; and pairs that lie far apart then are none.

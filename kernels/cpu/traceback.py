@@ -7,10 +7,13 @@ subject tell where alignments begin. The matrix between holds the alignment, and
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from kernels.cpu.rows import score_rows, trace_back
+from kernels.cpu.rows import RowArrays, score_rows, trace_back
 from kernels.cpu.vectors import (
     add_saturated,
     largest,
@@ -26,7 +29,7 @@ from kernels.cpu.vectors import (
 
 __all__ = [
     "CIGAR_BYTES", "CIGAR_LETTERS", "IDENTITIES", "MISMATCHES", "N_COUNTS", "OPENINGS",
-    "POSITIVES", "draw_pairs", "find_ends", "trace_pairs",
+    "POSITIVES", "EndRoom", "PairedSequences", "Traces", "draw_pairs", "find_ends", "trace_pairs",
 ]  # fmt: skip
 
 IDENTITIES, MISMATCHES, POSITIVES, OPENINGS, CIGAR_BYTES = 0, 1, 2, 3, 4
@@ -40,26 +43,56 @@ _GAP, _POSITIVE, _APART, _ZERO = ord("-"), ord("+"), ord(" "), ord("0")
 _LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8).copy()
 
 
+class PairedSequences(NamedTuple):
+    """n pairs of a query and a subject: int8 codes of all sequences, and (n, 2) int64, where those of each pair begin and end."""
+
+    queries: NDArray[np.int8]
+    query_places: NDArray[np.int64]
+    subjects: NDArray[np.int8]
+    subject_places: NDArray[np.int64]
+
+
+class Traces(NamedTuple):
+    """How n pairs are aligned.
+
+    Attributes
+    ----------
+    steps : uint8, from `offsets` (n,) int64 of a pair on, the last step first; see `trace_back`.
+    found : (n, 3) int64: steps, and the first residues of query and subject.
+    """
+
+    steps: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    found: NDArray[np.int64]
+
+
+class EndRoom(NamedTuple):
+    """Aligned work space of `find_ends`: `h_row`, `e_row` (m * lanes,), `profile` (r * lanes,), `seen` (lanes,)."""
+
+    h_row: NDArray
+    e_row: NDArray
+    profile: NDArray
+    seen: NDArray
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
-def trace_pairs(
-    chosen, queries, query_places, subjects, subject_places, targets, matrix, opening, extending, decay, profiles, h_rows, f_rows,
-    directions, steps, step_offsets, found,
-):  # fmt: skip
+def trace_pairs(chosen, pairs, targets, matrix, opening, extending, room, directions, traces):
     """Align pairs of which the score is known, one after the other.
 
-    The width of the numbers is that of the dtype of `decay`, which `profiles`, `h_rows` and `f_rows` share.
+    The width of the numbers is that of the dtype of `room`.
 
     Parameters
     ----------
-    chosen : (k,) int64, the pairs to align. queries, subjects : int8 codes of all sequences. query_places, subject_places : (n, 2) int64,
-        where those of each pair begin and end.
+    chosen : (k,) int64, the pairs to align. pairs : n, `PairedSequences`.
     targets : (n,) int64, the best score of each pair. matrix : (letters, letters) scores. opening, extending : cost of a gap's first
-        residue, and of each further one. decay : see `score_rows`.
-    profiles, h_rows, f_rows, directions : flat work space, the first and the third aligned, for the largest pair: of so many letters times
-        the filled-up length, twice one more than that, that, and the cells.
-    steps : uint8, filled from `step_offsets` of a pair on; see `trace_back`. step_offsets : (n,) int64.
-    found : (n, 3) int64, filled: steps, and the first residues of query and subject.
+        residue, and of each further one.
+    room : `RowArrays`, whose `profile`, `h_rows`, here flat, and `f_row` are work space for the longest subject. directions : uint8, work
+        space for the cells of the largest pair.
+    traces : to fill.
     """
+    queries, query_places, subjects, subject_places = pairs
+    profiles, decay, h_rows, f_rows = room
+    steps, step_offsets, found = traces
     lanes = len(decay)
     best, place = np.empty(3, np.int64), np.empty(4, np.int64)
     for k in chosen:
@@ -79,7 +112,7 @@ def trace_pairs(
         cells = directions[: m * width].reshape((m, width))
         codes = queries[q : q + m].astype(np.int64)
         best[0], best[1], best[2] = 0, -1, -1
-        score_rows(codes, profile, opening, extending, decay, 0, m, above, f_row, best, targets[k], cells, True)
+        score_rows(codes, RowArrays(profile, decay, above, f_row), opening, extending, 0, m, best, targets[k], cells, True)
         place[0], place[1], place[2], place[3] = best[1], best[2], 0, 0
         if best[0] > 0:
             trace_back(cells, 0, place, steps[step_offsets[k] :])
@@ -87,7 +120,7 @@ def trace_pairs(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def find_ends(query, rows, table, columns, n_columns, targets, opening, extending, h_row, e_row, profile, seen, ends):
+def find_ends(query, rows, table, columns, n_columns, targets, opening, extending, room, ends):
     """Where alignments of the best score end, of one query with a subject in each lane; by columns, as `score_lanes` computes them.
 
     Parameters
@@ -95,10 +128,11 @@ def find_ends(query, rows, table, columns, n_columns, targets, opening, extendin
     query, rows, table : as `kernels.cpu.alignment.score_lanes` takes them. columns : int8 from `fill_columns`, of `n_columns` columns.
     targets : (lanes,) aligned, the best score of each lane, the least value standing for zero; the greatest for none.
     opening, extending : cost of a gap's first residue, and of each further one.
-    h_row, e_row : (m * lanes,); profile : (r * lanes,); seen : (lanes,): aligned work space.
+    room : `EndRoom`, of the dtype of the targets.
     ends : (lanes, 4) int64, to fill: row and column of the end that comes first by rows, -1 where there is none; the last row and the
         last column with any end.
     """
+    h_row, e_row, profile, seen = room
     lanes, m = len(targets), len(query)
     # As in `score_lanes`, saturated sums do the max(0, ...) for nothing.
     zero, unseen, reached = spread(h_row, np.iinfo(h_row.dtype).min), spread(h_row, 0), spread(h_row, 1)
@@ -134,16 +168,18 @@ def find_ends(query, rows, table, columns, n_columns, targets, opening, extendin
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def draw_pairs(steps, step_offsets, found, queries, query_places, subjects, subject_places, matrix, letters, lines, cigars, counts):
+def draw_pairs(traces, pairs, matrix, letters, lines, cigars, counts):
     """Draw alignments and count what is in them.
 
     Parameters
     ----------
-    steps, step_offsets, found, queries, query_places, subjects, subject_places, matrix : as `trace_pairs` takes and leaves them.
+    traces, pairs, matrix : as `trace_pairs` takes and leaves them.
     letters : uint8, the letter of each code.
     lines : (3, columns) uint8, to fill with the alignments, one behind the other: query, what they share, subject.
     cigars : uint8, to fill likewise; twice as long as the columns. counts : (n, 5) int64, to fill: see `IDENTITIES` and its neighbours.
     """
+    steps, step_offsets, found = traces
+    queries, query_places, subjects, subject_places = pairs
     at, written = 0, 0
     for k in range(len(found)):
         n_steps, begin = found[k, 0], written

@@ -17,18 +17,18 @@ __all__ = ["align_where_sure", "best_without_gaps"]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def best_without_gaps(
-    texts, text_offsets, patterns, pattern_offsets, text_of, pattern_of, losses, gains, shortest_gap, least_gain, score, starts
-):
+def best_without_gaps(texts, patterns, text_of, pattern_of, losses, gains, shortest_gap, minimum_gain, score, starts):
     """The best alignments without gaps, where they are the best of all.
 
     Parameters
     ----------
-    text_of, pattern_of : (n,) int64. losses : (letters, letters) int64, by the pattern's and the text's code, what a pair scores less than
-        the pattern's letter gains at the most; gains : (letters,) int64. shortest_gap : what has lost so much is not sure.
-    least_gain : a pattern with a letter that gains less is left.
+    texts, patterns : `Sequences`. text_of, pattern_of : (n,) int64.
+    losses : (letters, letters) int64, by the pattern's and the text's code, what a pair scores less than the pattern's letter gains at the
+        most; gains : (letters,) int64. shortest_gap : what has lost so much is not sure.
+    minimum_gain : a pattern with a letter that gains less is left.
     score, starts : (n,) int64, filled; `starts` is -1 where none is sure.
     """
+    (text_codes, text_offsets), (pattern_codes, pattern_offsets) = texts, patterns
     for k in range(len(text_of)):
         begin, end = text_offsets[text_of[k]], text_offsets[text_of[k] + 1]
         first, length = pattern_offsets[pattern_of[k]], pattern_offsets[pattern_of[k] + 1] - pattern_offsets[pattern_of[k]]
@@ -38,7 +38,7 @@ def best_without_gaps(
         for start in range(begin, end - length + 1):
             lost, j = 0, 0
             while j < length and lost < least:
-                lost += losses[patterns[first + j], texts[start + j]]
+                lost += losses[pattern_codes[first + j], text_codes[start + j]]
                 j += 1
             if lost < least:
                 least, starts[k] = lost, start - begin
@@ -48,8 +48,8 @@ def best_without_gaps(
             continue
         gain = 0
         for j in range(first, first + length):
-            gain += gains[patterns[j]]
-            if gains[patterns[j]] < least_gain:
+            gain += gains[pattern_codes[j]]
+            if gains[pattern_codes[j]] < minimum_gain:
                 starts[k] = -1
         score[k] = gain - least
 
@@ -59,7 +59,7 @@ def align_where_sure(
 ) -> tuple[Alignments, NDArray[np.bool_]]:
     """Alignments of pairs, and which of them are known to be those of the definition, mode WITHIN or LOCAL; the others are none."""
     n = len(text_of)
-    found, score, starts = Alignments.none(n, rules.most_gaps), np.zeros(n, np.int64), np.full(n, -1, np.int64)
+    found, score, starts = Alignments.none(n, rules.maximum_gaps), np.zeros(n, np.int64), np.full(n, -1, np.int64)
     is_local = rules.mode == LOCAL
     if rules.seed_length == 0 and not rules.is_published and rules.mode in (WITHIN, LOCAL):
         size = max(LETTERS, len(rules.matrix))
@@ -69,10 +69,7 @@ def align_where_sure(
         gains = np.maximum(0, matrix.max(axis=1))
         # A part of a pattern may be better than the whole as soon as anything is lost, or a letter gains nothing.
         shortest = min(rules.gap_open + rules.gap_extend, 1 if is_local else rules.gap_open + rules.gap_extend)
-        best_without_gaps(
-            texts.codes, texts.offsets, patterns.codes, patterns.offsets, text_of, pattern_of, gains[:, None] - matrix, gains, shortest,
-            int(is_local), score, starts,
-        )  # fmt: skip
+        best_without_gaps(texts, patterns, text_of, pattern_of, gains[:, None] - matrix, gains, shortest, int(is_local), score, starts)
     is_sure = starts >= 0
     lengths = np.diff(patterns.offsets)[pattern_of[is_sure]]
     found.score[is_sure], found.gaps[is_sure], found.runs[is_sure, 0] = score[is_sure], 0, lengths

@@ -18,6 +18,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import nullcontext
 from math import sqrt
 from threading import BoundedSemaphore, Lock
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -105,8 +106,9 @@ def _roots(parents):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _count_neighbours(offsets, bins, weights, squares, ends, least, first, last, table, dots, neighbours, stop):
+def _count_neighbours(vectors, squares, ends, least, first, last, table, dots, neighbours, stop):
     """Count, in the windows of the vectors `first:last`, the similar ones of each vector from `first` on, into `neighbours`."""
+    offsets, bins, weights = vectors
     rough = least * least * _CLEARLY
     for begin in range(first, last, LANES):
         end = min(last, begin + LANES)
@@ -131,16 +133,31 @@ def _count_neighbours(offsets, bins, weights, squares, ends, least, first, last,
             _leave(offsets, bins, i, i - begin, table)
 
 
+class _Joined(NamedTuple):
+    """Which vectors of a run, counted from its first, belong together, as far as is known.
+
+    `parents` (n,) int64: each its own at first, the smallest of its cluster at last. Of one that is no core point: `highest` (n,) float64,
+    the similarity of the most similar core neighbour, 0 at first, and `nearest_core` (n,) int64, the smallest such neighbour, -1 at first.
+    """
+
+    parents: NDArray[np.int64]
+    highest: NDArray[np.float64]
+    nearest_core: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, n: int) -> _Joined:
+        """Each alone."""
+        return cls(np.arange(n), np.zeros(n), np.full(n, -1))
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
-def _join_neighbours(offsets, bins, weights, squares, ends, least, first, last, table, dots, is_core, parents, highest, nearest_core, stop):
+def _join_neighbours(vectors, squares, ends, least, first, last, table, dots, is_core, joined, stop):
     """Join core points that are neighbours, in the windows of the vectors `first:last`.
 
-    Parameters
-    ----------
-    is_core, parents, highest, nearest_core : of the vectors from `first` on, by which they are counted, as far as windows reach. `parents`:
-        each its own at first, the smallest of its cluster at last. Of one that is no core point, the similarity of the most similar core
-        neighbour, 0 at first, and the smallest such neighbour, -1 at first.
+    `is_core` and `joined` : of the vectors from `first` on, as far as windows reach.
     """
+    offsets, bins, weights = vectors
+    parents, highest, nearest_core = joined
     rough = least * least * _CLEARLY
     for begin in range(first, last, LANES):
         end = min(last, begin + LANES)
@@ -176,8 +193,10 @@ def _join_neighbours(offsets, bins, weights, squares, ends, least, first, last, 
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _add_trees(begin, own_parents, own_highest, own_nearest, parents, highest, nearest_core):
+def _add_joined(begin, own, joined):
     """Add what was found in some windows, from `begin` on, to what was found in others."""
+    own_parents, own_highest, own_nearest = own
+    parents, highest, nearest_core = joined
     for k in range(len(own_parents)):
         a = begin + k
         root, other = _root(parents, a), _root(parents, begin + own_parents[k])
@@ -188,8 +207,9 @@ def _add_trees(begin, own_parents, own_highest, own_nearest, parents, highest, n
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _fill_matrix(offsets, bins, weights, squares, ends, members, counts, is_average, table, dots, cells, stop):
+def _fill_matrix(vectors, squares, ends, members, counts, is_average, table, dots, cells, stop):
     """Similarities of the n members to each other, in units, (n * n,); with `is_average` times the counts of both."""
+    offsets, bins, weights = vectors
     n = len(members)
     cells[: n * n] = 0
     for begin in range(0, n - 1, LANES):
@@ -287,10 +307,9 @@ def merge_nearest(cells, sizes, is_average, least, labels, active, places, chain
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _link_groups(
-    offsets, bins, weights, squares, ends, members, starts, least, counts, is_average, begin, end, table, dots, cells, places, stop
-):
+def _link_groups(groups, squares, is_average, begin, end, table, dots, cells, places, stop):
     """Cluster the groups `begin:end`; `cells` has room for the largest matrix, `places`, (k,), are what `LinkageRounds.take` takes."""
+    vectors, ends, members, starts, least, counts = groups
     most = 0
     for g in range(begin, end):
         most = max(most, starts[g + 1] - starts[g])
@@ -300,7 +319,7 @@ def _link_groups(
             return
         first, last = starts[g], starts[g + 1]
         n = last - first
-        _fill_matrix(offsets, bins, weights, squares, ends, members[first:last], counts[first:last], is_average, table, dots, cells, stop)
+        _fill_matrix(vectors, squares, ends, members[first:last], counts[first:last], is_average, table, dots, cells, stop)
         room[0, :n] = counts[first:last]
         merge_nearest(cells, room[0, :n], is_average, least[g], room[1, :n], room[2, :n], room[3, :n], room[4, :n], stop)
         for a in range(n):
@@ -362,7 +381,7 @@ class VectorClustering:
 
     def _joined(self, linkage: Linkage, first: int, last: int, labels: NDArray[np.int64]) -> Generator[None, None, None]:
         """Fill the labels of SINGLE."""
-        arguments = *self._vectors, self._squares, self._ends, linkage.least
+        arguments = self._vectors, self._squares, self._ends, linkage.least
         n, costs = last - first, self._costs(first, last)
         is_core, neighbours = np.ones(n, bool), np.ones(n, np.int64)
 
@@ -373,26 +392,26 @@ class VectorClustering:
             with self._adding:
                 neighbours[begin:reach] += found
 
-        if linkage.least_neighbours > 2:  # else whoever has a neighbour is a core point
+        if linkage.minimum_neighbours > 2:  # else whoever has a neighbour is a core point
             yield from self._in_pieces(count, costs)
-            is_core = neighbours >= linkage.least_neighbours
-        parents, highest, nearest_core = np.arange(n), np.zeros(n), np.full(n, -1)
+            is_core = neighbours >= linkage.minimum_neighbours
+        joined = _Joined.none(n)
 
         def join(begin: int, end: int, stop: StopFlag) -> None:
             reach = int(self._ends[first + end - 1]) - first
-            found = np.arange(reach - begin), np.zeros(reach - begin), np.full(reach - begin, -1)
-            _join_neighbours(*arguments, first + begin, first + end, *self._room(), is_core[begin:reach], *found, stop)
+            found = _Joined.none(reach - begin)
+            _join_neighbours(*arguments, first + begin, first + end, *self._room(), is_core[begin:reach], found, stop)
             with self._adding:
-                _add_trees(begin, *found, parents, highest, nearest_core)
+                _add_joined(begin, found, joined)
 
         yield from self._in_pieces(join, costs)
-        is_border = nearest_core >= 0
-        parents[is_border] = nearest_core[is_border]
-        labels[:] = first + named_by_smallest(_roots(parents))
+        is_border = joined.nearest_core >= 0
+        joined.parents[is_border] = joined.nearest_core[is_border]
+        labels[:] = first + named_by_smallest(_roots(joined.parents))
 
     def _linked(self, linkage: Linkage, first: int, last: int, labels: NDArray[np.int64]) -> Generator[None, None, None]:
         """Fill the labels of COMPLETE and AVERAGE."""
-        yield from self._joined(linkage._replace(method=SINGLE, least_neighbours=2), first, last, labels)
+        yield from self._joined(linkage._replace(method=SINGLE, minimum_neighbours=2), first, last, labels)
         rounds = LinkageRounds(self._vectors, self._ends, labels, first, linkage)
         while (groups := rounds.groups()) is not None:
             places = np.arange(len(groups.members))
@@ -408,16 +427,13 @@ class VectorClustering:
         def link(begin: int, end: int, stop: StopFlag) -> None:
             largest = int(groups.sizes[begin:end].max())
             with self._large if largest > _LARGE else nullcontext():
-                _link_groups(
-                    *groups.vectors, squares, groups.ends, groups.members, groups.starts, groups.least, groups.counts, method != COMPLETE,
-                    begin, end, *self._room(), np.empty(largest**2, dtype), places, stop,
-                )  # fmt: skip
+                _link_groups(groups, squares, method != COMPLETE, begin, end, *self._room(), np.empty(largest**2, dtype), places, stop)
 
         yield from self._in_pieces(link, groups.sizes**2 * (self._elements + _OPERATIONS_OF_CELL))
 
     def _in_pieces(self, work: Callable[[int, int, StopFlag], None], costs: NDArray[np.floating]) -> Generator[None, None, None]:
         """Do the work of items that cost so much, by all threads."""
-        pieces = equal_partitions(costs, self._device.threads, most_cost=_PRODUCTS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        pieces = equal_partitions(costs, self._device.threads, maximum_cost=_PRODUCTS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
         for _ in self._device.run(work, pieces, 0):
             yield
 

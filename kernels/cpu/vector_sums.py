@@ -9,19 +9,21 @@ __all__ = ["sum_vectors"]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def sum_vectors(offsets, bins, weights, n_bins, members, member_offsets, counts, length, most, out_offsets, out_bins, out_weights):
+def sum_vectors(vectors, n_bins, members, member_offsets, counts, length, most, sums):
     """Fill the sums of members, at the usual length, or the largest elements of them.
 
     One after the other: each element of a member is looked at three times, and only bins that a cluster has are sorted.
 
     Parameters
     ----------
-    offsets, bins, weights : the vectors, CSR. n_bins : none of the bins is as large.
+    vectors : `VectorArrays`. n_bins : none of the bins is as large.
     members : (m,) int64, the vectors of each cluster; `member_offsets`: (n + 1,) int64, where those of each begin.
     counts : (m,) int64, how often each is added. length : float64, of a sum. most : so many elements of a sum are kept at the most, the
         largest, and of equal ones the first.
-    out_offsets : (n + 1,) int64, filled. out_bins, out_weights : int32 and int16, filled from the beginning; as long as all members.
+    sums : `VectorArrays` of n, to fill; `bins` and `weights` are as long as all members, and filled from the beginning.
     """
+    offsets, bins, weights = vectors
+    out_offsets, out_bins, out_weights = sums
     table, seen = np.zeros(n_bins, np.int64), np.empty(n_bins, np.int32)
     end = 0
     out_offsets[0] = 0

@@ -338,7 +338,7 @@ __device__ __forceinline__ Word take_subjects(Word* next_item) {
 }
 
 // Rows of the longest of the subjects that are taken together; `mine`: of this lane's.
-__device__ __forceinline__ int most_rows(const Subjects& subjects, Word first, int mine) {
+__device__ __forceinline__ int maximum_rows(const Subjects& subjects, Word first, int mine) {
     int most = mine;
     if (kWarps == 1) {
         for (int distance = 16; distance > 0; distance >>= 1) most = greatest(most, __shfl_xor_sync(kEveryLane, most, distance));
@@ -375,7 +375,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         const long long border = other.n > mine.n ? other.border : mine.border;
         const int n_in = subjects.border_in != nullptr && is_first ? n_rows : 0;
         const int n_out = subjects.border_out != nullptr && is_last ? n_rows : 0;
-        const int steps = (most_rows(subjects, taken, n_rows) + 1) / 2 + kLanesOfWarp - 1;
+        const int steps = (maximum_rows(subjects, taken, n_rows) + 1) / 2 + kLanesOfWarp - 1;
 
         Columns columns;
 #pragma unroll

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.counts import Work
-from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, Part, Planner, Shape, Subjects
+from kernels.counts import OperationCounts
+from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentShape, Part, Planner, Subjects
 from kernels.cuda.modules import Card, sent
 from kernels.device import DeviceMemoryError
 
@@ -185,9 +185,9 @@ class AlignmentSearch:
         self._card, self._residues, self._offsets = card, residues, np.ascontiguousarray(offsets, np.int64)
         capability = card.compute_capability()
         self._kind = self.numbers or (SIXTEEN_BITS if capability >= 90 else HALF_PRECISION if capability >= 80 else THIRTY_TWO_BITS)
-        self._multiprocessors, self._most_shared = card.multiprocessors(), card.most_shared_bytes()
-        self._half_shared = self._most_shared // 2 + 1024
-        self._planner = Planner(self._multiprocessors, self._most_shared, self.shape, self.threads)
+        self._multiprocessors, self._maximum_shared = card.multiprocessors(), card.maximum_shared_bytes()
+        self._half_shared = self._maximum_shared // 2 + 1024
+        self._planner = Planner(self._multiprocessors, self._maximum_shared, self.shape, self.threads)
         self._plans: dict[tuple[Any, ...], list[Part]] = {}
         self.cells_done = 0
         self._scheme: tuple[bytes, tuple[_Numbers, _Numbers]] | None = None
@@ -250,7 +250,7 @@ class AlignmentSearch:
             for stream in (self._stream, self._beside, self._copies):
                 self._card.wait(stream)
 
-    def work(self, lengths: Sequence[int], first: int = 0, last: int | None = None) -> Work:
+    def work(self, lengths: Sequence[int], first: int = 0, last: int | None = None) -> OperationCounts:
         """What it takes to score queries of these lengths against the subjects `first:last`; what passes the numbers comes on top.
 
         Operations are cells.
@@ -270,7 +270,7 @@ class AlignmentSearch:
                     cells += rows_of_part * sum(strip.n for pair in pairs for strip in pair if strip)
                     blocks += len(pairs) * -(-rows_of_part // 32) + passes * -(-rows_of_part // 4)
                     shared = max(shared, self._shared_bytes(part))
-        return Work(rounds, cells, blocks, words_in, len(lengths) * (last - first + len(cuts)), shared)
+        return OperationCounts(rounds, cells, blocks, words_in, len(lengths) * (last - first + len(cuts)), shared)
 
     def costs(self, lengths: Sequence[int]) -> NDArray[np.float64]:
         """What each subject costs with queries of these lengths, in cells: (n,), for sharing subjects out."""
@@ -348,9 +348,9 @@ class AlignmentSearch:
     def _loaded(self, cuts: list[tuple[int, int]]) -> Iterator[_Batch]:
         """The batches, each on the device when it comes, which may be while the one before is still scored."""
         card, offsets = self._card, self._offsets
-        most_residues = 0 if self._resident else max((int(offsets[last] - offsets[first]) for first, last in cuts), default=0)
+        maximum_residues = 0 if self._resident else max((int(offsets[last] - offsets[first]) for first, last in cuts), default=0)
         most = max((last - first for first, last in cuts), default=0)
-        slots = [_Slot(card, most_residues, most, not self._resident, not self._is_sorted) for _ in cuts[:2]]
+        slots = [_Slot(card, maximum_residues, most, not self._resident, not self._is_sorted) for _ in cuts[:2]]
         for i, (first, last) in enumerate(cuts):
             slot = slots[i % 2]
             lengths, rows, order = self._by_length(first, last)
@@ -394,7 +394,7 @@ class AlignmentSearch:
         whole = self._planner.shape(numbers, in_word, lengths, others)
         if n == 0:
             return [whole]
-        shape = Shape(numbers, in_word, lanes, columns, threads)
+        shape = AlignmentShape(numbers, in_word, lanes, columns, threads)
         rest = [whole._replace(first=n, last=batch.n, blocks=max(1, self._multiprocessors - blocks))] if n < batch.n else []
         return [Part(0, n, shape, blocks), *rest]
 

@@ -15,7 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HALF_PRECISION", "SIXTEEN_BITS", "TABLE_ROWS", "THIRTY_TWO_BITS", "Part", "Planner", "Shape", "Subjects", "threads_for"]
+__all__ = [
+    "HALF_PRECISION",
+    "SIXTEEN_BITS",
+    "TABLE_ROWS",
+    "THIRTY_TWO_BITS",
+    "AlignmentShape",
+    "Part",
+    "Planner",
+    "Subjects",
+    "threads_for",
+]
 
 SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS = 1, 2, 3
 """Numbers that the kernels compute with: NUMBERS of alignment.cu."""
@@ -36,7 +46,7 @@ _SLOWER = {(1, 256): 1.04, (2, 384): 1.02}
 
 
 @dataclass(frozen=True)
-class Shape:
+class AlignmentShape:
     """How a launch is cut: `subjects` of a word, lanes of a subject, columns of a lane, threads of a block."""
 
     numbers: int
@@ -83,7 +93,7 @@ class Part(NamedTuple):
 
     first: int
     last: int
-    shape: Shape
+    shape: AlignmentShape
     blocks: int
 
 
@@ -100,14 +110,14 @@ def _shapes(numbers: int, subjects: int, threads: int | None, shared_bytes: int)
         for n in sorted({threads or threads_for(columns), threads or _FEW_THREADS})
     ]
     of_block = [] if threads else list(product(_LANES_OF_WARPS, _COLUMNS_OF_WARPS, _THREADS_OF_WARPS))
-    found = [Shape(numbers, subjects, *one) for one in (*of_warp, *of_block)]
+    found = [AlignmentShape(numbers, subjects, *one) for one in (*of_warp, *of_block)]
     return _Shapes([shape for shape in found if shape.shared_bytes <= shared_bytes])
 
 
 class _Shapes:
     """Shapes of one kind of numbers, and what they cost."""
 
-    def __init__(self, shapes: list[Shape]) -> None:
+    def __init__(self, shapes: list[AlignmentShape]) -> None:
         self.shapes = shapes
         lanes, columns, threads, self.width = (
             np.array([getattr(shape, name) for shape in shapes], np.float64) for name in ("lanes", "columns", "threads", "width")
@@ -154,7 +164,9 @@ class Planner:
 
     def _possible(self, numbers: int, subjects: int) -> _Shapes:
         if self._wished:
-            return _Shapes([Shape(numbers, subjects, *self._wished, self._threads or max(self._wished[0], threads_for(self._wished[1])))])
+            return _Shapes(
+                [AlignmentShape(numbers, subjects, *self._wished, self._threads or max(self._wished[0], threads_for(self._wished[1])))]
+            )
         return _shapes(numbers, subjects, self._threads, self._shared_bytes)
 
     def shape(self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects) -> Part:

@@ -177,7 +177,7 @@ __device__ __forceinline__ void lay_out(Block<kScore>& block, const Tiles& tiles
         }
     }
     for (int b = warp; b < n_bins; b += n_warps) histogram[b * kTile + lane] = 0;
-    for (int k = warp; k <= tiles.most_peaks; k += n_warps) {
+    for (int k = warp; k <= tiles.maximum_peaks; k += n_warps) {
         weights[k * kTile + lane] = k > 0 && k <= n_peaks ? packed(weight[k - 1], tiles.units) : 0;
     }
 }
@@ -331,7 +331,7 @@ __device__ __forceinline__ void count_score(const Block<kScore>& block, const Fa
     }
     int bin = static_cast<int>(place);
     const float in_bin = place - static_cast<float>(bin), threshold = fmaxf(query.bar, query.worst);
-    const bool is_candidate = score + doubt >= threshold && count_n + count_c >= block.settings.min_matched_ions;
+    const bool is_candidate = score + doubt >= threshold && count_n + count_c >= block.settings.minimum_matched_ions;
     if (kScore != kHyperscore || is_candidate || min(in_bin, 1.0f - in_bin) <= doubt * block.inverse_width) {
         double exact = dot;
         if (kScore == kHyperscore && dot > 0) {
@@ -363,7 +363,7 @@ __device__ __forceinline__ void try_arrangements(const Block<kScore>& block, con
     bool is_close = false;
     Word n_tried = 0;
 #pragma unroll 1
-    for (Long begun = 0; begun < family.ways && n_tried < block.settings.max_forms; begun += 32) {
+    for (Long begun = 0; begun < family.ways && n_tried < block.settings.maximum_forms; begun += 32) {
         // Each lane one arrangement.
         Long own_sites = 0;
         bool is_there = begun + lane < family.ways, has_steps = false;
@@ -373,7 +373,7 @@ __device__ __forceinline__ void try_arrangements(const Block<kScore>& block, con
             is_there = is_free(own_sites, form.n_slots);
         }
 #pragma unroll 1
-        for (Word tried = __ballot_sync(kEveryLane, is_there); tried && n_tried < block.settings.max_forms; tried &= tried - 1) {
+        for (Word tried = __ballot_sync(kEveryLane, is_there); tried && n_tried < block.settings.maximum_forms; tried &= tried - 1) {
             const int arrangement = __ffs(static_cast<int>(tried)) - 1;
             const Long sites = __shfl_sync(kEveryLane, own_sites, arrangement);
             const Word form_number = n_tried++;
@@ -487,7 +487,7 @@ __device__ __forceinline__ void search_tile(const Settings* settings_in_memory, 
     copy_together(block.in, inputs_in_memory);
     __syncthreads();
     Long* weights = reinterpret_cast<Long*>(dynamic_shared);
-    int* histogram = reinterpret_cast<int*>(weights + (tiles.most_peaks + 1) * kTile);
+    int* histogram = reinterpret_cast<int*>(weights + (tiles.maximum_peaks + 1) * kTile);
     int* lows = histogram + static_cast<int>(settings.n_bins) * kTile;
     int* highs = lows + static_cast<int>(settings.n_combinations) * static_cast<int>(settings.n_isotope_errors) * kTile;
 
@@ -501,13 +501,13 @@ __device__ __forceinline__ void search_tile(const Settings* settings_in_memory, 
     lay_out(block, tiles, tile, first_peak, n_peaks, weights, histogram);
     find_windows(block, query.number, n_peaks, lows, highs);
 
-    query.charges = query.is_there ? max(1, min(static_cast<int>(settings.max_fragment_charge), in.query_charge[query.number] - 1)) : 0;
-    int most_charges = query.charges;
-    for (int step = 16; step > 0; step >>= 1) most_charges = max(most_charges, __shfl_xor_sync(kEveryLane, most_charges, step));
+    query.charges = query.is_there ? max(1, min(static_cast<int>(settings.maximum_fragment_charge), in.query_charge[query.number] - 1)) : 0;
+    int maximum_charges = query.charges;
+    for (int step = 16; step > 0; step >>= 1) maximum_charges = max(maximum_charges, __shfl_xor_sync(kEveryLane, maximum_charges, step));
     const Column column{reinterpret_cast<const char*>(tiles.table + tile * kFineBins * kTile + lane),
-                        tiles.edges + tile * 2 * tiles.most_peaks * kTile + lane,
+                        tiles.edges + tile * 2 * tiles.maximum_peaks * kTile + lane,
                         weights,
-                        most_charges,
+                        maximum_charges,
                         block.bins_of_charge,
                         close_of(tiles.bins_of_thomson[tile]),
                         block.bins[warp],

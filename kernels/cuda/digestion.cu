@@ -21,8 +21,8 @@ constexpr unsigned char kMethionine = 77;
 // The limits of a digest. kernels/cuda/digestion.py writes it; every member has 8 bytes, so that there is no padding.
 struct Limits {
     Mass residue_mass[kLetters];  // negative: the letter has no mass
-    Mass terminal_mass, min_mass, max_mass, bucket_width;
-    long long required_ends, max_missed, min_length, max_length, clip_methionine;
+    Mass terminal_mass, minimum_mass, maximum_mass, bucket_width;
+    long long required_ends, maximum_missed, minimum_length, maximum_length, clip_methionine;
     long long n_proteins, n_shares, n_buckets;
 };
 
@@ -59,9 +59,9 @@ count_peptides(const Limits* limits, const unsigned char* residues, const long l
     if (required_ends == 2 && !start_is_end) return;
 
     Count* row = counts + place_of(bounds, limits->n_shares, protein) * limits->n_buckets;
-    const Mass min_mass = limits->min_mass, max_mass = limits->max_mass, width = limits->bucket_width;
-    const long long min_length = limits->min_length, max_missed = limits->max_missed;
-    const long long stop = start + limits->max_length < end ? start + limits->max_length : end;
+    const Mass minimum_mass = limits->minimum_mass, maximum_mass = limits->maximum_mass, width = limits->bucket_width;
+    const long long minimum_length = limits->minimum_length, maximum_missed = limits->maximum_missed;
+    const long long stop = start + limits->maximum_length < end ? start + limits->maximum_length : end;
     Mass mass = limits->terminal_mass;
     long long missed = 0;
     for (long long at = start; at < stop; ++at) {
@@ -69,11 +69,11 @@ count_peptides(const Limits* limits, const unsigned char* residues, const long l
         const int letter = residues[at] - kFirstLetter;
         if (residue_mass[letter] < 0) return;
         mass += residue_mass[letter];
-        if (mass > max_mass) return;
+        if (mass > maximum_mass) return;
         const bool is_cut = at + 1 == end || cuts[letter * kLetters + residues[at + 1] - kFirstLetter];
-        if (at - start + 1 >= min_length && mass >= min_mass && start_is_end + is_cut >= required_ends) {
+        if (at - start + 1 >= minimum_length && mass >= minimum_mass && start_is_end + is_cut >= required_ends) {
             atomicAdd(row + mass / width, Count(1));
         }
-        if (is_cut && ++missed > max_missed && required_ends > 0) return;
+        if (is_cut && ++missed > maximum_missed && required_ends > 0) return;
     }
 }

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.cuda.modules import Card, sent
+from kernels.digestion_layouts import DigestionRules
 
 __all__ = ["count_peptides"]
 
@@ -24,7 +25,8 @@ _LIMITS = np.dtype(
         *[
             (name, np.int64)
             for name in (
-                "terminal_mass", "min_mass", "max_mass", "bucket_width", "required_ends", "max_missed", "min_length", "max_length",
+                "terminal_mass", "minimum_mass", "maximum_mass", "bucket_width", "required_ends", "maximum_missed", "minimum_length",
+                "maximum_length",
                 "clip_methionine", "n_proteins", "n_shares", "n_buckets",
             )
         ],
@@ -38,17 +40,7 @@ def count_peptides(
     residues: NDArray[np.uint8],
     offsets: NDArray[np.int64],
     bounds: NDArray[np.int64],
-    cleaves: NDArray[np.bool_],
-    residue_mass: NDArray[np.int64],
-    terminal_mass: int,
-    required_ends: int,
-    max_missed: int,
-    min_length: int,
-    max_length: int,
-    clip_methionine: bool,
-    min_mass: int,
-    max_mass: int,
-    bucket_width: int,
+    rules: DigestionRules,
     counts: NDArray[np.int64],
 ) -> Generator[int, None, None]:
     """As `kernels.cpu.digestion.count_peptides`, on a card.
@@ -61,17 +53,14 @@ def count_peptides(
     """
     first, last = int(offsets[bounds[0]]), int(offsets[bounds[-1]])
     limits = np.zeros(1, _LIMITS)
-    for name, value in (
-        ("residue_mass", residue_mass), ("terminal_mass", terminal_mass), ("min_mass", min_mass), ("max_mass", max_mass),
-        ("bucket_width", bucket_width), ("required_ends", required_ends), ("max_missed", max_missed), ("min_length", min_length),
-        ("max_length", max_length), ("clip_methionine", clip_methionine), ("n_proteins", len(offsets) - 1), ("n_shares", len(counts)),
-        ("n_buckets", counts.shape[1]),
-    ):  # fmt: skip
-        limits[name] = value
+    sizes = {"n_proteins": len(offsets) - 1, "n_shares": len(counts), "n_buckets": counts.shape[1]}
+    for name, value in (rules._asdict() | sizes).items():
+        if name != "cleaves":
+            limits[name] = value
     card, stream = device, device.stream()
     found = np.zeros(counts.shape, np.uint32)
     device_counts = card.buffer(found.nbytes)
-    host = {"limits": limits, "residues": residues, "offsets": offsets, "bounds": bounds, "cleaves": cleaves.astype(np.uint8)}
+    host = {"limits": limits, "residues": residues, "offsets": offsets, "bounds": bounds, "cleaves": rules.cleaves.astype(np.uint8)}
     inputs = sent(card, host, stream)
     card.clear(device_counts, found.nbytes, stream)
     for begin in range(first, last, _RESIDUES_OF_ROUND):

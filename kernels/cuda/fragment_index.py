@@ -19,7 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kernels.cpu.arrangements import first_arrangement, is_possible, next_arrangement
-from kernels.cpu.forms import arrangement_room, form_code
+from kernels.cpu.peptidoforms import arrangement_room, peptidoform_code
 from kernels.cuda.modules import Card, sent, struct
 from kernels.device import DeviceError, DeviceMemoryError
 from kernels.layouts import (
@@ -37,7 +37,7 @@ __all__ = ["FragmentSearch"]
 
 _NONE = 255
 # Bounds of the kernels.
-_MOST_SERIES, _MOST_WINDOWS, _MOST_KEPT, _MOST_FORMS, _WARP_FORMS = 3, 16, 32, 1 << 15, 128
+_MAXIMUM_SERIES, _MAXIMUM_WINDOWS, _MAXIMUM_KEPT, _MAXIMUM_FORMS, _WARP_FORMS = 3, 16, 32, 1 << 15, 128
 _STATIC_SHARED_BYTES = 6 << 10
 _RESERVED_SHARED_BYTES = 1 << 10  # of each block, by the system
 _OTHER_SHARED_BYTES = 8 << 10  # for histograms and candidates
@@ -47,7 +47,7 @@ _THREADS, _FORMS_OF_THREAD = 320, 16  # registers for three such blocks on a mul
 _GRID = 2048  # more blocks than any device runs at once; those that find no work end at once
 _COPIES = 32  # of a histogram, at most
 _FOUND = 256  # candidates that a block notes as they come
-_MOST_QUERY_BYTES = 1 << 33  # 31 bits number the ranges of keys, of ten bytes each
+_MAXIMUM_QUERY_BYTES = 1 << 33  # 31 bits number the ranges of keys, of ten bytes each
 _BIN_BITS = 10, 16
 _LETTERS, _ENDS = 26, 32
 _PROTON_MASS = 1.007276466621
@@ -58,8 +58,8 @@ _MASSES = np.dtype(
         ("residue_mass", np.float64, _LETTERS),
         ("n_term_mass", np.float64),
         ("c_term_mass", np.float64),
-        ("n_term_series", np.float64, _MOST_SERIES),
-        ("c_term_series", np.float64, _MOST_SERIES),
+        ("n_term_series", np.float64, _MAXIMUM_SERIES),
+        ("c_term_series", np.float64, _MAXIMUM_SERIES),
         ("n_n_term_series", np.int64),
         ("n_c_term_series", np.int64),
         ("arrangement_bits", np.int64),
@@ -96,7 +96,7 @@ _QUERIES = np.dtype(
                 "best_number", "locks",
             )
         ],
-        *[(name, np.int32) for name in ("n_windows", "isotope_shift", "min_matched_ions")],
+        *[(name, np.int32) for name in ("n_windows", "isotope_shift", "minimum_matched_ions")],
         ("inverse_width", np.float32),
         *[(name, np.int32) for name in ("n_bins", "n_copies", "n_kept", "unused")],
     ],
@@ -112,7 +112,7 @@ class FragmentSearch:
     ----------
     device : its card; 80 % of its free memory may be used, a quarter of that for queries. peptides, modifications, settings : as for
         `kernels.cpu.fragment_index.FragmentSearch`.
-    form_mass, form_number : (f,) float64 dalton, ascending, and (f,) int64, as `kernels.cpu.forms.list_forms` gives them.
+    form_mass, form_number : (f,) float64 dalton, ascending, and (f,) int64, as `kernels.cpu.peptidoforms.list_peptidoforms` gives them.
 
     Raises
     ------
@@ -147,7 +147,7 @@ class FragmentSearch:
         card = device
         self._card, self._peptides, self._modifications, self._settings = card, peptides, modifications, settings
         self._form_mass, self._form_number = form_mass, form_number
-        self._code = form_code(peptides, modifications)
+        self._code = peptidoform_code(peptides, modifications)
         self._n_slots = int(modifications.combination_count.sum(axis=1).max(initial=0))
         self._forms_of_chunk = self.forms_of_chunk or _forms_that_suit(card)
         self._bin_shift = self.bin_shift or _bins_that_suit(settings)
@@ -164,7 +164,7 @@ class FragmentSearch:
         self._columns = sent(card, columns, self._stream)
         room = max(0, budget - sum(column.nbytes for column in columns.values()))
         room -= min(32 * self.pairs_of_batch, room // 8)  # two batches of pairs
-        self._query_room = min(_MOST_QUERY_BYTES, int(room * self.share_of_queries))
+        self._query_room = min(_MAXIMUM_QUERY_BYTES, int(room * self.share_of_queries))
         self._part_room = room - self._query_room
         self._postings_of_chunk = np.zeros(self._n_chunks, np.int64)
         _count_ions_of_chunks(
@@ -199,8 +199,8 @@ class FragmentSearch:
     def _check_sizes(self) -> None:
         settings = self._settings
         for what, n, most in (
-            ("ion series from one end", max(len(settings.n_term_series), len(settings.c_term_series)), _MOST_SERIES),
-            ("isotope errors", len(settings.isotope_errors), _MOST_WINDOWS),
+            ("ion series from one end", max(len(settings.n_term_series), len(settings.c_term_series)), _MAXIMUM_SERIES),
+            ("isotope errors", len(settings.isotope_errors), _MAXIMUM_WINDOWS),
             ("forms", len(self._form_mass), (1 << 31) - 1),
         ):
             if n > most:
@@ -317,8 +317,8 @@ class FragmentSearch:
 
     def _shape(self, kept: int, bins: int) -> tuple[int, int]:
         """Bytes of dynamic shared memory, and copies of the histogram that fit."""
-        if kept > _MOST_KEPT:
-            raise DeviceError(f"{kept} candidates for a query are more than the {_MOST_KEPT} that a GPU keeps")
+        if kept > _MAXIMUM_KEPT:
+            raise DeviceError(f"{kept} candidates for a query are more than the {_MAXIMUM_KEPT} that a GPU keeps")
         other = 4 * self._forms_of_chunk + 16 * (_FOUND + kept * (self.threads // 32))
         copies, room = _COPIES, _shared_room(self._card) - other
         while copies > 1 and 4 * bins * copies > room:
@@ -385,7 +385,7 @@ class FragmentSearch:
             "windows": of["windows"], "segment_low": of["low"], "segment_high": of["high"], "segment_weight": of["weight"],
             "ends": of["ends"], "of_count": of["of_count"], "of_dot": of["of_dot"], "histogram": of["histogram"],
             "best_score": of["score"], "best_number": of["code"], "locks": of["locks"], "n_windows": group.windows.shape[1],
-            "isotope_shift": self._code.isotope_shift, "min_matched_ions": self._settings.min_matched_ions,
+            "isotope_shift": self._code.isotope_shift, "minimum_matched_ions": self._settings.minimum_matched_ions,
             "inverse_width": np.float32(1.0 / histogram_width), "n_bins": group.bins, "n_copies": copies, "n_kept": group.kept, "unused": 0,
         }  # fmt: skip
         return self._index(self._part, start, n_forms), struct(self._card, _QUERIES, queries)
@@ -498,7 +498,7 @@ class _Batch:
 
 def _shared_room(card: Card) -> int:
     """Dynamic shared memory of a block when as many as may are on a multiprocessor together."""
-    most = card.most_shared_bytes()
+    most = card.maximum_shared_bytes()
     together = most // _BLOCKS_TOGETHER - _RESERVED_SHARED_BYTES
     room = together - _STATIC_SHARED_BYTES
     if room - _OTHER_SHARED_BYTES < 4 * _FEWEST_FORMS:
@@ -510,7 +510,7 @@ def _forms_that_suit(card: Card) -> int:
     """Forms whose counters a block of the card has room for, so many that its warps have equal shares where it has room for that."""
     room = (_shared_room(card) - _OTHER_SHARED_BYTES) // 4
     step = next(step for step in (_THREADS * _FORMS_OF_THREAD, _WARP_FORMS) if step <= room)
-    return min(_MOST_FORMS, room) // step * step
+    return min(_MAXIMUM_FORMS, room) // step * step
 
 
 def _bins_that_suit(settings: ScoringSettings) -> int:
@@ -542,11 +542,7 @@ def _sites_of_forms(form_code, code, peptides, modifications, room, site, modifi
         skipped = 1
         if number != previous + 1 or number & arrangements == 0:
             peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
-            slots = first_arrangement(
-                c, peptide, peptides.residues, peptides.position, peptides.length, peptides.flags, peptides.letters,
-                modifications.combination_count, modifications.residue_mask, modifications.place, sites, n_sites, slot_modification,
-                slot_choice,
-            )  # fmt: skip
+            slots = first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice)
             skipped = (number & arrangements) + (not is_possible(slots, slot_modification, slot_choice, sites, slot_site))
         previous = number
         while skipped > 0:

@@ -42,7 +42,7 @@ struct Queries {
     float* best_score;               // (queries, n_kept)
     long long* best_number;
     int* locks;                      // (queries,)
-    int n_windows, isotope_shift, min_matched_ions;
+    int n_windows, isotope_shift, minimum_matched_ions;
     float inverse_width;             // of a bin
     int n_bins, n_copies, n_kept, unused;
 };
@@ -284,7 +284,7 @@ __device__ __forceinline__ void know_query(Lookup& lookup, const Queries& querie
     const Word added = queries.ends[pair.query * kEnds + lane];
     const int c = added >> 8 & 255;
     const float score = (lookup.of_count[0] + lookup.of_count[c]) + queries.of_dot[added >> 16];
-    const bool is_good = added != 0 && score >= last && c >= queries.min_matched_ions;
+    const bool is_good = added != 0 && score >= last && c >= queries.minimum_matched_ions;
     lookup.of_end[lane] = added;
     lookup.bin_of_end[lane] = added != 0 ? min(queries.n_bins - 1, static_cast<int>(score * queries.inverse_width)) : -1;
     const bool has_ends = __any_sync(kEveryLane, added != 0), has_good_ends = __any_sync(kEveryLane, is_good);
@@ -396,7 +396,7 @@ __device__ __forceinline__ void rank_counters(Lookup& lookup, const Room& room, 
         const int bin_of_end = ranking.has_ends && !ranking.ranks_ends ? lookup.bin_of_end[letter] : -1;
         if (bin_of_end >= 0) atomicAdd(&room.of_lane[bin_of_end * queries.n_copies], -1);  // it was counted with those of its letter
     }
-    const bool is_good = is_inside && score >= ranking.bar && n + c >= queries.min_matched_ions;
+    const bool is_good = is_inside && score >= ranking.bar && n + c >= queries.minimum_matched_ions;
     const Word good = __ballot_sync(kEveryLane, is_good);
     if (good != 0) note(lookup, room, ranking, index, queries, good, is_good, form, score, lane);
 }

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.counts import Work, total
+from kernels.counts import OperationCounts, total
 from kernels.cuda.gapsmis_plan import (
     EIGHT,
     FOUR,
@@ -38,8 +38,8 @@ from kernels.cuda.gapsmis_plan import (
     PROFILE,
     TABLE,
     WIDE,
+    GapsMisShape,
     Properties,
-    Shape,
     Task,
     host_trace_seconds,
     seconds,
@@ -101,7 +101,7 @@ class _Scale:
 
         What is not possible begins at the cost of opening a gap and is worth less than all pairs more, as `score_bits` has it.
         """
-        times, gain, loss = 4 if traces else 1, longest * rules.most_gain, int(rules.most_loss(longest))
+        times, gain, loss = 4 if traces else 1, longest * rules.maximum_gain, int(rules.maximum_loss(longest))
         opening = times * (rules.gap_open + rules.gap_extend)
         zero = opening + times * (loss + 2 * gain + 2)
         most = (1 << 15 if numbers == NARROW else 1 << 31) - 1
@@ -113,7 +113,7 @@ class _Scale:
 class _Launch:
     """Places `first:last` of a pass. `order`, `chunks` : see the struct Pairs; `strips`, `steps` : of a warp's directions."""
 
-    shape: Shape
+    shape: GapsMisShape
     task: Task
     first: int
     last: int
@@ -141,7 +141,7 @@ class ReadSearch:
     DeviceMemoryError : texts and patterns do not fit.
     """
 
-    shape: Shape | None = None
+    shape: GapsMisShape | None = None
     """The plan; the one that should be fastest when None."""
     numbers: int | None = None
     """NARROW or WIDE; NARROW where the card has instructions for it and the scores fit, when None."""
@@ -163,7 +163,7 @@ class ReadSearch:
         self._longest = int(self._pattern_lengths.max(initial=0))
         if not score_bits(rules, self._longest):
             raise ValueError("scores could pass 32 bits")
-        self._properties = Properties(card.multiprocessors(), card.compute_capability(), card.most_shared_bytes())
+        self._properties = Properties(card.multiprocessors(), card.compute_capability(), card.maximum_shared_bytes())
         self._scales = {traces: self._scale(traces) for traces in (False, True)}
         self._lengths_differ = _differ(self._text_lengths) or _differ(self._pattern_lengths)
         columns: dict[str, NDArray[Any]] = {
@@ -177,7 +177,7 @@ class ReadSearch:
         self._direction_bytes = min(self.direction_bytes, card.free_bytes() // 2)
         self._letters = [self._noted(name, len(columns[name])) for name in ("texts", "patterns")]
         self._tables: dict[tuple[int, int], dict[str, Any]] = {}
-        self._best: dict[tuple[Task, bool], Shape] = {}
+        self._best: dict[tuple[Task, bool], GapsMisShape] = {}
 
     def align(
         self,
@@ -206,17 +206,17 @@ class ReadSearch:
         finally:
             self._card.wait(self._stream)
 
-    def _work(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> Work:
+    def _work(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> OperationCounts:
         """What it takes to align these pairs, whose texts are short enough to be traced in one pass. Operations are cells."""
         every = []
         for begin, end in self._blocks(text_of, pattern_of):
             n, block = end - begin, _Block(self, text_of[begin:end], pattern_of[begin:end])
-            found = 4 * _COLUMNS_FOUND * n + 4 * (2 * self._rules.most_gaps + 1) * n if traces else 8 * n
-            every.append(Work(0, 0, 0, 4 * n, found // 4, 0, 4))
+            found = 4 * _COLUMNS_FOUND * n + 4 * (2 * self._rules.maximum_gaps + 1) * n if traces else 8 * n
+            every.append(OperationCounts(0, 0, 0, 4 * n, found // 4, 0, 4))
             every += [self._launch_work(launch, block) for launch in block.launches(None, traces, None)]
         return total(*every)
 
-    def _launch_work(self, launch: _Launch, block: _Block) -> Work:
+    def _launch_work(self, launch: _Launch, block: _Block) -> OperationCounts:
         shape, task = launch.shape, launch.task
         n, m = block.sides(launch.order if launch.order is not None else np.arange(launch.first, launch.last), None)
         if launch.chunks is not None:  # each chunk has a block of its own
@@ -237,9 +237,9 @@ class ReadSearch:
         blocks = border + (int(n.sum() + m.sum()) // 32) + (written * 4 // 32 + int(m.sum()) if task.traces else 0)
         words_in = (0 if launch.order is None else len(launch.order)) + (0 if launch.chunks is None else launch.chunks.size)
         transfers = (launch.order is not None) + (launch.chunks is not None)
-        return Work(1 + task.traces, cells, blocks, words_in, 0, shape.shared_bytes(task.n_letters), transfers)
+        return OperationCounts(1 + task.traces, cells, blocks, words_in, 0, shape.shared_bytes(task.n_letters), transfers)
 
-    def _best_shape(self, task: Task) -> Shape:
+    def _best_shape(self, task: Task) -> GapsMisShape:
         """The plan that should be fastest."""
         if self.shape is not None and (self.shape.plan == MANY_TEXTS or (task.n <= self.shape.width and task.patterns_of_text > 1)):
             return self.shape
@@ -260,7 +260,7 @@ class ReadSearch:
         """So many pairs, of which the longest text has `n` letters and the longest pattern `m`, behind the seed."""
         rules, scale = self._rules, self._scales[traces]
         return Task(
-            n_pairs, n, m, rules.most_gaps, rules.mode, scale.numbers, self._score_source(traces), traces, patterns_of_text,
+            n_pairs, n, m, rules.maximum_gaps, rules.mode, scale.numbers, self._score_source(traces), traces, patterns_of_text,
             len(self._letters_of(1)),
         )  # fmt: skip
 
@@ -296,7 +296,7 @@ class ReadSearch:
         n = len(self._letters_of(0))
         return FOUR if is_small and n <= 4 else EIGHT if is_small and n <= 8 else TABLE
 
-    def _score_tables(self, shape: Shape, traces: bool) -> dict[str, Any]:
+    def _score_tables(self, shape: GapsMisShape, traces: bool) -> dict[str, Any]:
         """Scores on the device as the plan takes them; see the struct Pairs."""
         source, scale, rules = shape.scores, self._scales[traces], self._rules
         if (source, scale.times) not in self._tables:
@@ -324,7 +324,7 @@ class ReadSearch:
 
     def _blocks(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         """Pairs of a launch's cells, and no more than the columns of what is found may have."""
-        n, layers = len(text_of), self._rules.most_gaps + 1
+        n, layers = len(text_of), self._rules.maximum_gaps + 1
         if not self._lengths_differ:
             cells = layers * (float(self._text_lengths[0]) + 1) * (self._longest + 1) if n else 1.0
             size = max(1, min(_PAIRS_OF_BLOCK, int(_CELLS_OF_LAUNCH / cells)))
@@ -367,7 +367,7 @@ class _Block:
             self._write_ends(out)
             yield from self._trace_on_host(out)
             return
-        runs = 2 * self._rules.most_gaps + 1
+        runs = 2 * self._rules.maximum_gaps + 1
         self._buffers["runs"] = card.buffer(4 * runs * n)
         times, more = _SINGLE_PASS
         text, pattern = self._lengths()
@@ -427,7 +427,7 @@ class _Block:
         first = of._texts.offsets[self._text_of[some]] + begins
         places = np.repeat(first - offsets[:-1], lengths) + np.arange(offsets[-1])
         cut = Sequences(of._texts.codes[places], offsets)
-        found = Alignments.none(len(some), self._rules.most_gaps)
+        found = Alignments.none(len(some), self._rules.maximum_gaps)
         search = OnProcessor(Processor(of.host_threads), cut, of._patterns, self._rules)
         for _ in search.align(np.arange(len(some)), pattern_of, found):
             yield
@@ -452,7 +452,7 @@ class _Block:
         if window is not None:
             n = (window[1] - window[0])[chosen]
         elif rules.mode == PREFIX and rules.gap_extend:
-            n = np.minimum(n, m + (m * rules.most_gain + rules.most_loss(m)) // rules.gap_extend)
+            n = np.minimum(n, m + (m * rules.maximum_gain + rules.maximum_loss(m)) // rules.gap_extend)
         is_alive = (n >= rules.seed_length) & (m >= rules.seed_length)
         return tuple(np.where(is_alive, side - rules.seed_length, 0) for side in (n, m))  # type: ignore[return-value]
 
@@ -486,7 +486,7 @@ class _Block:
             yield launch
             begin = end
 
-    def _launch(self, shape: Shape, task: Task, first: int, last: int, order: NDArray[Any] | None) -> _Launch:
+    def _launch(self, shape: GapsMisShape, task: Task, first: int, last: int, order: NDArray[Any] | None) -> _Launch:
         chunks = None
         if shape.plan == ONE_TEXT:
             own = np.arange(first, last) if order is None else order[first:last]
@@ -536,7 +536,7 @@ class _Block:
         room = {"border": card.buffer(border * blocks * warps), "directions": card.buffer(of_warp * launch.n_items)}
         numbers = {
             "n": self._n, "first": launch.first, "n_places": launch.last - launch.first, "n_items": launch.n_items,
-            "seed": rules.seed_length, "zero": scale.zero, "lowest": scale.lowest, "gain": rules.most_gain,
+            "seed": rules.seed_length, "zero": scale.zero, "lowest": scale.lowest, "gain": rules.maximum_gain,
             "loss": max(rules.gap_extend, -int(rules.matrix.min(initial=0))), "n_letters": task.n_letters,
         }  # fmt: skip
         of_pairs = {name: self._buffers[name] for name in ("text_of", "pattern_of")}

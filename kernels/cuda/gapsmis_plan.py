@@ -31,8 +31,8 @@ __all__ = [
     "PROFILE",
     "TABLE",
     "WIDE",
+    "GapsMisShape",
     "Properties",
-    "Shape",
     "Task",
     "host_trace_seconds",
     "seconds",
@@ -45,7 +45,7 @@ NARROW, WIDE = 1, 2
 TABLE, PROFILE, FOUR, EIGHT = 0, 1, 4, 8
 """Where scores of letters come from: a table; the table of a block's text; words of bytes for texts of so many letters."""
 
-_MOST_OF_THREAD, _FIXED = 168, 56  # registers: with more, a multiprocessor has two blocks instead of three
+_MAXIMUM_OF_THREAD, _FIXED = 168, 56  # registers: with more, a multiprocessor has two blocks instead of three
 _COLUMNS = (2, 4, 6, 8, 12, 16, 20, 24, 28)
 _LANES = (4, 8, 16, 32)
 _THREADS = 128
@@ -66,7 +66,7 @@ class Properties:
 
     multiprocessors: int
     capability: int
-    most_shared_bytes: int
+    maximum_shared_bytes: int
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Shape:
+class GapsMisShape:
     """A plan with the lanes of a unit and the columns of a lane."""
 
     plan: str
@@ -154,22 +154,22 @@ def registers(columns: int, gaps: int, mode: int, *, traces: bool) -> int:
 
 @lru_cache(maxsize=256)
 def _columns(gaps: int, mode: int, traces: bool) -> tuple[int, ...]:
-    fitting = tuple(one for one in _COLUMNS if registers(one, gaps, mode, traces=traces) <= _MOST_OF_THREAD)
+    fitting = tuple(one for one in _COLUMNS if registers(one, gaps, mode, traces=traces) <= _MAXIMUM_OF_THREAD)
     return fitting or _COLUMNS[:1]
 
 
-def shapes(task: Task, properties: Properties) -> Iterator[Shape]:
+def shapes(task: Task, properties: Properties) -> Iterator[GapsMisShape]:
     """Every shape that can do it."""
     for columns in _columns(task.gaps, task.mode, task.traces):
         for lanes in _LANES:
-            yield Shape(MANY_TEXTS, lanes, columns, task.numbers, task.scores)
-            single = Shape(ONE_TEXT, lanes, columns, task.numbers, PROFILE)
+            yield GapsMisShape(MANY_TEXTS, lanes, columns, task.numbers, task.scores)
+            single = GapsMisShape(ONE_TEXT, lanes, columns, task.numbers, PROFILE)
             is_possible = task.numbers == NARROW and columns % 8 == 0 and task.n <= single.width
-            if is_possible and task.patterns_of_text >= 2 and single.shared_bytes(task.n_letters) <= properties.most_shared_bytes - 2048:
+            if is_possible and task.patterns_of_text >= 2 and single.shared_bytes(task.n_letters) <= properties.maximum_shared_bytes - 2048:
                 yield single
 
 
-def row_slots(shape: Shape, task: Task) -> float:
+def row_slots(shape: GapsMisShape, task: Task) -> float:
     """Instructions of a lane for a row."""
     sum_or, greatest = (1.0, 1.0) if shape.numbers == NARROW else (2.0, 2.0)
     layer = 3 * sum_or + greatest + 0.6 + (6.6 if task.traces else 0.0)
@@ -181,7 +181,7 @@ def row_slots(shape: Shape, task: Task) -> float:
     return shape.columns * column + (0.0 if task.traces else 18.0) + 5.0 * (2 * task.gaps + 1) + scattered
 
 
-def seconds(shape: Shape, task: Task, properties: Properties) -> float:
+def seconds(shape: GapsMisShape, task: Task, properties: Properties) -> float:
     """That a launch is predicted to take, with tracing back."""
     items, strips, steps = shape.items(task), max(1, shape.strips(task.n)), task.m + shape.lanes
     of_warp = strips * (steps * row_slots(shape, task) + 30 * shape.columns + 300)

@@ -9,14 +9,13 @@ __all__ = ["gather_peaks", "lightest_weights"]
 
 
 @njit(nogil=True, cache=True)
-def gather_peaks(  # type: ignore[no-untyped-def]
-    offsets, mz, weight, height, spectrum, first, last, with_height, out_offsets, out_mz, out_weight, out_height
-):
+def gather_peaks(spectra, spectrum, first, last, with_height, out_offsets, out_mz, out_weight, out_height):  # type: ignore[no-untyped-def]
     """Copy the peaks of the queries `first:last`, query after query.
 
-    `offsets`, `mz`, `weight`, `height` : CSR peaks of all spectra; `spectrum` (q,) int64: that of each query. `out_offsets`
-    (last - first + 1,) int32; `out_mz`, `out_weight` and, only `with_height`, `out_height`: as long as the peaks together.
+    `spectra` : `SpectrumArrays`; `spectrum` (q,) int64: that of each query. `out_offsets` (last - first + 1,) int32; `out_mz`, `out_weight`
+    and, only `with_height`, `out_height`, of the correlation weights: as long as the peaks together.
     """
+    offsets, mz, weight, height = spectra
     n = 0
     for q in range(first, last):
         out_offsets[q - first] = n

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.counts import Work
+from kernels.counts import OperationCounts
 from kernels.cuda.modules import Card, sent, struct
 from kernels.device import DeviceMemoryError
 from kernels.k_means_layouts import NEVER, POINTS_OF_RUN, Assigned, PointSums, Rounds, VectorSums, rounds_through_host
@@ -43,7 +43,7 @@ __all__ = ["PointMeans", "VectorMeans"]
 
 _FILE = "k_means.cu"
 _THREADS = 256
-_MOST_DIMENSIONS = 16  # of points that lie in registers
+_MAXIMUM_DIMENSIONS = 16  # of points that lie in registers
 _FLOATS_OF_CENTROIDS = 8192  # that are in shared memory at a time
 _SIDE, _DEPTH = 64, 16  # of tiles
 _TILE_BYTES = 2 * _DEPTH * (_SIDE + 4) * 4
@@ -90,25 +90,25 @@ def _points_of_thread(d: int) -> int:
 
 
 def _stride(d: int) -> int:
-    return -(-d // 4) * 4 if d <= _MOST_DIMENSIONS else d
+    return -(-d // 4) * 4 if d <= _MAXIMUM_DIMENSIONS else d
 
 
-def point_analysis(n: int, d: int, k: int, rounds: int, *, most_shared: int) -> Work:
+def point_analysis(n: int, d: int, k: int, rounds: int, *, maximum_shared: int) -> OperationCounts:
     """Rounds with points that stay on a card, their transfer included, without a tolerance. An operation is a dimension of a distance."""
-    in_registers, columns = d <= _MOST_DIMENSIONS, _columns(k, d, most_shared)
+    in_registers, columns = d <= _MAXIMUM_DIMENSIONS, _columns(k, d, maximum_shared)
     if in_registers:
         of_block = _THREADS * _points_of_thread(d)
         operations = -(-n // of_block) * of_block * k * d
     else:
         operations = -(-n // _SIDE) * -(-k // _SIDE) * _SIDE**2 * -(-d // _DEPTH) * _DEPTH
     centroids = min(k, _FLOATS_OF_CENTROIDS // _stride(d)) * _stride(d) * 4 if in_registers else _TILE_BYTES
-    return Work(
+    return OperationCounts(
         rounds, operations * rounds, rounds * 2 * n * d // 8, n * d + n + 2 * k * d, (rounds + 1) * 2 * (k + 1) + n + 4 * k * d,
         max(centroids, k * (8 * columns + 4) if columns else 0), 3 + rounds + 4,
     )  # fmt: skip
 
 
-def vector_analysis(*, n: int, elements: int, n_bins: int, k: int, entries: int, walked: int, ranges: bool) -> Work:
+def vector_analysis(*, n: int, elements: int, n_bins: int, k: int, entries: int, walked: int, ranges: bool) -> OperationCounts:
     """A round with vectors that are on a card already, told to the host. An operation is an entry of a list that an element meets.
 
     `entries`: of the centroids' lists. `walked`: of them, by all elements together.
@@ -117,12 +117,12 @@ def vector_analysis(*, n: int, elements: int, n_bins: int, k: int, entries: int,
     in_bytes = 8 * n_bins * (tiles + 1) + 12 * entries + 16 * k
     out_bytes = 4 * n + 8 * n_bins * (tiles + 1) + 12 * elements + 8 * (k + 1)
     blocks = (12 * walked + 16 * k * n + (8 * n if ranges else 0)) // 32
-    return Work(1, walked, blocks, in_bytes // 4, out_bytes // 4, _PRODUCT_BYTES, 5 + 5)
+    return OperationCounts(1, walked, blocks, in_bytes // 4, out_bytes // 4, _PRODUCT_BYTES, 5 + 5)
 
 
-def _columns(k: int, d: int, most_shared: int) -> int:
+def _columns(k: int, d: int, maximum_shared: int) -> int:
     """Dimensions that a block adds up at a time in shared memory; 0 where not even one fits."""
-    return max(0, min(d, (min(most_shared, _SUM_BYTES) // k - 4) // 8))
+    return max(0, min(d, (min(maximum_shared, _SUM_BYTES) // k - 4) // 8))
 
 
 class _Told:
@@ -212,7 +212,7 @@ class _Centers:
 
 def _defines(d: int) -> tuple[str, ...]:
     """One form for all that do not lie in registers, and for vectors."""
-    return (f"DIMENSIONS={d if d <= _MOST_DIMENSIONS else 8}",)
+    return (f"DIMENSIONS={d if d <= _MAXIMUM_DIMENSIONS else 8}",)
 
 
 class PointMeans:
@@ -307,14 +307,14 @@ class PointMeans:
 
     def _label(self, group: _Group, room: Any, measures: bool, centers: _Centers, first: int, last: int) -> Generator[None, None, None]:
         """Launches that label the points `first:last` of a group; yields between two of them."""
-        of_block = _THREADS * _points_of_thread(self._d) if self._d <= _MOST_DIMENSIONS else _SIDE
+        of_block = _THREADS * _points_of_thread(self._d) if self._d <= _MAXIMUM_DIMENSIONS else _SIDE
         most = max(1, _OPERATIONS_OF_RUN // (centers.k * self._d * of_block)) * of_block
         for begin in range(first, last, most):
             if begin > first:
                 yield
             end = min(last, begin + most)
             blocks, centroids = -(-(end - begin) // of_block), centers.struct
-            if self._d <= _MOST_DIMENSIONS:
+            if self._d <= _MAXIMUM_DIMENSIONS:
                 kernel, shared = "nearest_in_registers", min(centers.k, _FLOATS_OF_CENTROIDS // centers.stride) * centers.stride * 4
             else:
                 kernel, shared = "nearest_in_tiles", _TILE_BYTES
@@ -327,7 +327,7 @@ class PointMeans:
         """Launches that add up the points `first:last` of a group by their labels."""
         points, columns = (
             self._struct(group, None, False, centers, first, last),
-            _columns(centers.k, self._d, self._card.most_shared_bytes()),
+            _columns(centers.k, self._d, self._card.maximum_shared_bytes()),
         )
         multiprocessors, n = self._card.multiprocessors(), last - first
         sums, counts, defines = centers.sums, centers.told.buffer, _defines(self._d)

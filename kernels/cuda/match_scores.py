@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.counts import Work
+from kernels.counts import OperationCounts
 from kernels.cuda.modules import Card, sent, struct
 from kernels.device import DeviceMemoryError, UnsupportedSearchError
 from kernels.match_score_layouts import (
@@ -40,7 +40,7 @@ from kernels.match_score_layouts import (
     check_candidates,
     counting,
     longest,
-    most_matches,
+    maximum_matches,
     score_type,
 )
 
@@ -52,7 +52,7 @@ _FOUND = 512
 _COUNTER_BYTES = 64 << 10  # so that three blocks share a multiprocessor
 _LIST_THREADS = 32
 _SCORE_BYTES = 256 << 20  # of all scores of a batch of queries
-_MOST_CANDIDATES = 1 << 32
+_MAXIMUM_CANDIDATES = 1 << 32
 
 _LISTS = np.dtype([(name, np.uint64) for name in ("offsets", "masses", "precursors")] + [("before", np.int64), ("n", np.int64)])
 """The struct Lists of match_scores.cu."""
@@ -71,19 +71,19 @@ _PASS = np.dtype(
 )
 
 
-def building_analysis(*, candidates: int, masses: int, rows: int, words: int, chunks: int, by_bits: bool) -> Work:
+def building_analysis(*, candidates: int, masses: int, rows: int, words: int, chunks: int, by_bits: bool) -> OperationCounts:
     """Rows of a group of candidates; `rows` masses occur, in `words` words of bits. An operation is a posting counted, placed, or set."""
     in_bytes = 8 * (candidates + 1) + 4 * masses + 4 * candidates + 8 * (chunks + 1) + 8 * (words + 1)
     operations = (2 if by_bits else 4) * masses
     blocks = 4 * masses + operations + (0 if by_bits else chunks * (rows + 2) * 4 * 3 // 32)
-    return Work(2 if by_bits else 4, operations, blocks, -(-in_bytes // 4), 16 * words // 4, 0, 3 + 2 + 2 + 1)
+    return OperationCounts(2 if by_bits else 4, operations, blocks, -(-in_bytes // 4), 16 * words // 4, 0, 3 + 2 + 2 + 1)
 
 
-def search_analysis(*, queries: int, masses: int, met: int, chunks: int, top: int, counter_bytes: int, by_bits: bool) -> Work:
+def search_analysis(*, queries: int, masses: int, met: int, chunks: int, top: int, counter_bytes: int, by_bits: bool) -> OperationCounts:
     """A search in rows that are on the device; `met` is of postings that are counted, or of words of bits that are added."""
     in_bytes = 8 * (queries + 1) + 4 * masses + 4 * queries + 16 * queries
     blocks = met * 4 // 32 if by_bits else met * 2 // 32 + 2 * masses * chunks
-    return Work(chunks, met, blocks, -(-in_bytes // 4), 2 * queries * top, counter_bytes, 4 + 1)
+    return OperationCounts(chunks, met, blocks, -(-in_bytes // 4), 2 * queries * top, counter_bytes, 4 + 1)
 
 
 @dataclass(frozen=True)
@@ -137,11 +137,11 @@ class MatchScores:
     def __init__(self, device: Card, candidates: MassLists) -> None:
         check_candidates(candidates)
         n = len(candidates.precursors)
-        if n >= _MOST_CANDIDATES:
+        if n >= _MAXIMUM_CANDIDATES:
             raise UnsupportedSearchError(f"{n:,} candidates are more than the 2^32 - 1 that cards search")
         self._card, self._stream, self._lists = device, device.stream(), counting(candidates)
         room = self.counter_bytes
-        while room + (8 << 10) > device.most_shared_bytes():
+        while room + (8 << 10) > device.maximum_shared_bytes():
             room //= 2
         # Counters of 16 bits where a candidate alone may score that much: queries come later.
         self._longest = longest(self._lists)
@@ -183,7 +183,7 @@ class MatchScores:
                 self._card.download(best, batch.buffers["best"], self._stream)
                 self._card.wait(self._stream)
                 score[begin:end] = best >> np.uint64(32)
-                numbers = np.uint64(_MOST_CANDIDATES - 1) - (best & np.uint64(_MOST_CANDIDATES - 1))
+                numbers = np.uint64(_MAXIMUM_CANDIDATES - 1) - (best & np.uint64(_MAXIMUM_CANDIDATES - 1))
                 candidate[begin:end] = np.where(best > 0, numbers.astype(np.int64), -1)
                 yield end
         finally:
@@ -197,8 +197,8 @@ class MatchScores:
         """As that of the processor. Raises as `search`."""
         last = len(queries.precursors) if last is None else last
         own = counting(queries)
-        if most_matches(own, self._longest) > np.iinfo(scores.dtype).max:
-            raise ValueError(f"scores of up to {most_matches(own, self._longest)} do not go into {scores.dtype}")
+        if maximum_matches(own, self._longest) > np.iinfo(scores.dtype).max:
+            raise ValueError(f"scores of up to {maximum_matches(own, self._longest)} do not go into {scores.dtype}")
         self._check(own)
         n = len(self._lists.precursors)
         windows = np.tile(np.array([0, n]), (len(own.precursors), 1))
@@ -220,7 +220,7 @@ class MatchScores:
             yield last
 
     def _check(self, queries: MassLists) -> None:
-        if most_matches(queries, self._longest) >= 1 << 16:
+        if maximum_matches(queries, self._longest) >= 1 << 16:
             raise UnsupportedSearchError("cards count up to 65,535 matches, and these lists of masses are longer")
 
     def _sent(self, queries: MassLists, windows: NDArray[np.int64], first: int, last: int, top: int) -> _Batch:
@@ -234,11 +234,11 @@ class MatchScores:
         buffers = {"rows": self._card.buffer(8 * n_masses), "best": self._card.buffer(8 * top * (last - first))}
         buffers |= sent(self._card, arrays, self._stream)
         self._card.clear(buffers["best"], 8 * top * (last - first), self._stream)
-        planes = most_matches(queries, self._longest).bit_length()
+        planes = maximum_matches(queries, self._longest).bit_length()
         return _Batch(last - first, top, planes, windows[first:last], buffers)
 
-    def _passed(self, batch: _Batch, told: int, scores: Any = 0) -> Generator[int, None, None]:
-        """Launch a batch of queries over all chunks; yields `told` between."""
+    def _passed(self, batch: _Batch, reported: int, scores: Any = 0) -> Generator[int, None, None]:
+        """Launch a batch of queries over all chunks; yields `reported` between."""
         since = 0
         for group in self._groups():
             launched, struct_of_queries = False, struct(self._card, _QUERIES, batch.buffers | {"n": batch.n, "top": batch.top})
@@ -264,10 +264,10 @@ class MatchScores:
                 if since >= self.passes_of_look:
                     self._card.wait(self._stream)
                     since = 0
-                    yield told
+                    yield reported
             if self._resident is None:
                 self._card.wait(self._stream)
-                yield told
+                yield reported
             del group  # before the next is made
 
     @property

@@ -35,7 +35,7 @@ class Card(Device, Protocol):
     def free_bytes(self) -> int:
         """Device memory that can be allocated now."""
 
-    def most_shared_bytes(self) -> int:
+    def maximum_shared_bytes(self) -> int:
         """Shared memory that a block may have, static and dynamic together."""
 
     def compute_capability(self) -> int:
@@ -182,7 +182,7 @@ class CudaCard:
             limit, free = int(pool.get_limit()), int(free) + int(pool.free_bytes())
             return min(free, max(0, limit - int(pool.used_bytes()))) if limit else free
 
-    def most_shared_bytes(self) -> int:
+    def maximum_shared_bytes(self) -> int:
         """See `Card`."""
         with self._faults:
             return int(self._device.attributes["MaxSharedMemoryPerBlockOptin"])

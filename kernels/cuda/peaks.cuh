@@ -28,12 +28,12 @@ __device__ double reach(const Peaks& peaks, double mz) {
 }
 
 // The bit table reaches to the last peak of this spectrum; its bins are widened where they would not fit, which only costs looks at peaks.
-__device__ void fit_table(Peaks& peaks, double bin_width, int most_words) {
+__device__ void fit_table(Peaks& peaks, double bin_width, int maximum_words) {
     double last = 0.0;
     if (peaks.n > 0) last = peaks.mz[peaks.n - 1] + reach(peaks, peaks.mz[peaks.n - 1]);
-    if (last > bin_width * (most_words * 32 - 1)) bin_width = last / (most_words * 32 - 1);
+    if (last > bin_width * (maximum_words * 32 - 1)) bin_width = last / (maximum_words * 32 - 1);
     peaks.inverse_bin = 1.0 / bin_width;
-    peaks.n_words = min(most_words, (static_cast<int>(last * peaks.inverse_bin) >> 5) + 1);
+    peaks.n_words = min(maximum_words, (static_cast<int>(last * peaks.inverse_bin) >> 5) + 1);
 }
 
 // All threads of the block set a bit for each bin that a peak's tolerance touches. Tolerances end in the order of the peaks, so the first

@@ -37,33 +37,33 @@ from kernels.layouts import (
 )
 from kernels.score_kinds import SCORE_KINDS
 
-__all__ = ["MOST_PEAKS", "SpectrumSearch"]
+__all__ = ["MAXIMUM_PEAKS", "SpectrumSearch"]
 
-_MOST_NUMBERED_PEAKS = (1 << 16) - 1
-MOST_PEAKS = tuple(2048 if one.needs_correlation else _MOST_NUMBERED_PEAKS for one in SCORE_KINDS)
+_MAXIMUM_NUMBERED_PEAKS = (1 << 16) - 1
+MAXIMUM_PEAKS = tuple(2048 if one.needs_correlation else _MAXIMUM_NUMBERED_PEAKS for one in SCORE_KINDS)
 """Peaks of a spectrum that a GPU takes, by score; for XCorr, with up to 512 bins in the histograms."""
 
 _THREADS = 256
 # Bounds of the kernels.
-_MOST_SLOTS, _MOST_KEPT, _MOST_SERIES, _MOST_ISOTOPE_ERRORS, _MOST_WINDOWS = 8, 32, 3, 16, 1 << 24
-_MOST_FRAGMENT_CHARGE = 5
+_MAXIMUM_SLOTS, _MAXIMUM_KEPT, _MAXIMUM_SERIES, _MAXIMUM_ISOTOPE_ERRORS, _MAXIMUM_WINDOWS = 8, 32, 3, 16, 1 << 24
+_MAXIMUM_FRAGMENT_CHARGE = 5
 _CANDIDATE_BYTES = 24
 _SHARED_BYTES = 48 << 10  # every device has it without asking
 _STATIC_SHARED_BYTES = 20 << 10
-_MOST_WORDS = 3072  # of the bit table: 98,304 bins
+_MAXIMUM_WORDS = 3072  # of the bit table: 98,304 bins
 _FEWEST_WORDS = 128
 _BATCHES_UNDER_WAY = 3  # those on the device end almost together; with two it would idle while the next is packed
 _CORRELATION_HALF_WINDOW = 75
 _FACTORIALS = 1024  # of the ions from one end: up to 62 in three series of five charges
 _NONE = 255
 # Of the kernel for dense windows.
-_TILE, _DENSE_WARPS, _MOST_DENSE_KEPT, _MOST_DENSE_WINDOWS, _MOST_DENSE_PEAKS = 32, 12, 8, 96, 1022
+_TILE, _DENSE_WARPS, _MAXIMUM_DENSE_KEPT, _MAXIMUM_DENSE_WINDOWS, _MAXIMUM_DENSE_PEAKS = 32, 12, 8, 96, 1022
 _DENSE_STATIC_SHARED_BYTES = 26 << 10
 _FINE_BINS = 1 << 15  # of the table of a tile
 _EDGE_BYTES = 16
-_MOST_IONS_OF_SERIES, _DOT_BITS, _COUNT_BITS = 62, 48, 8
-_MOST_BATCH_BYTES = 1 << 33  # 31 bits number the peaks, of twelve bytes each; most of it is pinned on the host, too
-_MOST_CANDIDATES = (1 << 31) - (1 << 16)  # of a query, or of a tile: 31 bits number them, and warps ask for a few beyond the last
+_MAXIMUM_IONS_OF_SERIES, _DOT_BITS, _COUNT_BITS = 62, 48, 8
+_MAXIMUM_BATCH_BYTES = 1 << 33  # 31 bits number the peaks, of twelve bytes each; most of it is pinned on the host, too
+_MAXIMUM_CANDIDATES = (1 << 31) - (1 << 16)  # of a query, or of a tile: 31 bits number them, and warps ask for a few beyond the last
 _LANDMARKS = 1 << 16  # masses that stay in a processor's cache, to estimate how many peptides lie between two
 _TILES_TOGETHER = 64  # go to the same kernel: alternating launches of a few blocks each would leave most of the device idle
 _MARGIN = 1e-6  # dalton
@@ -78,15 +78,15 @@ _SETTINGS = np.dtype(
             )
         ],
         ("residue_mass", np.float64, 26),
-        ("n_term_series", np.float64, _MOST_SERIES),
-        ("c_term_series", np.float64, _MOST_SERIES),
-        ("isotope_minimum_mass", np.float64, _MOST_ISOTOPE_ERRORS),
-        ("isotope_error", np.int64, _MOST_ISOTOPE_ERRORS),
+        ("n_term_series", np.float64, _MAXIMUM_SERIES),
+        ("c_term_series", np.float64, _MAXIMUM_SERIES),
+        ("isotope_minimum_mass", np.float64, _MAXIMUM_ISOTOPE_ERRORS),
+        ("isotope_error", np.int64, _MAXIMUM_ISOTOPE_ERRORS),
         *[
             (name, np.int64)
             for name in (
-                "n_isotope_errors", "n_n_term_series", "n_c_term_series", "max_fragment_charge", "n_words", "n_correlation_bins",
-                "ksdp_window", "min_matched_ions", "first_peptide", "n_peptides", "n_combinations", "max_forms", "n_kept",
+                "n_isotope_errors", "n_n_term_series", "n_c_term_series", "maximum_fragment_charge", "n_words", "n_correlation_bins",
+                "ksdp_window", "minimum_matched_ions", "first_peptide", "n_peptides", "n_combinations", "maximum_forms", "n_kept",
                 "n_slots", "n_bins", "candidates_of_item",
             )
         ],
@@ -106,7 +106,7 @@ _TILES = np.dtype(
         *[(name, np.uint64) for name in ("first_item", "edges", "table", "bins_of_thomson", "bars")],
         ("units", np.float64),
         ("n_queries", np.int32),
-        ("most_peaks", np.int32),
+        ("maximum_peaks", np.int32),
     ],
     align=True,
 )
@@ -134,14 +134,14 @@ class SpectrumSearch:
     ----------
     share_of_free_memory : what may be used. candidates_of_batch, candidates_of_item : how much is searched between two looks at a cancel,
         and by one block.
-    least_sharing : of the 32 queries that are searched together by the kernel for dense windows, how many at least must share a candidate
+    minimum_sharing : of the 32 queries that are searched together by the kernel for dense windows, how many at least must share a candidate
         on average; others are searched one by one. dense_candidates_of_batch, dense_candidates_of_item : as above, for that kernel.
     """
 
     share_of_free_memory = 0.8
     candidates_of_batch = 1 << 24  # some tens of milliseconds
     candidates_of_item = 1 << 14
-    least_sharing = 4.0  # about where one by one is as fast
+    minimum_sharing = 4.0  # about where one by one is as fast
     dense_candidates_of_batch = 1 << 28
     dense_candidates_of_item = 1 << 12  # of the union of the windows of a tile
 
@@ -165,8 +165,8 @@ class SpectrumSearch:
         }
         self._room = budget - sum(column.nbytes for column in columns.values())
         self._bytes_of_peptide = sum(column.itemsize for column in self._peptides.values())
-        self._most_peptides = max(0, self._room // 2 // self._bytes_of_peptide)  # half of the room is for batches
-        if self._most_peptides == 0:
+        self._maximum_peptides = max(0, self._room // 2 // self._bytes_of_peptide)  # half of the room is for batches
+        if self._maximum_peptides == 0:
             raise DeviceMemoryError(f"{card.name} has {budget / 1e6:,.0f} MB to give, which is not enough for the proteins")
         self._scalars = self._packed_settings(peptides)
         self._units_of_weight = 1.0  # of the kernel for dense windows, see `_know_weights`
@@ -175,7 +175,7 @@ class SpectrumSearch:
         self._stream = card.stream()
         self._columns = sent(card, columns, self._stream)
         self._brought = 0, 0
-        if len(peptides.mass) <= self._most_peptides:
+        if len(peptides.mass) <= self._maximum_peptides:
             with suppress(DeviceMemoryError):
                 self._bring(0, len(peptides.mass))
         card.wait(self._stream)
@@ -193,7 +193,7 @@ class SpectrumSearch:
         self._scalars["first_peptide"], self._scalars["n_peptides"] = low, high - low
         self._peptides_of_landmark = max(1, (high - low) // _LANDMARKS)
         self._landmarks = self._peptides["mass"][low : high : self._peptides_of_landmark].copy()
-        self._batch_bytes = min(_MOST_BATCH_BYTES, max(0, self._room - (high - low) * self._bytes_of_peptide) // _BATCHES_UNDER_WAY)
+        self._batch_bytes = min(_MAXIMUM_BATCH_BYTES, max(0, self._room - (high - low) * self._bytes_of_peptide) // _BATCHES_UNDER_WAY)
 
     def _stretches(self, queries: QueryArrays, first: int, last: int) -> Generator[tuple[int, int], None, None]:
         """Cut queries into runs whose peptides fit on the device together, and bring those of each run there."""
@@ -201,20 +201,20 @@ class SpectrumSearch:
         below, above = self._queries_mass_bounds(queries.mass[first:last])
         while begun < last:
             low, high, stop = 0, len(mass), last
-            if high > self._most_peptides:
+            if high > self._maximum_peptides:
                 low = int(np.searchsorted(mass, below[begun - first]))
                 highs = np.searchsorted(mass, above[begun - first :], side="right")
-                stop = begun + int(np.searchsorted(highs, low + self._most_peptides, side="right"))
+                stop = begun + int(np.searchsorted(highs, low + self._maximum_peptides, side="right"))
                 if stop == begun:
                     raise DeviceMemoryError(f"{self._card.name} has no room for the candidates of one spectrum")
                 high = int(highs[stop - begun - 1])
             try:
                 self._bring(low, high)
             except DeviceMemoryError:
-                half = min(self._most_peptides, high - low) // 2
+                half = min(self._maximum_peptides, high - low) // 2
                 if half == 0:  # less cannot be brought
                     raise
-                self._most_peptides = half
+                self._maximum_peptides = half
                 continue
             yield begun, stop
             begun = stop
@@ -225,11 +225,11 @@ class SpectrumSearch:
         windows = len(modifications.combination_mass) * len(settings.isotope_errors)
         for what, n, most in (
             ("peptides", n_peptides, (1 << 31) - 1),
-            ("modifications of a peptide", int(modifications.combination_count.sum(axis=1).max(initial=0)), _MOST_SLOTS),
-            ("ion series from one end", series, _MOST_SERIES),
-            ("fragment charges", settings.max_fragment_charge, _MOST_FRAGMENT_CHARGE),
-            ("isotope errors", len(settings.isotope_errors), _MOST_ISOTOPE_ERRORS),
-            ("combinations of modifications and isotope errors", windows, _MOST_WINDOWS - 1),
+            ("modifications of a peptide", int(modifications.combination_count.sum(axis=1).max(initial=0)), _MAXIMUM_SLOTS),
+            ("ion series from one end", series, _MAXIMUM_SERIES),
+            ("fragment charges", settings.maximum_fragment_charge, _MAXIMUM_FRAGMENT_CHARGE),
+            ("isotope errors", len(settings.isotope_errors), _MAXIMUM_ISOTOPE_ERRORS),
+            ("combinations of modifications and isotope errors", windows, _MAXIMUM_WINDOWS - 1),
         ):
             if n > most:
                 raise UnsupportedSearchError(f"{n:,} {what} are more than the {most:,} that a GPU takes")
@@ -238,8 +238,8 @@ class SpectrumSearch:
         settings, scalars = self._settings, np.zeros(1, _SETTINGS)
         for name in (
             "precursor_absolute", "precursor_relative", "isotope_spacing", "fragment_absolute", "fragment_relative", "bin_width",
-            "correlation_bin_width", "correlation_bin_offset", "ksdp_power", "ksdp_window", "min_matched_ions",
-            "max_fragment_charge",
+            "correlation_bin_width", "correlation_bin_offset", "ksdp_power", "ksdp_window", "minimum_matched_ions",
+            "maximum_fragment_charge",
         ):  # fmt: skip
             scalars[name] = getattr(settings, name)
         scalars["n_term_mass"], scalars["c_term_mass"] = peptides.n_term_mass, peptides.c_term_mass
@@ -252,9 +252,9 @@ class SpectrumSearch:
         ):
             scalars[name][0, : len(values)] = values
             scalars[n] = len(values)
-        scalars["n_correlation_bins"] = int(settings.max_mz / settings.correlation_bin_width) + 2 + _CORRELATION_HALF_WINDOW
+        scalars["n_correlation_bins"] = int(settings.maximum_mz / settings.correlation_bin_width) + 2 + _CORRELATION_HALF_WINDOW
         scalars["n_combinations"] = len(self._modifications.combination_mass)
-        scalars["max_forms"] = self._modifications.max_forms
+        scalars["maximum_forms"] = self._modifications.maximum_forms
         scalars["candidates_of_item"] = self.candidates_of_item
         return scalars
 
@@ -304,8 +304,10 @@ class SpectrumSearch:
         """Search queries whose peptides are on the device. `free` are the batches to use: as many may be under way."""
         cost = np.zeros(len(queries.mass), np.int64)
         self.count_candidates(queries, first, last, cost)
-        if cost.max(initial=0) > _MOST_CANDIDATES:
-            raise UnsupportedSearchError(f"a spectrum has {cost.max():,} candidates, more than the {_MOST_CANDIDATES:,} that a GPU takes")
+        if cost.max(initial=0) > _MAXIMUM_CANDIDATES:
+            raise UnsupportedSearchError(
+                f"a spectrum has {cost.max():,} candidates, more than the {_MAXIMUM_CANDIDATES:,} that a GPU takes"
+            )
         n_items = np.maximum(1, -(-cost // self.candidates_of_item))
         n_parts = self._parts_of_tiles(spectra, queries, hits, first, last, peaks, cost)
         parts_of_query = np.repeat(n_parts, _TILE)[: last - first]
@@ -343,7 +345,7 @@ class SpectrumSearch:
                     if running:
                         yield self._finished(running, free, hits)
                     elif dense and stop - begun <= _TILE:
-                        self.least_sharing = np.inf  # one by one they need less
+                        self.minimum_sharing = np.inf  # one by one they need less
                         yield from self._search_stretch(spectra, queries, hits, begun, last, peaks, shared_bytes, free)
                         return
                     elif stop - begun == 1:
@@ -366,15 +368,15 @@ class SpectrumSearch:
         if self._weights is spectra.weight:
             return
         series = len(self._settings.n_term_series) + len(self._settings.c_term_series)
-        most = _MOST_IONS_OF_SERIES * self._settings.max_fragment_charge * series * float(spectra.weight.max(initial=0.0))
+        most = _MAXIMUM_IONS_OF_SERIES * self._settings.maximum_fragment_charge * series * float(spectra.weight.max(initial=0.0))
         self._units_of_weight = float(np.ldexp(1.0, _DOT_BITS - int(np.frexp(most)[1])))
         self._lightest_weights = lightest_weights(spectra.offsets, spectra.weight)
         self._weights = spectra.weight
 
-    def _dense_shared_bytes(self, hits: HitArrays, most_peaks: Any) -> Any:
+    def _dense_shared_bytes(self, hits: HitArrays, maximum_peaks: Any) -> Any:
         """Dynamic shared memory of the kernel for dense windows, for a number of peaks or for each of several."""
         windows = len(self._modifications.combination_mass) * len(self._settings.isotope_errors)
-        searching = _TILE * (8 * (most_peaks + 1) + 4 * hits.histogram.shape[1] + 8 * windows)
+        searching = _TILE * (8 * (maximum_peaks + 1) + 4 * hits.histogram.shape[1] + 8 * windows)
         return np.maximum(searching, _DENSE_WARPS // 2 * _TILE * _CANDIDATE_BYTES)  # which joining the hits needs
 
     def _parts_of_tiles(
@@ -395,10 +397,10 @@ class SpectrumSearch:
         starts = np.arange(first, last, _TILE)
         parts = np.zeros(len(starts), np.int64)
         windows = len(carried) * len(settings.isotope_errors)
-        ions = _MOST_IONS_OF_SERIES * settings.max_fragment_charge * max(len(settings.n_term_series), len(settings.c_term_series))
-        if np.isinf(self.least_sharing) or ions >= 1 << _COUNT_BITS:
+        ions = _MAXIMUM_IONS_OF_SERIES * settings.maximum_fragment_charge * max(len(settings.n_term_series), len(settings.c_term_series))
+        if np.isinf(self.minimum_sharing) or ions >= 1 << _COUNT_BITS:
             return parts
-        if not self._kind.dense_on_card or hits.score.shape[1] > _MOST_DENSE_KEPT or windows > _MOST_DENSE_WINDOWS:
+        if not self._kind.dense_on_card or hits.score.shape[1] > _MAXIMUM_DENSE_KEPT or windows > _MAXIMUM_DENSE_WINDOWS:
             return parts
         lightest, heaviest = queries.mass[starts], queries.mass[np.minimum(starts + _TILE, last) - 1]
         union = np.zeros(len(starts), np.int64)
@@ -412,16 +414,16 @@ class SpectrumSearch:
                 ends.append(np.searchsorted(self._landmarks, target, side=side))  # type: ignore[call-overload]
             union += np.where(heaviest < least, 0, (ends[1] - ends[0]).sum(axis=1))
         union *= self._peptides_of_landmark
-        most_peaks = np.maximum.reduceat(peaks[first:last], starts - first)
-        fits = most_peaks <= _MOST_DENSE_PEAKS
-        fits &= self._dense_shared_bytes(hits, most_peaks) <= self._card.most_shared_bytes() - _DENSE_STATIC_SHARED_BYTES
+        maximum_peaks = np.maximum.reduceat(peaks[first:last], starts - first)
+        fits = maximum_peaks <= _MAXIMUM_DENSE_PEAKS
+        fits &= self._dense_shared_bytes(hits, maximum_peaks) <= self._card.maximum_shared_bytes() - _DENSE_STATIC_SHARED_BYTES
         groups = np.arange(0, len(starts), _TILES_TOGETHER)
-        shared = np.add.reduceat(cost[first:last], starts[groups] - first) >= self.least_sharing * np.add.reduceat(union, groups)
-        dense = fits & np.repeat(shared, _TILES_TOGETHER)[: len(starts)] & (union <= _MOST_CANDIDATES // 2)
+        shared = np.add.reduceat(cost[first:last], starts[groups] - first) >= self.minimum_sharing * np.add.reduceat(union, groups)
+        dense = fits & np.repeat(shared, _TILES_TOGETHER)[: len(starts)] & (union <= _MAXIMUM_CANDIDATES // 2)
         if dense.any():
             self._know_weights(spectra)
-            least_weight = self._lightest_weights[queries.spectrum[first:last]]
-            is_fine = least_weight * self._units_of_weight < 1 << 23  # weights have 24 bits; of these, the last is worth less than a unit
+            minimum_weight = self._lightest_weights[queries.spectrum[first:last]]
+            is_fine = minimum_weight * self._units_of_weight < 1 << 23  # weights have 24 bits; of these, the last is worth less than a unit
             dense &= ~np.logical_or.reduceat(is_fine, starts - first)
         parts[dense] = np.maximum(1, -(-union[dense] // self.dense_candidates_of_item))
         return parts
@@ -441,18 +443,18 @@ class SpectrumSearch:
         step = _TILE if dense else 1
         return min(run_end, start + max(step, (stop - start) // step * step))
 
-    def _shape(self, hits: HitArrays, most_peaks: int) -> int:
+    def _shape(self, hits: HitArrays, maximum_peaks: int) -> int:
         """Complete the settings with the shapes of the hits and the bit table; bytes of dynamic shared memory."""
         kept, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
-        if kept > _MOST_KEPT or slots > _MOST_SLOTS:
+        if kept > _MAXIMUM_KEPT or slots > _MAXIMUM_SLOTS:
             raise UnsupportedSearchError(
-                f"{kept} hits with {slots} modifications for a query (a GPU takes {_MOST_KEPT} with {_MOST_SLOTS})"
+                f"{kept} hits with {slots} modifications for a query (a GPU takes {_MAXIMUM_KEPT} with {_MAXIMUM_SLOTS})"
             )
-        other = 4 * bins + (8 + 12 * most_peaks if self._kind.needs_correlation else 0)
+        other = 4 * bins + (8 + 12 * maximum_peaks if self._kind.needs_correlation else 0)
         room = (_SHARED_BYTES - _STATIC_SHARED_BYTES - other) // 6
-        if most_peaks > _MOST_NUMBERED_PEAKS or room < _FEWEST_WORDS:
-            raise UnsupportedSearchError(f"a spectrum has {most_peaks:,} peaks, more than a GPU takes")
-        words = min(_MOST_WORDS, room, int(self._settings.max_mz / self._settings.bin_width) // 32 + 2)
+        if maximum_peaks > _MAXIMUM_NUMBERED_PEAKS or room < _FEWEST_WORDS:
+            raise UnsupportedSearchError(f"a spectrum has {maximum_peaks:,} peaks, more than a GPU takes")
+        words = min(_MAXIMUM_WORDS, room, int(self._settings.maximum_mz / self._settings.bin_width) // 32 + 2)
         self._scalars["n_words"], self._scalars["n_kept"], self._scalars["n_bins"], self._scalars["n_slots"] = words, kept, bins, slots
         self._scalars["histogram_width"] = hits.histogram_width
         return other + 6 * words
@@ -507,10 +509,10 @@ class _Batch:
         item_query = np.repeat(np.arange(n, dtype=np.int32), items)
         first_item = np.concatenate(([0], np.cumsum(items))).astype(np.int32)
         item_part = np.arange(total, dtype=np.int32) - first_item[item_query]
-        device_pointers, _, most_peaks = self._send(
+        device_pointers, _, maximum_peaks = self._send(
             search, spectra, queries, hits, first, last, {"item_query": item_query, "item_part": item_part, "first_item": first_item}
         )
-        arguments: tuple[Any, ...] = (scalars, device_pointers, np.int32(most_peaks))
+        arguments: tuple[Any, ...] = (scalars, device_pointers, np.int32(maximum_peaks))
         self._card.launch("sparse_search.cu", search._kind.on_card, total, _THREADS, arguments, self._stream, shared_bytes=shared_bytes)
         self._collect(search, scalars)
 
@@ -532,22 +534,22 @@ class _Batch:
         item_part = np.arange(blocks, dtype=np.int32) - (np.cumsum(n_parts) - n_parts)[tile].astype(np.int32)
         items = np.repeat(n_parts, _TILE)[:n]  # a block writes an item of each query
         first_item = np.concatenate(([0], np.cumsum(items))).astype(np.int32)
-        device_pointers, inputs, most_peaks = self._send(
+        device_pointers, inputs, maximum_peaks = self._send(
             search, spectra, queries, hits, first, last, {"item_query": tile * _TILE, "item_part": item_part, "first_item": first_item}
         )
         table_bytes = len(n_parts) * _TILE * 2 * _FINE_BINS
         table, bars = self._device("table", table_bytes), self._device("bars", 4 * n)
-        edges = self._device("edges", len(n_parts) * _TILE * 2 * most_peaks * _EDGE_BYTES)
+        edges = self._device("edges", len(n_parts) * _TILE * 2 * maximum_peaks * _EDGE_BYTES)
         bins_of_thomson = self._device("bins_of_thomson", 8 * len(n_parts))
         card.clear(table, table_bytes, stream)
         card.clear(bars, 4 * n, stream)
         members = {
             "first_item": inputs["first_item"], "edges": edges, "table": table, "bins_of_thomson": bins_of_thomson, "bars": bars,
-            "units": search._units_of_weight, "n_queries": n, "most_peaks": most_peaks,
+            "units": search._units_of_weight, "n_queries": n, "maximum_peaks": maximum_peaks,
         }  # fmt: skip
         arguments = (scalars, device_pointers, struct(card, _TILES, members))
         card.launch("tile_tables.cu", "tabulate_peaks", len(n_parts), 256, arguments, stream)
-        shared_bytes = search._dense_shared_bytes(hits, most_peaks)
+        shared_bytes = search._dense_shared_bytes(hits, maximum_peaks)
         card.launch(
             "dense_search.cu",
             search._kind.dense_on_card,
@@ -583,10 +585,7 @@ class _Batch:
             "query_mass": self._host("query_mass", np.float64, n),
             "query_charge": self._host("query_charge", np.int32, n),
         }
-        gather_peaks(
-            spectra.offsets, spectra.mz, spectra.weight, spectra.correlation_weight, queries.spectrum, first, last, with_height,
-            host["offsets"], host["mz"], host["weight"], host["height"],
-        )  # fmt: skip
+        gather_peaks(spectra, queries.spectrum, first, last, with_height, host["offsets"], host["mz"], host["weight"], host["height"])
         host["query_mass"][:] = queries.mass[first:last]
         host["query_charge"][:] = queries.charge[first:last]
         for name, values in items.items():
@@ -653,12 +652,12 @@ def _mass_bounds(modifications: ModificationArrays, settings: ScoringSettings) -
 def _slots_of_combination(modifications: ModificationArrays) -> NDArray[np.uint8]:
     """(c, 8) uint8: the modification in each slot of a combination, ascending; 255 where there is none."""
     counts = modifications.combination_count
-    slots = np.full((len(counts), _MOST_SLOTS), _NONE, np.uint8)
+    slots = np.full((len(counts), _MAXIMUM_SLOTS), _NONE, np.uint8)
     combination, modification = np.nonzero(counts)
     times = counts[combination, modification]
     row = np.repeat(combination, times)
     start = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))[row]
     column = np.arange(len(row)) - start
-    fits = column < _MOST_SLOTS
+    fits = column < _MAXIMUM_SLOTS
     slots[row[fits], column[fits]] = np.repeat(modification, times)[fits]
     return slots

@@ -22,10 +22,10 @@ struct Settings {
     double n_term_series[kMostSeries], c_term_series[kMostSeries];
     double isotope_minimum_mass[kMostIsotopeErrors];
     long long isotope_error[kMostIsotopeErrors];
-    long long n_isotope_errors, n_n_term_series, n_c_term_series, max_fragment_charge;
-    long long n_words, n_correlation_bins, ksdp_window, min_matched_ions;
+    long long n_isotope_errors, n_n_term_series, n_c_term_series, maximum_fragment_charge;
+    long long n_words, n_correlation_bins, ksdp_window, minimum_matched_ions;
     long long first_peptide, n_peptides;  // the part of the dictionary that is on the device
-    long long n_combinations, max_forms, n_kept, n_slots, n_bins, candidates_of_item;
+    long long n_combinations, maximum_forms, n_kept, n_slots, n_bins, candidates_of_item;
 };
 
 // A candidate that may be kept. Equal scores go to the lower key, then to the lower form: the order in which the processor meets them.

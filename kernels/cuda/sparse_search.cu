@@ -59,15 +59,15 @@ struct Queue {
 
 // The peaks of a query, indexed; `histogram` is where that lies in dynamic shared memory, cleared.
 template <class Score>
-__device__ __forceinline__ Peaks begin_item(Block& block, int query, int most_peaks, int*& histogram) {
+__device__ __forceinline__ Peaks begin_item(Block& block, int query, int maximum_peaks, int*& histogram) {
     const Settings& settings = block.settings;
     const Inputs& in = block.in;
     for (int i = threadIdx.x; i < kLetters; i += blockDim.x) block.residue_mass[i] = settings.residue_mass[i];
     const bool is_correlation = Score::kNeedsCorrelation;
     const int n_bins = static_cast<int>(settings.n_bins);
     long long* correlation_sum = reinterpret_cast<long long*>(dynamic_shared);
-    int* correlation_bin = reinterpret_cast<int*>(correlation_sum + (is_correlation ? most_peaks + 1 : 0));
-    histogram = correlation_bin + (is_correlation ? most_peaks : 0);
+    int* correlation_bin = reinterpret_cast<int*>(correlation_sum + (is_correlation ? maximum_peaks + 1 : 0));
+    histogram = correlation_bin + (is_correlation ? maximum_peaks : 0);
     Word* words = reinterpret_cast<Word*>(histogram + n_bins);
     unsigned short* first = reinterpret_cast<unsigned short*>(words + settings.n_words);
     for (int b = threadIdx.x; b < n_bins; b += blockDim.x) histogram[b] = 0;
@@ -115,7 +115,7 @@ __device__ __forceinline__ Word arrangements_of(const Block& block, Word peptide
     if (!may_carry(block.in.letters[peptide], slots, block.in.residue_mask)) return 0;
     Form tried;
     if (!first_arrangement(tried, block.in, peptide, slots)) return 0;
-    return may_collide(tried) ? kTogether : count_arrangements(tried, block.settings.max_forms);
+    return may_collide(tried) ? kTogether : count_arrangements(tried, block.settings.maximum_forms);
 }
 
 // Each lane looks at one of the next 32 candidates; those that can carry their modifications are queued, until a warp has enough.
@@ -177,7 +177,7 @@ __device__ __forceinline__ void hand_out(Block& block, Queue& queue, Task& task,
         first_arrangement(task.form, block.in, peptide, block.in.combination_slots + w / isotopes * kMostSlots);
         task.is_active = true;
         task.number = 0;
-        task.last = static_cast<Word>(block.settings.max_forms);
+        task.last = static_cast<Word>(block.settings.maximum_forms);
         if (total != kTogether) {
             task.number = block.queue_begun[warp][at] + rank - first_share;
             task.last = task.number + 1;
@@ -203,7 +203,7 @@ __device__ __forceinline__ Candidate try_arrangement(const Block& block, Task& t
         const Matched matched = score_form<Score>(task.form, settings, block.in, peaks, block.residue_mass, charges);
         const long long bin = static_cast<long long>(matched.score * inverse_histogram);
         atomicAdd(&histogram[max(0ll, min(bin, settings.n_bins - 1))], 1);
-        if (matched.count >= settings.min_matched_ions) {
+        if (matched.count >= settings.minimum_matched_ions) {
             fresh = Candidate{static_cast<float>(matched.score), task.number, task.key, task.form.sites};
         }
         ++task.number;
@@ -232,9 +232,9 @@ __device__ __forceinline__ void give_away(Block& block, const Candidate& kept, c
     if (lane < n_kept) block.in.kept_of_items[static_cast<long long>(blockIdx.x) * n_kept + lane] = joined;
 }
 
-// A block scores candidates part * candidates_of_item and following of one query. At most `most_peaks` peaks are in a spectrum.
+// A block scores candidates part * candidates_of_item and following of one query. At most `maximum_peaks` peaks are in a spectrum.
 template <class Score>
-__device__ __forceinline__ void search(const Settings* settings_in_memory, const Inputs* inputs_in_memory, int most_peaks) {
+__device__ __forceinline__ void search(const Settings* settings_in_memory, const Inputs* inputs_in_memory, int maximum_peaks) {
     __shared__ Block block;
     const Settings& settings = block.settings;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -243,8 +243,8 @@ __device__ __forceinline__ void search(const Settings* settings_in_memory, const
     __syncthreads();
     const int query = block.in.item_query[blockIdx.x];
     int* histogram;
-    const Peaks peaks = begin_item<Score>(block, query, most_peaks, histogram);
-    const int charges = max(1, min(static_cast<int>(settings.max_fragment_charge), block.in.query_charge[query] - 1));
+    const Peaks peaks = begin_item<Score>(block, query, maximum_peaks, histogram);
+    const int charges = max(1, min(static_cast<int>(settings.maximum_fragment_charge), block.in.query_charge[query] - 1));
     const double inverse_histogram = 1.0 / settings.histogram_width;
     const int isotopes = static_cast<int>(settings.n_isotope_errors), n_kept = static_cast<int>(settings.n_kept);
     const int n_windows = peaks.n > 0 ? static_cast<int>(settings.n_combinations) * isotopes : 0;
@@ -293,8 +293,8 @@ struct SpectralDotProduct {
 };
 
 extern "C" __global__ void __launch_bounds__(kMostThreads, kBlocks)
-search_by_dot_product(const Settings* settings, const Inputs* inputs, int most_peaks) {
-    search<SpectralDotProduct>(settings, inputs, most_peaks);
+search_by_dot_product(const Settings* settings, const Inputs* inputs, int maximum_peaks) {
+    search<SpectralDotProduct>(settings, inputs, maximum_peaks);
 }
 
 struct KernelDotProduct {
@@ -303,8 +303,8 @@ struct KernelDotProduct {
 };
 
 extern "C" __global__ void __launch_bounds__(kMostThreads, kBlocks)
-search_by_kernel_dot_product(const Settings* settings, const Inputs* inputs, int most_peaks) {
-    search<KernelDotProduct>(settings, inputs, most_peaks);
+search_by_kernel_dot_product(const Settings* settings, const Inputs* inputs, int maximum_peaks) {
+    search<KernelDotProduct>(settings, inputs, maximum_peaks);
 }
 
 struct Hyperscore {
@@ -316,8 +316,8 @@ struct Hyperscore {
 };
 
 extern "C" __global__ void __launch_bounds__(kMostThreads, kBlocks)
-search_by_hyperscore(const Settings* settings, const Inputs* inputs, int most_peaks) {
-    search<Hyperscore>(settings, inputs, most_peaks);
+search_by_hyperscore(const Settings* settings, const Inputs* inputs, int maximum_peaks) {
+    search<Hyperscore>(settings, inputs, maximum_peaks);
 }
 
 struct CrossCorrelation {
@@ -328,6 +328,6 @@ struct CrossCorrelation {
 };
 
 extern "C" __global__ void __launch_bounds__(kMostThreads, kBlocks)
-search_by_cross_correlation(const Settings* settings, const Inputs* inputs, int most_peaks) {
-    search<CrossCorrelation>(settings, inputs, most_peaks);
+search_by_cross_correlation(const Settings* settings, const Inputs* inputs, int maximum_peaks) {
+    search<CrossCorrelation>(settings, inputs, maximum_peaks);
 }

@@ -158,7 +158,7 @@ class StructureSearch:
                 for name in ("scores", "element_scores"):
                     self._card.upload(room[name], none, self._stream)
                 cells = self._lengths[begin:end] * max(1, len(query.state))
-                runs = sorted(equal_partitions(cells, 1, most_cost=_CELLS_OF_RUN, per_worker=1), key=lambda run: run.first)
+                runs = sorted(equal_partitions(cells, 1, maximum_cost=_CELLS_OF_RUN, per_worker=1), key=lambda run: run.first)
                 for run in runs:
                     here, there = begin - batch.first + run.first, begin - batch.first + run.last
                     work.align(batch.chains, room, here, there, least)

@@ -12,7 +12,7 @@ struct Column {
     const char* table;             // as bytes, so that a place in it is one addition
     const Edge* edges;
     const Long* weights;           // of the tile: packed, by entries
-    int most_charges;
+    int maximum_charges;
     const double* bins_of_charge;  // bins in a thomson, divided by each charge
     Long close;
     Word (*bins)[kLongest];        // of N-terminal and of C-terminal ions, as bytes of the table, and where in the bin they lie
@@ -55,7 +55,7 @@ __device__ __forceinline__ Long match_ions(const Settings& settings, const Colum
     const int lane = threadIdx.x & 31;
     const int n_n = static_cast<int>(settings.n_n_term_series), n_c = static_cast<int>(settings.n_c_term_series);
     Long whole = 0;
-    for (int z = 1; z <= column.most_charges; ++z) {
+    for (int z = 1; z <= column.maximum_charges; ++z) {
         const double scale = column.bins_of_charge[z - 1], protons = (z - 1) * kProtonMass;
         for (int series = 0; series < max(n_n, n_c); ++series) {
             const double from_n = protons + settings.n_term_series[series], from_c = protons + total + settings.c_term_series[series];

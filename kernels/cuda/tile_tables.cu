@@ -2,10 +2,10 @@
 
 #include "tiles.cuh"
 
-// A block for each tile of queries writes its edges (2 most_peaks, kTile), its table (kFineBins, kTile), zero at the start, and how many
+// A block for each tile of queries writes its edges (2 maximum_peaks, kTile), its table (kFineBins, kTile), zero at the start, and how many
 // bins there are in a thomson: the table reaches to the last peak of the tile, and its last bin stays empty.
 extern "C" __global__ void tabulate_peaks(const Settings* settings, const Inputs* inputs, Tiles tiles) {
-    const int n_queries = tiles.n_queries, most_peaks = tiles.most_peaks;
+    const int n_queries = tiles.n_queries, maximum_peaks = tiles.maximum_peaks;
     Edge* edges = tiles.edges;
     unsigned short* table = tiles.table;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
@@ -26,7 +26,7 @@ extern "C" __global__ void tabulate_peaks(const Settings* settings, const Inputs
     const auto last_bin = [&](const Edge& edge) { return static_cast<int>((edge.position + close) >> 32); };
 
     // Both ends of the peaks' reaches ascend; where two are equal, a low end comes first.
-    edges += static_cast<long long>(blockIdx.x) * 2 * most_peaks * kTile + lane;
+    edges += static_cast<long long>(blockIdx.x) * 2 * maximum_peaks * kTile + lane;
     for (int i = warp; i < n; i += n_warps) {
         const Long low = low_end(i), high = high_end(i);
         int other = -1, first = i;  // heaviest of the peaks before this one that reach its low end

@@ -45,10 +45,10 @@ __device__ Long close_of(double bins_of_thomson) { return position_of(kClose, bi
 // Of a launch of kernels for tiles. kernels/cuda/scoring.py writes it.
 struct Tiles {
     const int* first_item;    // of each query, and one beyond
-    Edge* edges;              // (tiles, 2 most_peaks, kTile)
+    Edge* edges;              // (tiles, 2 maximum_peaks, kTile)
     unsigned short* table;    // (tiles, kFineBins, kTile), zero at the start
     double* bins_of_thomson;  // (tiles,)
     int* bars;                // (queries,), zero at the start
     double units;             // in which weights are summed
-    int n_queries, most_peaks;
+    int n_queries, maximum_peaks;
 };

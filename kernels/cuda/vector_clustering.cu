@@ -47,7 +47,7 @@ struct Clusters {
     Long* highest;
     int* nearest;
     double least;
-    long long least_neighbours;
+    long long minimum_neighbours;
 };
 
 // Groups that are merged. By group: `starts`, and where its matrix begins in the cells; `least` in units. By member: the group that it is in,
@@ -199,7 +199,7 @@ extern "C" __global__ void sum_squares(Vectors vectors, int* parents, int n) {
 }
 
 __device__ __forceinline__ bool is_core(const Clusters& clusters, int i) {
-    return clusters.neighbours == nullptr || clusters.neighbours[i] + 1 >= clusters.least_neighbours;
+    return clusters.neighbours == nullptr || clusters.neighbours[i] + 1 >= clusters.minimum_neighbours;
 }
 
 // The smallest of the tree of i, as far as is known; the way there is halved. Reads pass by the first cache, which would go on telling what

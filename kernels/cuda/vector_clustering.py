@@ -53,7 +53,7 @@ _TILES = np.dtype([*[(name, np.uint64) for name in ("starts", "members", "limits
 _CLUSTERS = np.dtype(
     [
         *[(name, np.uint64) for name in ("neighbours", "parents", "highest", "nearest")],
-        ("least", np.float64), ("least_neighbours", np.int64),
+        ("least", np.float64), ("minimum_neighbours", np.int64),
     ]
 )  # fmt: skip
 """The struct Clusters."""
@@ -99,7 +99,7 @@ def analysis(card: Card, vectors: VectorArrays, ends: NDArray[np.int64], linkage
     n, k, g = len(ends), int(sizes.sum()), len(sizes)
     table = _table_for(card, np.diff(vectors.offsets))
     tiles = len(_tile_starts(np.diff(vectors.offsets), table.rows))
-    is_counted = linkage.method == SINGLE and linkage.least_neighbours > 2
+    is_counted = linkage.method == SINGLE and linkage.minimum_neighbours > 2
     bytes_in = 8 * (n + 1) + _ELEMENT_BYTES * len(vectors.bins) + 4 * n + 4 * tiles + 4 * n * is_counted
     words_out, passes, pairs, cells = n, 3 if is_counted else 1, int(window_pairs(ends).sum()), 0
     launches = 2 + passes
@@ -131,7 +131,7 @@ def _table_for(card: Card, lengths: NDArray[np.int64]) -> _Table:
     ------
     UnsupportedSearchError : a vector is too long for any.
     """
-    room = card.most_shared_bytes() - _STATIC_BYTES
+    room = card.maximum_shared_bytes() - _STATIC_BYTES
     possible = [table for table in (_Table(*one) for one in _TABLES) if table.shared_bytes <= room]
     longest = int(lengths.max(initial=0))
     if not possible or longest > possible[-1].rows:
@@ -224,7 +224,7 @@ class VectorClustering:
     def _joined(self, batch: _OnCard, linkage: Linkage, labels: NDArray[np.int64]) -> Iterator[None]:
         """Fill the labels of SINGLE, counted from the first of the batch."""
         card, n, stream = self._card, batch.n, self._stream
-        is_counted = linkage.least_neighbours > 2
+        is_counted = linkage.minimum_neighbours > 2
         sizes = {"roots": 4 * n} | ({"neighbours": 4 * n, "highest": 8 * n, "nearest": 4 * n} if is_counted else {})
         buffers = {name: card.buffer(size) for name, size in sizes.items()}
         tiles = _Tiling(batch)
@@ -237,7 +237,7 @@ class VectorClustering:
                 card, _CLUSTERS,
                 {
                     **{name: buffers.get(name, 0) for name in ("neighbours", "highest", "nearest")}, "parents": batch.parents,
-                    "least": linkage.least, "least_neighbours": linkage.least_neighbours,
+                    "least": linkage.least, "minimum_neighbours": linkage.minimum_neighbours,
                 },
             )  # fmt: skip
             for kernel in ("count_neighbours", "join_neighbours", "choose_nearest") if is_counted else ("join_neighbours",):
@@ -250,7 +250,7 @@ class VectorClustering:
 
     def _linked(self, batch: _OnCard, linkage: Linkage, labels: NDArray[np.int64]) -> Iterator[None]:
         """Fill the labels of COMPLETE and AVERAGE, counted from the first of the batch."""
-        yield from self._joined(batch, linkage._replace(method=SINGLE, least_neighbours=2), labels)
+        yield from self._joined(batch, linkage._replace(method=SINGLE, minimum_neighbours=2), labels)
         rounds = LinkageRounds(batch.arrays, batch.ends, labels, 0, linkage)
         while (groups := rounds.groups()) is not None:
             places = np.arange(len(groups.members))
@@ -366,11 +366,11 @@ class _Tiling:
         self._tiles = struct(card, _TILES, {**self._buffers, **shape})
         card.wait(vectors.stream)
 
-    def visited(self, kernel: str, told: NDArray[np.void], threads: int, pairs_of_run: float) -> Iterator[None]:
+    def visited(self, kernel: str, reported: NDArray[np.void], threads: int, pairs_of_run: float) -> Iterator[None]:
         """Run a kernel over the pairs of all tiles, in launches of about so many pairs."""
         card, stream = self._vectors.card, self._vectors.stream
-        for run in sorted(equal_partitions(self._pairs, 1, most_cost=pairs_of_run, per_worker=1), key=lambda run: run.first):
-            arguments = self._vectors.vectors, self._tiles, told, np.int32(run.first)
+        for run in sorted(equal_partitions(self._pairs, 1, maximum_cost=pairs_of_run, per_worker=1), key=lambda run: run.first):
+            arguments = self._vectors.vectors, self._tiles, reported, np.int32(run.first)
             card.launch(
                 _FILE, kernel, run.last - run.first, threads, arguments, stream, shared_bytes=self._vectors.table.shared_bytes
             )  # fmt: skip

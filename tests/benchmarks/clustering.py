@@ -36,11 +36,12 @@ from engine.execution.resources import Resources
 from engine.formats import read_spectra
 from engine.spectra.columns import Spectra
 from engine.spectra.vectors import spectrum_vectors
-from kernels.cpu.nearest_vectors import nearest_vectors
+from kernels.cpu.nearest_vectors import CandidateRanges, nearest_vectors
+from kernels.vector_layouts import VectorArrays
 from tests.benchmarks.figures import emit
 
 _PPM = 3000
-_MOST_INCORRECT = 0.036
+_MAXIMUM_INCORRECT = 0.036
 _DISTANCES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55)
 
 
@@ -81,10 +82,8 @@ class Peptides:
             high[own, 0] = of[0] + np.searchsorted(mz[rows[of]], mz[own] + width, side="right") if len(of) else 0
         nearest, similarity, value = np.empty(n, np.int64), np.empty(n), np.empty(n)
         price = (parameters.precursor_weight / (mz * _PPM * 1e-6))[:, None]
-        nearest_vectors(
-            offsets, bins, weights, low, high, mz[:, None], price, of_offsets, bins[some], weights[some], mz[rows], vectors.n_bins, 0, n,
-            nearest, similarity, value,
-        )  # fmt: skip
+        ranges, centroids = CandidateRanges(low, high, mz[:, None], price), VectorArrays(of_offsets, bins[some], weights[some])
+        nearest_vectors(vectors.arrays, ranges, centroids, mz[rows], vectors.n_bins, 0, n, nearest, similarity, value)
         label = np.where(nearest >= 0, self.labels[vectors.order[rows[nearest]]], -1)
         return (label[place] == self.labels)[self.rest]
 
@@ -137,14 +136,14 @@ def massbank_figures(folder: Path) -> None:
         return cluster_quality(found.cluster[some], labels[some])
 
     for settings in ({"linkage": "average"}, {"linkage": "complete"}, {"method": "dbscan"}):
-        of_half = {d: quality(~half, max_distance=d, **settings) for d in _DISTANCES}
-        chosen = max((d for d, one in of_half.items() if one.incorrect <= _MOST_INCORRECT), default=_DISTANCES[0])
+        of_half = {d: quality(~half, maximum_distance=d, **settings) for d in _DISTANCES}
+        chosen = max((d for d, one in of_half.items() if one.incorrect <= _MAXIMUM_INCORRECT), default=_DISTANCES[0])
         told = {
-            name: [round(value, 4) for value in quality(some, max_distance=chosen, **settings)[1:]]
+            name: [round(value, 4) for value in quality(some, maximum_distance=chosen, **settings)[1:]]
             for name, some in (("chosen_on", ~half), ("other", half), ("all", np.ones_like(half)))
         }
         emit(
-            {"what": "massbank", **settings, "max_distance": chosen},
+            {"what": "massbank", **settings, "maximum_distance": chosen},
             columns=Quality._fields[1:],
             **told,
         )

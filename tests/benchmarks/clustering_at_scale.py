@@ -26,8 +26,8 @@ from engine.clustering.methods import grouped_spectra
 from engine.clustering.parameters import ClusteringParameters
 from engine.clustering.quality import cluster_quality
 from engine.clustering.results import cluster_tables, consensus_table, write_exports
+from engine.execution.cards import open_cards
 from engine.execution.devices import chosen_device
-from engine.execution.opening import cards
 from engine.execution.resources import Resources
 from engine.jobs.progress import Progress
 from engine.project import Project
@@ -87,13 +87,13 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=640)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--tables", action="store_true")
-    parser.add_argument("--max-distance", type=float, default=0.3)
+    parser.add_argument("--maximum-distance", type=float, default=0.3)
     options = parser.parse_args()
     original, labels, _ = labelled(options.data / "clustering", "massbank_esi_ms2", "inchikey")
-    parameters = ClusteringParameters().changed(max_distance=options.max_distance)
+    parameters = ClusteringParameters().changed(maximum_distance=options.maximum_distance)
     device = chosen_device(options.device)
     progress = Progress()
-    resources = Resources(cards=cards(device, progress), with_processor=device.with_processor, progress=progress)
+    resources = Resources(cards=open_cards(device, progress), with_processor=device.with_processor, progress=progress)
     small = repeated(original, 2)
     grouped_spectra(spectrum_vectors(small, parameters, resources), parameters, resources)  # compiled before
     spectra = repeated(original, options.copies)

@@ -96,7 +96,7 @@ REPORTED = (0.01, 0.02, 0.05)
 PERMUTATIONS = 20
 SAMPLES = 2
 """Of each set for each seed."""
-FEWEST_ACCEPTED, MOST_ACCEPTED = 20, 60
+FEWEST_ACCEPTED, MAXIMUM_ACCEPTED = 20, 60
 NULL_SPECTRA = 120
 """Of a sample that is searched among wrong answers alone."""
 ACCEPTED_SHARE = {"qc_shew": 0.29, "metaproteome": 0.98, "yeast_velos": 0.45, "hela_a549": 0.16, "ecoli_ltq": 0.55, "bsa1": 0.08}
@@ -249,7 +249,7 @@ def small(examination: Examination, name: str, seed: int, database: EntrapmentDa
     wrong = {accession: sequence for accession, sequence in database.proteins.items() if accession.startswith(ENTRAPMENT)}
     nothing_right = replace(database, proteins=wrong, partners={})
     for number in range(SAMPLES):
-        n = round(generator.integers(FEWEST_ACCEPTED, MOST_ACCEPTED + 1) / ACCEPTED_SHARE[name])
+        n = round(generator.integers(FEWEST_ACCEPTED, MAXIMUM_ACCEPTED + 1) / ACCEPTED_SHARE[name])
         for part, searched, size in (("small", database, n), ("small null", nothing_right, NULL_SPECTRA)):
             rows = np.sort(generator.permutation(len(read))[:size])
             tables = examination.search([sample(read, rows, folder / "sample.mgf")], searched, preset)

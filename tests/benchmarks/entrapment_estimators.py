@@ -150,8 +150,10 @@ def spread_over_spectra(accepted: Floats, false_spectra: Sequence[Sequence[int]]
     false_spectra : s lists of the original spectra whose entrapped matches are accepted, with repeats.
     """
     generator = np.random.default_rng(2)
-    spectra, column = np.unique(np.concatenate([np.asarray(one, np.int64) for one in false_spectra]), return_inverse=True)
-    false = np.bincount(column, np.repeat(factor, [len(one) for one in false_spectra]), len(spectra))
+    spectra, column = np.unique(
+        np.concatenate([np.asarray(false_spectrum, np.int64) for false_spectrum in false_spectra]), return_inverse=True
+    )
+    false = np.bincount(column, np.repeat(factor, [len(false_spectrum) for false_spectrum in false_spectra]), len(spectra))
     estimate = float(false.sum() / max(accepted.sum(), 1))
     shares = generator.poisson(1.0, (RESAMPLES, len(spectra))) @ false / max(accepted.sum(), 1)
     low, high = np.quantile(shares, (0.025, 0.975)).tolist()

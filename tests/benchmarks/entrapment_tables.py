@@ -31,12 +31,12 @@ SETS = (*INDEPENDENT, "bench")
 ESTIMATORS: dict[str, Callable[[NDArray[np.float64]], float]] = {"lower": lower, "combined": combined, "paired": paired}
 OURS = "proteoscope"
 EQUAL_SHARES = (0.01, 0.02, 0.03)
-MOST_FALSE = {"psm": 0.013, "peptide": 0.014, "group": 0.015}
+MAXIMUM_FALSE = {"psm": 0.013, "peptide": 0.014, "group": 0.015}
 """Combined share at a reported 1 %, all sets together."""
-MOST_FALSE_OF_FEW = 0.015
-MOST_FALSE_OF_NULLS = 1.0
+MAXIMUM_FALSE_OF_FEW = 0.015
+MAXIMUM_FALSE_OF_NULLS = 1.0
 """False PSMs accepted in a search of few spectra without a right answer, on average."""
-MOST_SMALL_E_VALUES = 0.015
+MAXIMUM_SMALL_E_VALUES = 0.015
 """Of spectra without a right answer, those with E <= 0.01."""
 LOSS = 2.0
 """A set loses by a change where its difference is below zero by more than so many standard errors."""
@@ -48,7 +48,7 @@ Record = dict[str, Any]
 
 def print_tables(records: Sequence[Record]) -> None:
     """All that the records tell."""
-    header = next(one for one in records if one["figure"] == "examination")
+    header = next(record for record in records if record["figure"] == "examination")
     print(" ".join(f"{name}={value}" for name, value in header.items() if name != "figure"))
     for part in (
         "paired",
@@ -57,7 +57,7 @@ def print_tables(records: Sequence[Record]) -> None:
         "small",
         "small null",
         "foreign",
-        *sorted({part for one in records if (part := str(one.get("part", ""))).startswith("incomplete")}),
+        *sorted({part for record in records if (part := str(record.get("part", ""))).startswith("incomplete")}),
     ):
         _print_discoveries(_chosen(records, "discoveries", part=part, program=OURS), part)
     _print_null(_chosen(records, "null"))
@@ -69,18 +69,20 @@ def exceeded(records: Sequence[Record]) -> list[str]:
     """What is false more often than it may be, in words: where even the lower end of the interval over spectra is above the bound."""
     found = []
     discoveries = [one for one in _chosen(records, "discoveries", program=OURS, reported=0.01) if one["set"] in INDEPENDENT]
-    for part, level in dict.fromkeys((one["part"], one["level"]) for one in discoveries if one["part"] != "small null"):
-        spread = _spread([one for one in discoveries if (one["part"], one["level"]) == (part, level)])
-        bound = MOST_FALSE_OF_FEW if part in ("small", "incomplete 50%") else MOST_FALSE[level]
+    for part, level in dict.fromkeys(
+        (discovery["part"], discovery["level"]) for discovery in discoveries if discovery["part"] != "small null"
+    ):
+        spread = _spread([discovery for discovery in discoveries if (discovery["part"], discovery["level"]) == (part, level)])
+        bound = MAXIMUM_FALSE_OF_FEW if part in ("small", "incomplete 50%") else MAXIMUM_FALSE[level]
         if spread.low > bound:
             found.append(f"{part}, {level}: {_with_interval(spread)} % false, at most {_percent(bound)}")
-    nulls = [one["entrapped"] for one in discoveries if (one["part"], one["level"]) == ("small null", "psm")]
-    if nulls and np.mean(nulls) - 2 * np.std(nulls) / np.sqrt(len(nulls)) > MOST_FALSE_OF_NULLS:
-        found.append(f"small null: {np.mean(nulls):.2f} false PSMs in a search, at most {MOST_FALSE_OF_NULLS:g}")
+    nulls = [discovery["entrapped"] for discovery in discoveries if (discovery["part"], discovery["level"]) == ("small null", "psm")]
+    if nulls and np.mean(nulls) - 2 * np.std(nulls) / np.sqrt(len(nulls)) > MAXIMUM_FALSE_OF_NULLS:
+        found.append(f"small null: {np.mean(nulls):.2f} false PSMs in a search, at most {MAXIMUM_FALSE_OF_NULLS:g}")
     of_null = _chosen(records, "null")
     matched = sum(one["matched"] for one in of_null)
     small = sum(round(one["share"]["0.01"] * one["matched"]) for one in of_null)
-    if small > MOST_SMALL_E_VALUES * matched + 3 * np.sqrt(MOST_SMALL_E_VALUES * matched):
+    if small > MAXIMUM_SMALL_E_VALUES * matched + 3 * np.sqrt(MAXIMUM_SMALL_E_VALUES * matched):
         found.append(f"null: {small} of {matched} without a right answer have E <= 0.01")
     accepted = sum(one["accepted"] for one in of_null)
     if accepted > len(of_null):
@@ -90,11 +92,11 @@ def exceeded(records: Sequence[Record]) -> list[str]:
 
 def _spread(records: Sequence[Record]) -> Spread:
     """The combined share of some searches, with how far it may be off; spectra of different sets are different ones."""
-    number = {name: i for i, name in enumerate(dict.fromkeys(one["set"] for one in records))}
-    accepted = np.array([one["targets"] + one["entrapped"] for one in records], np.float64)
-    factor = np.array([1 + 1 / one["ratio"] for one in records])
+    number = {name: i for i, name in enumerate(dict.fromkeys(record["set"] for record in records))}
+    accepted = np.array([record["targets"] + record["entrapped"] for record in records], np.float64)
+    factor = np.array([1 + 1 / record["ratio"] for record in records])
     # Examinations of before did not say which spectra; then each match is one.
-    false = [[number[one["set"]] << 32 | i for i in one.get("false_spectra", range(int(one["entrapped"])))] for one in records]
+    false = [[number[record["set"]] << 32 | i for i in record.get("false_spectra", range(int(record["entrapped"])))] for record in records]
     return spread_over_spectra(accepted, false, factor)
 
 
@@ -171,7 +173,7 @@ def _search(record: Record) -> tuple[str, int, str, float]:
 
 def _chosen(records: Iterable[Record], figure: str, **values: Any) -> list[Record]:
     """The records of a figure with these values."""
-    return [one for one in records if one["figure"] == figure and all(one[name] == value for name, value in values.items())]
+    return [record for record in records if record["figure"] == figure and all(record[name] == value for name, value in values.items())]
 
 
 def _by_set(records: Iterable[Record], columns: Sequence[str]) -> dict[str, NDArray[np.float64]]:

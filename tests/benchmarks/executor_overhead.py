@@ -19,9 +19,9 @@ from statistics import median
 
 import numpy as np
 
+from engine.execution.cards import open_cards
 from engine.execution.devices import chosen_device
 from engine.execution.executor import Executor
-from engine.execution.opening import cards
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
 from engine.jobs.progress import Progress
@@ -85,7 +85,7 @@ def main() -> int:
     device, progress = chosen_device(options.device), Progress()
     for prepare in (sequences, spectra):
         with ExitStack() as stack:
-            resources = Resources(available_threads(), cards(device, progress), progress=progress)
+            resources = Resources(available_threads(), open_cards(device, progress), progress=progress)
             ways, taken = prepare(options.data, resources, stack), ([], [])  # type: tuple[Run, Run], tuple[list[float], list[float]]
             answers = [way() for way in ways]
             assert np.array_equal(*answers), "both ways give the same scores"

@@ -33,7 +33,7 @@ FLOOR = 0.001
 """MS2PIP predicts the binary logarithm of this and the share of an ion in the spectrum's current."""
 
 AROUND, ENDS = 4, 2
-LENGTHS, BASIC, BASIC_AROUND, MOST_CHARGE = 20, 6, 4, 4
+LENGTHS, BASIC, BASIC_AROUND, MAXIMUM_CHARGE = 20, 6, 4, 4
 HIDDEN = (72, 40)
 HELD_OUT = 10
 
@@ -79,7 +79,7 @@ def teach(folder: Path, n: int, out: Path, processes: int) -> None:
     generator = np.random.default_rng(19)
     proteins = read_proteins(folder)
     peptides = dict.fromkeys(drawn_peptides(proteins, n // 2, generator))
-    peptides |= dict.fromkeys(drawn_peptides([one[::-1] for one in proteins], n - n // 2, generator))
+    peptides |= dict.fromkeys(drawn_peptides([protein[::-1] for protein in proteins], n - n // 2, generator))
     rows = [
         (peptide, int(charge))
         for peptide in peptides
@@ -115,7 +115,7 @@ def inputs_of(peptide: str, charge: int) -> tuple[np.ndarray, np.ndarray]:
     for end in (*range(ENDS), *range(-ENDS, 0)):
         tables.append(np.full(n - 1, first + codes[end]))
         first += letters
-    z = min(charge, MOST_CHARGE) - 1
+    z = min(charge, MAXIMUM_CHARGE) - 1
     is_basic = np.isin(codes, [LETTERS.index(letter) + 1 for letter in "HKR"])
     before = np.cumsum(is_basic)[:-1]
     behind = is_basic.sum() - before
@@ -124,7 +124,7 @@ def inputs_of(peptide: str, charge: int) -> tuple[np.ndarray, np.ndarray]:
     tables.append(first + np.minimum(n - left, LENGTHS) - 1)
     first += LENGTHS
     tables.append(np.full(n - 1, first + z * BASIC + min(int(is_basic.sum()), BASIC - 1)))
-    first += MOST_CHARGE * BASIC
+    first += MAXIMUM_CHARGE * BASIC
     most = BASIC_AROUND - 1
     tables.append(first + (z * BASIC_AROUND + np.minimum(before, most)) * BASIC_AROUND + np.minimum(behind, most))
     one_hot = np.zeros((n, len(LETTERS)))
@@ -134,7 +134,7 @@ def inputs_of(peptide: str, charge: int) -> tuple[np.ndarray, np.ndarray]:
     return np.stack(tables, axis=1), others
 
 
-N_TABLE_ROWS = (2 * AROUND + 2 * ENDS) * (len(LETTERS) + 1) + 2 * LENGTHS + MOST_CHARGE * (BASIC + BASIC_AROUND**2)
+N_TABLE_ROWS = (2 * AROUND + 2 * ENDS) * (len(LETTERS) + 1) + 2 * LENGTHS + MAXIMUM_CHARGE * (BASIC + BASIC_AROUND**2)
 N_OTHERS = 2 * len(LETTERS) + 2
 
 

@@ -114,7 +114,7 @@ def whole(about: dict[str, Any], data: Points | Vectors, given: Any, options: An
     seconds, found = list[float](), list[Clusters]()
     for _ in range(options.repeats + 1):
         began = time.perf_counter()
-        found.append(k_means(Executor(Resources(available_threads(), [card(one) for one in numbers])), data, given, rounds=rounds))
+        found.append(k_means(Executor(Resources(available_threads(), [card(number) for number in numbers])), data, given, rounds=rounds))
         seconds.append(time.perf_counter() - began)
     if about["items"] not in first and isinstance(data, Vectors):
         began = time.perf_counter()

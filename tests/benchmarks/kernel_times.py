@@ -28,7 +28,7 @@ _NAMES = {SDP: "dot product", KSDP: "kernel dot product", HYPERSCORE: "hyperscor
 
 def digest(*arrays: np.ndarray) -> str:
     """Of all bytes."""
-    return hashlib.sha256(b"".join(np.ascontiguousarray(one).tobytes() for one in arrays)).hexdigest()[:16]
+    return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()[:16]
 
 
 def spectra(card: Any, inputs: tuple[Any, ...]) -> str:

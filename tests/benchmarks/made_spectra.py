@@ -79,7 +79,7 @@ def known_peptides(data: Path) -> KnownPeptides:
 def host_proteins(own: Mapping[str, str], peptides: Sequence[str]) -> dict[str, str]:
     """The proteins, and others made of those peptides that none of them holds."""
     text = "|".join(own.values()).replace("I", "L")
-    missing = [one for one in dict.fromkeys(peptides) if one.replace("I", "L") not in text]
+    missing = [fromkey for fromkey in dict.fromkeys(peptides) if fromkey.replace("I", "L") not in text]
     rows = range(0, len(missing), _PEPTIDES_OF_PROTEIN)
     return dict(own) | {f"KNOWN_{i}": "".join(missing[i : i + _PEPTIDES_OF_PROTEIN]) for i in rows}
 

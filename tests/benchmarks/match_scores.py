@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cpu.match_score_forms import score_by_lists, score_by_vector
+from kernels.cpu.match_score_variants import score_by_lists, score_by_vector
 from kernels.cpu.match_scores import MatchScores
 from kernels.cpu.processor import Processor
 from kernels.device import stop_flag

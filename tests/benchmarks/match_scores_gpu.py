@@ -34,7 +34,7 @@ from tests.benchmarks.match_scores import SHAPES, Shape, single
 from tests.benchmarks.spectrum_search_gpu import TimedCard
 from tests.shim.tuning import tuned
 
-_MOST_BYTES = 30e9  # of rows of bits, if all masses occurred
+_MAXIMUM_BYTES = 30e9  # of rows of bits, if all masses occurred
 _VARIANTS = {
     "postings": {"share_for_bits": 2.0},
     "postings, 32,768 candidates": {"share_for_bits": 2.0, "candidates_of_chunk": 1 << 15, "counter_bytes": 32 << 10},
@@ -62,7 +62,7 @@ def main() -> None:
         expected, seconds = processor(about | {"threads": options.threads}, shape)
         own = about | {"met": round(matches(shape) / 1e9, 3)}
         for variant, how in _VARIANTS.items():
-            if variant != "bits" or about["candidates"] * 2.0 * shape.candidates.precursors.max() / 8.0 < _MOST_BYTES:
+            if variant != "bits" or about["candidates"] * 2.0 * shape.candidates.precursors.max() / 8.0 < _MAXIMUM_BYTES:
                 on_card(own | {"form": variant}, shape, tuned(OnCard, **how), expected, seconds, options.repeats)
 
 
@@ -113,7 +113,11 @@ def on_card(
             group = search._resident
             of_card = about | {"resident": group is not None}
             if group is not None:
-                of_card |= {"rows": group.stride - 2, "bytes": sum(one.nbytes for one in group.buffers.values()), "by_bits": group.by_bits}
+                of_card |= {
+                    "rows": group.stride - 2,
+                    "bytes": sum(buffer.nbytes for buffer in group.buffers.values()),
+                    "by_bits": group.by_bits,
+                }
             del search, group
     except DeviceMemoryError as error:
         emit(about, error=str(error))

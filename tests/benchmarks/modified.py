@@ -86,7 +86,9 @@ def _search_of(data: Path, name: str, seed: int, parameters: ModifiedSearchParam
     if name in DATASETS:
         dataset = DATASETS[name]
         return _Search(
-            [existing(data / one) for one in dataset.spectra], read_fasta(data / (dataset.proteome or dataset.database)), parameters
+            [existing(data / spectrum) for spectrum in dataset.spectra],
+            read_fasta(data / (dataset.proteome or dataset.database)),
+            parameters,
         )
     if name == "copies":
         sets = [DATASETS[one] for one in ("yeast_velos", "hela_a549")]

@@ -6,10 +6,10 @@ FOLDER is the unpacked test data (its files may be compressed with gzip). The wo
 real spectra, each nineteen times, 3 Da / 0.5 Da, up to three of oxidation and phosphorylation, five proteomes with reversed decoys), each
 query searched `copies` times over with masses that are shifted at random by up to 10 Da more, so that one card is busy for seconds.
 
-`seconds` is the scoring of all queries by `Search.score`, with the packing, all transfers and the merging of the hits; the median of the
-runs, after one on the same cards that compiles the kernels and takes pinned memory. The dictionary is on the cards before: bringing it to
-all of them side by side and counting the candidates took `plan_seconds`. `efficiency` is the time of one card over n times that of n; with
-the processor, `gain` is the time of the same cards alone over the time together.
+`seconds` is the scoring of all queries by `ScoringPass.score`, with the packing, all transfers and the merging of the hits; the median of
+the runs, after one on the same cards that compiles the kernels and takes pinned memory. The dictionary is on the cards before: bringing it
+to all of them side by side and counting the candidates took `plan_seconds`. `efficiency` is the time of one card over n times that of n;
+with the processor, `gain` is the time of the same cards alone over the time together.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 
+from engine.execution.cards import open_cards
 from engine.execution.devices import Device, processor
-from engine.execution.opening import cards
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
 from engine.jobs.progress import Progress
-from engine.matches.scoring import Search
+from engine.matches.scoring import ScoringPass
 from kernels.cuda.modules import Card
 from kernels.layouts import HitArrays, QueryArrays
 from tests.benchmarks.figures import emit, usable_gpus
@@ -55,7 +55,7 @@ def _shifts(n: int, copies: int) -> np.ndarray:
 
 def scored(work: Workload, threads: int, used: Sequence[Card], with_processor: bool) -> tuple[float, float, HitArrays]:
     """Seconds of the plan and of the scoring, and the hits."""
-    search = Search(
+    search = ScoringPass(
         work.index, work.peptides, work.modifications, work.parameters, Resources(threads, list(used), with_processor)
     )  # fmt: skip
     started = time.perf_counter()
@@ -75,7 +75,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=available_threads())
     arguments = parser.parse_args()
     usable = usable_gpus(needed=True)
-    every = cards(Device("all", "", 0, True, numbers=tuple(gpu.numbers[0] for gpu in usable)), Progress())
+    every = open_cards(Device("all", "", 0, True, numbers=tuple(gpu.numbers[0] for gpu in usable)), Progress())
     _, once = dense(arguments.data)
     work = several_times(once, arguments.copies)
     size = {

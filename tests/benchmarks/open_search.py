@@ -29,9 +29,9 @@ from engine.execution.devices import processor
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads, run_on_threads
 from engine.jobs.progress import Progress, ProgressEvent
-from engine.matches.fragment_index import FragmentSearch
+from engine.matches.fragment_index import FragmentIndexSearch
 from kernels.cpu.candidates import search_queries
-from kernels.cpu.forms import form_code, list_forms
+from kernels.cpu.peptidoforms import list_peptidoforms, peptidoform_code
 from kernels.cpu.postings import build_chunks, empty_index
 from kernels.cpu.segments import make_segments, precursor_windows, score_tables
 from kernels.cuda.modules import Card, card
@@ -73,7 +73,7 @@ def searched(work: Workload, threads: int, memory: int, cards: tuple[Card, ...] 
     """With the index; the hits, and what it took."""
     hits = empty_hits(len(work.index.queries.mass), slots=max(1, work.parameters.maximum_modifications))
     stages = StageSeconds()
-    search = FragmentSearch(
+    search = FragmentIndexSearch(
         work.index, work.peptides, work.modifications, work.settings, Resources(threads, list(cards), progress=Progress(stages)), memory
     )
     before, used = time.perf_counter(), time.process_time()
@@ -98,11 +98,11 @@ def visits(work: Workload) -> tuple[int, int]:
     postings = visited = 0
     edges = np.arange(0.0, float(peptides.mass[-1]) + modifications.combination_mass.max() + 200.0, 100.0)
     for begin, end in pairwise(edges):
-        index = empty_index(peptides, modifications, settings, *list_forms(peptides, modifications, begin, end))
+        index = empty_index(peptides, modifications, settings, *list_peptidoforms(peptides, modifications, begin, end))
         windows = precursor_windows(index.form_mass, few, settings, 0, n)
         reached = ((windows[..., 1] > windows[..., 0]).any(axis=1))[owner]
         for chunk in range(len(index.chunk_start) - 1):
-            build_chunks(peptides, modifications, settings, form_code(peptides, modifications), index, chunk, chunk + 1)
+            build_chunks(peptides, modifications, settings, peptidoform_code(peptides, modifications), index, chunk, chunk + 1)
             keys = index.key[index.chunk_start[chunk] : index.chunk_start[chunk + 1]].astype(np.int64)
             keys += np.repeat(np.arange(index.bin_start.shape[1] - 1) << 16, np.diff(index.bin_start[chunk].astype(np.int64)))
             visited += int((np.searchsorted(keys, high[reached]) - np.searchsorted(keys, low[reached])).sum())

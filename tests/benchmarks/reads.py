@@ -33,9 +33,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.execution.cards import open_cards
 from engine.execution.devices import chosen_device, processor
 from engine.execution.executor import Executor
-from engine.execution.opening import cards
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
 from engine.jobs.progress import Progress
@@ -167,7 +167,7 @@ def strains(asked: argparse.Namespace) -> None:
     genome = asked.data / "dna" / GENOME
     with tempfile.TemporaryDirectory(prefix="proteoscope-reads-") as folder:
         reads = Path(folder, "reads.fastq")
-        write_reads(reads, genome_of(asked.data / "dna" / STRAIN), asked.reads, errors=0.0, most_gaps=0)
+        write_reads(reads, genome_of(asked.data / "dna" / STRAIN), asked.reads, errors=0.0, maximum_gaps=0)
         own, peer = (place(genome, reads, Path(folder), asked.reads, asked) for place in PROGRAMS.values())
     sure = peer.quality >= SURE
     same = are_at(own, peer.start, peer.is_reverse)
@@ -204,7 +204,7 @@ def cells(asked: argparse.Namespace) -> None:
     texts, patterns = inputs(asked.pairs, asked.text, asked.pattern)
     rules = GapRules(MATRIX, 5, 2, asked.gaps)
     progress = Progress()
-    used = cards(chosen_device(asked.device), progress)
+    used = open_cards(chosen_device(asked.device), progress)
     every, size = np.arange(asked.pairs), float(asked.pairs) * asked.text * asked.pattern
     with Executor(Resources(asked.threads, used, not used, progress)).session(work_of(texts, patterns, rules)) as session:
         for traces in (False, True):

@@ -32,7 +32,7 @@ from engine.read_alignment.scoring import align_pairs, work_of
 from kernels.cpu.gapsmis import ReadSearch as OnProcessor
 from kernels.cpu.processor import Processor
 from kernels.cuda.gapsmis import ReadSearch
-from kernels.cuda.gapsmis_plan import MANY_TEXTS, ONE_TEXT, Shape, Task, registers, seconds, shapes
+from kernels.cuda.gapsmis_plan import MANY_TEXTS, ONE_TEXT, GapsMisShape, Task, registers, seconds, shapes
 from kernels.cuda.modules import CudaCard, card
 from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, Alignments, GapRules, Sequences
 from tests.benchmarks.figures import emit, usable_gpus
@@ -44,7 +44,7 @@ _SAME_PAIRS = 2000
 _Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-def least_seconds(work: Callable[[], Any], repeats: int) -> float:
+def minimum_seconds(work: Callable[[], Any], repeats: int) -> float:
     """Of some runs, after one that is not counted."""
     work()
     times = []
@@ -56,7 +56,7 @@ def least_seconds(work: Callable[[], Any], repeats: int) -> float:
 
 
 def aligned(search: Any, pairs: _Pairs, rules: GapRules, *, traces: bool, first: int = 0, last: int | None = None) -> Alignments:
-    out = Alignments.none(len(pairs[0]), rules.most_gaps)
+    out = Alignments.none(len(pairs[0]), rules.maximum_gaps)
     for _ in search.align(*pairs, out, first, last, traces=traces):
         pass
     return out
@@ -107,7 +107,7 @@ def table(options: argparse.Namespace, about: dict[str, Any]) -> None:
             aligned(on_processor, pairs, rules, traces=traces, last=some)
             processor_s = time.perf_counter() - began
         with Executor(Resources(threads, [device], False)).session(work_of(texts, patterns, rules)) as session:
-            engine_s = least_seconds(partial(align_pairs, session, every, every, traces=traces), options.repeats)
+            engine_s = minimum_seconds(partial(align_pairs, session, every, every, traces=traces), options.repeats)
         emit(
             size, shape=str(search._best_shape(task)), opening_s=round(min(opening[1:]), 5), align_s=round(min(align[1:]), 5),
             with_opening_s=round(min(both[1:]), 5), first_s=round(both[0], 3), engine_s=round(engine_s, 5), kernels_ms=kernels,
@@ -169,7 +169,7 @@ def laid(options: argparse.Namespace, about: dict[str, Any]) -> None:
             )  # fmt: skip
 
 
-def attributes(device: CudaCard, shape: Shape) -> dict[str, Any]:
+def attributes(device: CudaCard, shape: GapsMisShape) -> dict[str, Any]:
     """Of the kernel that was compiled last for a shape."""
     for (_, _, kernel), (function, _) in reversed(device._functions.items()):
         if kernel == "align_reads":
@@ -240,7 +240,7 @@ def one_task(
     per_text = n / len(np.unique(pairs[0]))
     task = plain._task(n, asked["text"], asked["pattern"], traces=traces, patterns_of_text=per_text)
 
-    def of_plan(task: Task, plan: str) -> Shape | None:
+    def of_plan(task: Task, plan: str) -> GapsMisShape | None:
         found = [one for one in shapes(task, plain._properties) if one.plan == plan]
         return min(found, key=lambda one: seconds(one, task, plain._properties)) if found else None
 
@@ -250,11 +250,11 @@ def one_task(
     for plan in (MANY_TEXTS, ONE_TEXT):
         for host in (False, True) if traces else (False,):
             shape = of_plan(scores if host else task, plan)
-            if shape is None or (host and n * asked["text"] * asked["pattern"] * (rules.most_gaps + 1) > options.host_cells):
+            if shape is None or (host and n * asked["text"] * asked["pattern"] * (rules.maximum_gaps + 1) > options.host_cells):
                 continue  # the host would take seconds
             search = tuned(ReadSearch, shape=shape, traces_on_host=host if traces else None)(device, *columns, rules)
             name = f"{plan}{', host' if host else ', card' if traces else ''}"
-            times[name] = least_seconds(partial(aligned, search, pairs, rules, traces=traces), options.repeats)
+            times[name] = minimum_seconds(partial(aligned, search, pairs, rules, traces=traces), options.repeats)
 
 
 def main() -> None:

@@ -46,7 +46,7 @@ MORE_ALIGNMENTS = {
     "pam30": ("--matrix", "PAM30"),
     "cheap_gaps": ("--gap-open", "6", "--gap-extend", "2"),
     "fitted": ("--statistics", "fitted"),
-    "few": ("--top", "3", "--max-e-value", "0.001"),
+    "few": ("--hits-per-query", "3", "--maximum-e-value", "0.001"),
 }
 DATE = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z?")
 SMALL_IDENTIFICATIONS = ("ecoli_ltq", "yeast_velos")
@@ -96,7 +96,16 @@ def small(data: Path) -> Iterator[Case]:
         ("cluster",),
     )
     for mode in ("sensitive", "published"):
-        given = ("MADE/globins/d1mbaa_.pdb", "MADE/globins/d1cg5b_.pdb", "--database", "MADE/globins", "--mode", mode, "--top", "8")
+        given = (
+            "MADE/globins/d1mbaa_.pdb",
+            "MADE/globins/d1cg5b_.pdb",
+            "--database",
+            "MADE/globins",
+            "--mode",
+            mode,
+            "--hits-per-query",
+            "8",
+        )
         out = ("--out", "OUT/hits.tsv", "--superpose", "OUT/superposed", "--complexes", "OUT/complexes.tsv", "--project", "OUT/project")
         yield Case(f"small_structures_{mode}", (("structures", *given, *out),), ("structures",))
     lambda_phage = str(data / "dna/dna_lambda.fasta")
@@ -115,9 +124,9 @@ def small(data: Path) -> Iterator[Case]:
             "OUT/project",
         )
         yield Case(f"small_reads_{name}", (("reads", *given),), ("reads",))
-    pairs = ("MADE/texts.fasta", "MADE/patterns.fasta", "--mode", "prefix", "--max-gaps", "1")
+    pairs = ("MADE/texts.fasta", "MADE/patterns.fasta", "--mode", "prefix", "--maximum-gaps", "1")
     yield Case("small_reads_pairs", (("reads", *pairs, "--out", "OUT/reads.tsv", "--project", "OUT/project"),), ("reads",))
-    given = ("MADE/queries.fasta", "MADE/database.fasta", "--max-e-value", "1000")
+    given = ("MADE/queries.fasta", "MADE/database.fasta", "--maximum-e-value", "1000")
     yield Case("small_align", (("align", *given, "--out", "OUT/hits.tsv", "--project", "OUT/project"),), ("align",))
 
 
@@ -197,7 +206,7 @@ def of_columns(path: Path, place: Path) -> dict[str, str]:
         kind = str(table.schema.field(name).type)
         if name == "rotation":
             kind = "nine numbers"
-            values = [[float(number) for number in (one.split(",") if isinstance(one, str) else one)] for one in values]
+            values = [[float(number) for number in (value.split(",") if isinstance(value, str) else value)] for value in values]
         found[name] = hashlib.sha256(f"{kind} {values!r}".replace(str(place), "PLACE").encode()).hexdigest()
     return found
 

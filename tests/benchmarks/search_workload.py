@@ -82,7 +82,9 @@ def search_workload(spectra: Path, repeats: int, peptides: PeptideArrays, parame
     with tempfile.TemporaryDirectory(prefix="proteoscope-workload-") as name:
         read = read_spectra([_unpacked(spectra, Path(name), repeats)], progress=Progress(), skip_broken=False, threads=available_threads())
     index = build_spectrum_index(read, parameters, Resources(available_threads()))
-    modifications = modification_arrays(tuple(parse_modification(one) for one in parameters.variable_modifications), parameters)
+    modifications = modification_arrays(
+        tuple(parse_modification(variable_modification) for variable_modification in parameters.variable_modifications), parameters
+    )
     settings = scoring_settings(parameters, float(index.arrays.mz.max(initial=0.0)))
     return Workload(parameters, index, peptides, modifications, settings, len(read))
 

@@ -55,7 +55,7 @@ SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
 REPEATS = 3
 LEVELS = ("family", "superfamily", "fold")
 ERRORS_PER_QUERY = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
-LARGEST_E_VALUE, MOST_HITS = 200.0, 1500  # so that no list ends before many errors; BLAST gives up more where less is asked for
+LARGEST_E_VALUE, MAXIMUM_HITS = 200.0, 1500  # so that no list ends before many errors; BLAST gives up more where less is asked for
 QUERIES_TOGETHER = 1000
 
 
@@ -282,7 +282,7 @@ def searched(database: SequenceDatabase, numbers: np.ndarray, queries: np.ndarra
 
 def found_by_peer(peer: str, query_file: Path, database: Path, scop: Scop, threads: int) -> tuple[Found, float]:
     """What a peer finds, and the seconds of it."""
-    hits, seconds = run_peer(peer, query_file, database, LARGEST_E_VALUE, MOST_HITS, threads)
+    hits, seconds = run_peer(peer, query_file, database, LARGEST_E_VALUE, MAXIMUM_HITS, threads)
     kept = [hit for hit in hits if hit.subject in scop.number and hit.subject != hit.query]
     return Found(
         np.array([scop.number[hit.query] for hit in kept]), np.array([scop.number[hit.subject] for hit in kept]),

@@ -33,19 +33,19 @@ def genome_of(path: Path) -> list[NDArray[np.uint8]]:
 
 
 def write_reads(
-    out: Path, genome: list[NDArray[np.uint8]], n: int, *, length: int = 150, errors: float = 0.02, most_gaps: int = 2, seed: int = 7
+    out: Path, genome: list[NDArray[np.uint8]], n: int, *, length: int = 150, errors: float = 0.02, maximum_gaps: int = 2, seed: int = 7
 ) -> Origins:
-    """Write reads as FASTQ, named by their number: of both strands, with errors, and with none to `most_gaps` gaps of 1 to 6 letters."""
+    """Write reads as FASTQ, named by their number: of both strands, with errors, and with none to `maximum_gaps` gaps of 1 to 6 letters."""
     random = np.random.default_rng(seed)
     parts = []
     letters_of_all = np.concatenate(genome)
     begins = np.cumsum([0, *map(len, genome)])[:-1]
-    needed = length + most_gaps * _LONGEST_GAP
+    needed = length + maximum_gaps * _LONGEST_GAP
     starts = np.concatenate([np.arange(begin, begin + max(0, len(one) - needed)) for begin, one in zip(begins, genome, strict=True)])
     with out.open("wb") as file:
         for first in range(0, n, _READS_OF_BLOCK):
             count = min(_READS_OF_BLOCK, n - first)
-            letters, origins = _block(letters_of_all, random.choice(starts, count), length, errors, most_gaps, random)
+            letters, origins = _block(letters_of_all, random.choice(starts, count), length, errors, maximum_gaps, random)
             at = np.searchsorted(begins, origins.start, side="right") - 1
             origins = origins._replace(start=origins.start - begins[at])
             parts.append(origins)
@@ -56,13 +56,13 @@ def write_reads(
 
 
 def _block(
-    genome: NDArray[np.uint8], start: NDArray[np.int64], length: int, errors: float, most_gaps: int, random: np.random.Generator
+    genome: NDArray[np.uint8], start: NDArray[np.int64], length: int, errors: float, maximum_gaps: int, random: np.random.Generator
 ) -> tuple[NDArray[np.uint8], Origins]:
     n = len(start)
-    gaps = random.integers(0, most_gaps + 1, n)
+    gaps = random.integers(0, maximum_gaps + 1, n)
     column = np.arange(length)
     source, is_random = start[:, None] + column, random.random((n, length)) < errors
-    for gap in range(most_gaps):
+    for gap in range(maximum_gaps):
         has_it = gaps > gap
         place, size = random.integers(_MARGIN, length - _MARGIN, n)[:, None], random.integers(1, _LONGEST_GAP + 1, n)[:, None]
         is_insertion = (random.random(n) < 0.5)[:, None]

@@ -25,10 +25,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from engine.project import Project
+from engine.views.peaks import SpectraReader
 from gui.results.identification_view import IdentificationView
-from gui.spectrum.spectra_reader import SpectraReader
 from tests.engine.identification_tables import identification
-from tests.gui.result_projects import PARAMETERS, spectra_table
+from tests.engine.views.result_projects import PARAMETERS, spectra_table
 
 
 def emit(figure: str, milliseconds: Iterable[float], **more: Any) -> None:

@@ -32,7 +32,7 @@ from engine.execution.executor import Executor
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
 from engine.structure_search.calibration import Calibration, chance_features, fold_features, ordered_shares
-from engine.structure_search.hits import HitSearch
+from engine.structure_search.hits import StructureHitSearch
 from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.scoring import work_of
 from engine.structure_search.structures import DescribedChains, described
@@ -46,7 +46,7 @@ __all__ = ["Pairs", "calibration_error", "fitted_chance", "fitted_logistic", "re
 _PARTS = 5
 _UPPER, _IMPROBABLE, _ROUNDS = 0.03, 1e-4, 2
 _E_VALUES = (10.0, 1.0, 0.1, 0.01)
-_BINS, _LEAST_PROBABILITY, _DRAWS = 10, 0.05, 1000
+_BINS, _MINIMUM_PROBABILITY, _DRAWS = 10, 0.05, 1000
 _NEAR_FOLDS = (
     {f"c.{number}" for number in (2, 3, 4, 5, 23, 26, 27, 28, 30, 31, 32, 37, 44, 66, 78, 79, 87, 91, 108, 111)},
     {f"b.{number}" for number in (66, 67, 68, 69, 70)}, {"b.80", "b.81"},
@@ -104,7 +104,7 @@ def reversed_chains(chains: Chains) -> Chains:
 def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: int) -> Pairs:
     """Search all chains with each other, each query by rewards that were learned without its SCOPe fold."""
     n, part, place = len(chains), folds_of(labels.fold, _PARTS), np.argsort(chains.file_order)
-    parameters, running = StructureSearchParameters().changed(mode=mode, top=100), Resources(threads)
+    parameters, running = StructureSearchParameters().changed(mode=mode, hits_per_query=100), Resources(threads)
     is_sensitive = mode == "sensitive"
     aligned = aligned_residues(chains, labels.fold, threads) if is_sensitive else None
     backwards = described(reversed_chains(chains.chains), threads=threads) if is_sensitive else None
@@ -115,7 +115,7 @@ def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: 
             tables = SensitiveTables.of(learned_tables(chains.arrays, aligned.among(part != one, chains.chains.offsets)))
         queries = np.flatnonzero(part == one).tolist()
         with Executor(running).session(work_of(chains.arrays)) as session:
-            search = HitSearch(chains, chains, parameters, session, running, tables)
+            search = StructureHitSearch(chains, chains, parameters, session, running, tables)
             for i in queries:
                 hits = search.hits(i)
                 scores[i] = hits.scores
@@ -126,7 +126,7 @@ def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: 
                 ]  # fmt: skip
         if backwards is not None:
             with Executor(running).session(work_of(backwards.arrays)) as session:
-                search = HitSearch(chains, backwards, parameters, session, running, tables)
+                search = StructureHitSearch(chains, backwards, parameters, session, running, tables)
                 for i in queries:
                     own, _, unit, _ = search.scores(i)
                     # The chains are in order of length already, and stay so.
@@ -258,7 +258,7 @@ def same_fold_figures(pairs: Pairs, calibrations: list[Calibration], mode: str) 
             "share": round(float(truth[own].mean()), 4) if own.any() else None, "near_folds": int(near[own].sum()),
             "query_folds": len(set(pairs.labels.fold[pairs.query[own]])),
         })  # fmt: skip
-    likely = probabilities >= _LEAST_PROBABILITY
+    likely = probabilities >= _MINIMUM_PROBABILITY
     errors = {"all": calibration_error(probabilities, truth), "5 % or more": calibration_error(probabilities[likely], truth[likely])}
     errors["5 % or more, near folds left out"] = calibration_error(probabilities[likely & ~near], truth[likely & ~near])
     for one in range(_PARTS):

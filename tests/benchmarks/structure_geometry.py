@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.structures.chains import HELIX, STRAND
-from engine.structures.meshes import DETAILS, MOST_TRIANGLES, Detail, Mesh, ribbon, spheres, tube
-from engine.structures.projection import DRAWING_KERNELS, Camera, drawn
+from engine.structures.meshes import DETAILS, MAXIMUM_TRIANGLES, Detail, Mesh, ribbon, spheres, tube
+from engine.structures.projection import DRAWING_KERNELS, Projection, drawn
 from engine.structures.reading import read_structure
 from tests.engine.structures.examples import helix
 
@@ -56,7 +56,7 @@ def main() -> None:
     options = parser.parse_args()
     place, states = chain(options.file, options.residues)
     n_residues = options.residues * options.chains
-    of_many = next((one for one in DETAILS if n_residues * 2 * one.steps * one.sides <= MOST_TRIANGLES), DETAILS[-1])
+    of_many = next((one for one in DETAILS if n_residues * 2 * one.steps * one.sides <= MAXIMUM_TRIANGLES), DETAILS[-1])
     for name, detail in (("one chain's", Detail(6, 8, 1)), ("of many chains", of_many)):
         steps, sides, level = detail
         shapes: dict[str, Callable[[], Mesh]] = {
@@ -72,7 +72,7 @@ def main() -> None:
     many = [place + 4.0 * rng.normal(size=3) for _ in range(options.chains)]
     whole = Mesh.joined([tube(one, 0.3, steps, sides) for one in many], [len(place)] * options.chains)
     colours = rng.integers(0, 255, (len(place) * options.chains, 3)).astype(np.uint8)
-    camera = Camera(np.eye(3), (place.min(axis=0) + place.max(axis=0)) / 2.0, 650.0 / float(np.ptp(place, axis=0).max()))
+    camera = Projection(np.eye(3), (place.min(axis=0) + place.max(axis=0)) / 2.0, 650.0 / float(np.ptp(place, axis=0).max()))
     emit("picture", options.times, lambda: drawn(whole, colours, camera, 900, 700), chains=options.chains, triangles=len(whole.triangles))
 
 

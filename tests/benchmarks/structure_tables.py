@@ -41,7 +41,7 @@ BASELINE, GAP_FIRST, GAP_NEXT = 0.2, 6.7, 0.7
 
 _CONFORMATIONS, _NEIGHBOURS, _BURIALS = 24, 30, 12
 _SEPARATIONS = [2, 3, 4, 8, 15, 30, 60]
-_NEAR, _LEAST_TM_SCORE, _FEWEST_NEAR = 5.0, 0.5, 30  # Å; of chains that are examples
+_NEAR, _MINIMUM_TM_SCORE, _FEWEST_NEAR = 5.0, 0.5, 30  # Å; of chains that are examples
 _ROUNDS, _PSEUDO_COUNT, _RANDOM_PAIRS, _LEARNED_PAIRS = 60, 200.0, 60_000, 30_000
 
 
@@ -76,14 +76,14 @@ def aligned_residues(chains: DescribedChains, fold: NDArray, threads: int) -> Al
         rewards, _ = published_rewards(query, Weights(), GapCosts(1.0, 0.5, 0.5, 0.25))
         starts = run_on_threads(lambda k, q=query, r=rewards: align_pair(q, arrays.chain(k), r)[1], targets.tolist(), threads, Progress())
         some, flat = chains.chains.taken(targets), np.concatenate([np.empty((0, 2), np.int32), *starts])
-        counts = offsets_of(np.array([len(one) for one in starts], np.int64))
+        counts = offsets_of(np.array([len(start) for start in starts], np.int64))
         own = position[offsets[i] : offsets[i + 1]]
         superposed = superpose_many(own, some.position, some.offsets, flat, counts, threads=threads)
         for k, target in enumerate(targets.tolist()):
             pairs = superposed.pairs[superposed.pair_offsets[k] : superposed.pair_offsets[k + 1]].astype(np.int64)
             moved = superposed.moved(k, position[offsets[target] : offsets[target + 1]])
             near = np.linalg.norm(own[pairs[:, 0]] - moved[pairs[:, 1]], axis=1) < _NEAR
-            if max(superposed.tm_score_query[k], superposed.tm_score_target[k]) >= _LEAST_TM_SCORE and near.sum() >= _FEWEST_NEAR:
+            if max(superposed.tm_score_query[k], superposed.tm_score_target[k]) >= _MINIMUM_TM_SCORE and near.sum() >= _FEWEST_NEAR:
                 found.append((pairs[near, 0] + offsets[i], pairs[near, 1] + offsets[target]))
     return AlignedResidues(
         np.concatenate([first for first, _ in found]), np.concatenate([second for _, second in found]),

@@ -32,8 +32,9 @@ from gui.structure.canvas import StructureCanvas
 from gui.structure.drawn_renderer import DrawnRenderer
 from gui.structure.opengl_renderer import OpenGLRenderer
 from gui.structure.rendering import Look, RenderingError
-from tests.gui.structure.examples import query_and_hits, scene_of
-from tests.gui.structure_projects import project_with_structures
+from tests.engine.views.structure_projects import project_with_structures
+from tests.engine.views.trace_examples import query_and_hits
+from tests.gui.structure.examples import scene_of
 
 SIZE = QSize(800, 600)
 N_LOOKED_AT = 100
@@ -57,8 +58,8 @@ def measure_frames(n_chains: int, n_residues: int) -> None:
     for renderer in renderers:
         for style in ("ribbon", "tube", "line", "sphere"):
             scene.style = style
-            bodies = scene.bodies(renderer.most_triangles)
-            n_triangles = sum(len(one.mesh.triangles) for one in bodies)
+            bodies = scene.bodies(renderer.maximum_triangles)
+            n_triangles = sum(len(body.mesh.triangles) for body in bodies)
             camera = Camera().facing(scene.points()).fitted(scene.points(), SIZE.width() / SIZE.height())
             for is_smooth in (False, True):
                 times = []
@@ -66,7 +67,7 @@ def measure_frames(n_chains: int, n_residues: int) -> None:
                     camera = camera.turned(3.0, 1.0)
                     started = time.perf_counter()
                     look = Look(QColor("white"))
-                    renderer.picture(scene.bodies(renderer.most_triangles), camera, scene.sphere(), look, SIZE, is_smooth=is_smooth)
+                    renderer.picture(scene.bodies(renderer.maximum_triangles), camera, scene.sphere(), look, SIZE, is_smooth=is_smooth)
                     times.append((time.perf_counter() - started) * 1000)
                 emit(
                     "frame", times[1:], by=renderer.name, style=style, at_rest=is_smooth, chains=n_chains, residues=n_residues,

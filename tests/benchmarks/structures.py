@@ -29,10 +29,10 @@ from engine.execution.executor import Executor
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
 from engine.jobs.progress import Progress
-from engine.structure_search.hits import HitSearch
+from engine.structure_search.hits import StructureHitSearch
 from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.scoring import work_of
-from engine.structure_search.structures import DescribedChains, Source, read_chains
+from engine.structure_search.structures import ChainSource, DescribedChains, read_chains
 from engine.structures.rewards import SensitiveTables
 from engine.version import VERSION
 from tests.benchmarks.structure_tables import aligned_residues, learned_tables
@@ -58,7 +58,7 @@ class Labels:
     def of(cls, classes: Sequence[str]) -> Labels:
         """From concise classification strings, as ``a.4.5.1``."""
         parts = [one.split(".") for one in classes]
-        return cls(np.array(classes), np.array([".".join(one[:3]) for one in parts]), np.array([".".join(one[:2]) for one in parts]))
+        return cls(np.array(classes), np.array([".".join(part[:3]) for part in parts]), np.array([".".join(part[:2]) for part in parts]))
 
 
 def labelled_chains(folder: Path, threads: int, longest: int | None = _LONGEST) -> tuple[DescribedChains, Labels]:
@@ -66,7 +66,7 @@ def labelled_chains(folder: Path, threads: int, longest: int | None = _LONGEST) 
     with (folder / "labels.tsv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file, delimiter="\t") if row["single_domain_whole_chain"] == "1"]
     rows = [row for row in rows if longest is None or int(row["length"]) <= longest]
-    chains = read_chains([Source(folder / "pdb" / f"{row['chain']}.pdb") for row in rows], Progress(), threads)
+    chains = read_chains([ChainSource(folder / "pdb" / f"{row['chain']}.pdb") for row in rows], Progress(), threads)
     return chains, Labels.of([rows[i]["sccs"] for i in chains.file_order.tolist()])
 
 
@@ -97,7 +97,7 @@ def ranking_figures(rankings: dict[int, NDArray[np.int64]], labels: Labels) -> d
     return dict(zip(("precision_at_1", "family", "superfamily", "fold"), means, strict=True))
 
 
-def rankings_of(search: HitSearch, queries: Sequence[int], n: int) -> dict[int, NDArray[np.int64]]:
+def rankings_of(search: StructureHitSearch, queries: Sequence[int], n: int) -> dict[int, NDArray[np.int64]]:
     """All other chains in order: the hits as they are reported, behind them the others by z-score (published: by score)."""
     place = np.empty(n, np.int64)
     place[search.database.file_order] = np.arange(n)
@@ -112,7 +112,7 @@ def rankings_of(search: HitSearch, queries: Sequence[int], n: int) -> dict[int, 
     return rankings
 
 
-def sequence_share(search: HitSearch, queries: Sequence[int], labels: Labels, place: NDArray[np.int64]) -> float:
+def sequence_share(search: StructureHitSearch, queries: Sequence[int], labels: Labels, place: NDArray[np.int64]) -> float:
     """Part of the log-odds, before the constant is taken off, that residues have in the pairs of hits of the query's own superfamily."""
     tables, sums = search.tables, dict.fromkeys(search.tables.tables, 0.0)
     own, others = search.queries.arrays, search.database.arrays
@@ -131,7 +131,7 @@ def sequence_share(search: HitSearch, queries: Sequence[int], labels: Labels, pl
 def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n_folds: int) -> list[dict[str, object]]:
     """Rows of figures, one a fold and one for all."""
     folds, n = folds_of(labels.superfamily), len(chains)
-    parameters = StructureSearchParameters().changed(mode=mode, top=100)
+    parameters = StructureSearchParameters().changed(mode=mode, hits_per_query=100)
     resources = Resources(threads)
     aligned = aligned_residues(chains, labels.fold, threads) if mode == "sensitive" else None
     rows, everyone, seconds, share = [], {}, 0.0, {}
@@ -143,7 +143,7 @@ def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n
         began = time.perf_counter()
         with Executor(resources).session(work_of(chains.arrays)) as session:
             found = rankings_of(
-                HitSearch(chains, chains, parameters, session, resources, tables), np.flatnonzero(folds == fold).tolist(), n
+                StructureHitSearch(chains, chains, parameters, session, resources, tables), np.flatnonzero(folds == fold).tolist(), n
             )
         seconds += time.perf_counter() - began
         everyone |= found
@@ -152,7 +152,7 @@ def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n
     if mode == "sensitive":
         # Of the tables that ship; a tenth of the queries tells.
         with Executor(resources).session(work_of(chains.arrays)) as session:
-            every = HitSearch(chains, chains, parameters, session, resources)
+            every = StructureHitSearch(chains, chains, parameters, session, resources)
             share = {"sequence_share": round(sequence_share(every, range(0, n, _OF_SHARE), labels, place), 3)}
     rows.append({
         "mode": mode, "held_out": "all", "queries": len(everyone), **ranking_figures(everyone, labels), **share,

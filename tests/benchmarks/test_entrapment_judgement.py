@@ -42,7 +42,7 @@ def test_each_set_is_compared_at_equal_share_and_one_that_loses_is_named(capsys:
             told = [float(word.replace("%", "")) for word in line.replace("loses", "").split()[1:]]
             expected = []
             for records in (before, now):
-                chosen = [one for one in records if one["set"] == name]
+                chosen = [record for record in records if record["set"] == name]
                 accepted = np.sum([np.add(one["targets"], one["entrapped"]) for one in chosen], axis=0).astype(float)
                 weighted = 2.0 * np.sum([one["entrapped"] for one in chosen], axis=0)
                 expected.append(at_equal_share(accepted, weighted, share / 100) / 6)

@@ -32,7 +32,7 @@ from kernels.cuda.modules import card
 from kernels.cuda.vector_clustering import VectorClustering as OnCard
 from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 
-_WIDTH, _LEAST_MZ, _MOST_MZ = 0.05, 50.0, 2000.0
+_WIDTH, _MINIMUM_MZ, _MAXIMUM_MZ = 0.05, 50.0, 2000.0
 _PPM, _JITTER_PPM = 20.0, 2.0
 _LINKAGES = {
     "single": Linkage(SINGLE, 0.6), "dbscan": Linkage(SINGLE, 0.6, 5), "complete": Linkage(COMPLETE, 0.6), "average": Linkage(AVERAGE, 0.6),
@@ -72,7 +72,7 @@ def random_spectra(n: int) -> tuple[NDArray[np.float64], VectorArrays]:
     rng = np.random.default_rng(0)
     compounds, elements = n // 5, 27
     mass = rng.integers(100, 1200, compounds) * 1.0005 + rng.normal(0, 0.03, compounds)
-    bins = rng.integers(0, int(_MOST_MZ / _WIDTH), (compounds, elements))
+    bins = rng.integers(0, int(_MAXIMUM_MZ / _WIDTH), (compounds, elements))
     of = np.sort(rng.integers(0, compounds, n))
     of = of[np.argsort(mass[of], kind="stable")]
     rows = np.sort(bins[of], axis=1)
@@ -91,7 +91,7 @@ def read_spectra(path: Path) -> tuple[NDArray[np.float64], VectorArrays]:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     row = np.repeat(rank, np.diff(off))
-    is_kept = (mz >= _LEAST_MZ) & (mz < _MOST_MZ) & (intensity > 0)
+    is_kept = (mz >= _MINIMUM_MZ) & (mz < _MAXIMUM_MZ) & (intensity > 0)
     keys, where = np.unique(row[is_kept] << 32 | (mz[is_kept] / _WIDTH).astype(np.int64), return_inverse=True)
     roots = np.sqrt(np.bincount(where, intensity[is_kept]))
     of = keys >> 32

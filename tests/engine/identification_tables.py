@@ -188,8 +188,8 @@ def _proteins(random: np.random.Generator) -> dict[str, Protein]:
     # Two that share all peptides, and one that shares half of them.
     proteins.append(Protein("sp|Q00001|TWIN_HUMAN", "", proteins[2].sequence))
     proteins.append(Protein("sp|Q00002|HALF_HUMAN", "Half of another", proteins[3].sequence[:90] + proteins[4].sequence[90:]))
-    proteins += [Protein(f"DECOY_{one.accession}", one.description, one.sequence[::-1]) for one in proteins]
-    return {one.accession: one for one in proteins}
+    proteins += [Protein(f"DECOY_{protein.accession}", protein.description, protein.sequence[::-1]) for protein in proteins]
+    return {protein.accession: protein for protein in proteins}
 
 
 def _digest(database: dict[str, Protein], *, is_decoy: bool) -> list[str]:
@@ -232,9 +232,9 @@ def _psm(
     psm_id: int,
 ) -> dict[str, Any]:
     holders = [one for one in database.values() if sequence in one.sequence]
-    targets = [one for one in holders if not one.is_decoy]
+    targets = [holder for holder in holders if not holder.is_decoy]
     holders = targets or holders
-    starts = [one.sequence.index(sequence) + 1 for one in holders]
+    starts = [holder.sequence.index(sequence) + 1 for holder in holders]
     placed = _modify(random, sequence, min(starts) == 1)
     calculated = mass.fast_mass(sequence) + sum(one[2] for one in placed)
     charge, isotope = int(random.integers(2, 5)), int(random.random() < 0.1)
@@ -257,7 +257,7 @@ def _psm(
         "isotope_error": isotope,
         "peptide": _proforma(sequence, placed),
         "sequence": sequence,
-        "proteins": [one.accession for one in holders],
+        "proteins": [holder.accession for holder in holders],
         "missed_cleavages": len(re.findall(r"[KR](?!P)(?=.)", sequence)),
         "matched_ions": int(random.integers(4, 20)),
         "total_ions": 2 * (len(sequence) - 1),

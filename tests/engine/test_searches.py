@@ -61,15 +61,15 @@ def test_tables_and_columns_have_names_of_their_own_and_say_what_they_hold(searc
 
 @each
 def test_formats_are_told_apart_by_name_and_ending(search):
-    assert len({one.name for one in search.exports}) == len(search.exports)
-    endings = [ending for one in search.exports for ending in one.endings]
+    assert len({export.name for export in search.exports}) == len(search.exports)
+    endings = [ending for export in search.exports for ending in export.endings]
     assert len(set(endings)) == len(endings)
 
 
 @each
 def test_the_ending_of_a_file_says_its_format_and_the_first_is_the_usual_one(search):
-    for one in search.exports:
-        assert all(search.format_of(f"folder.{one.name}/FILE{ending.upper()}") == one.name for ending in one.endings)
+    for export in search.exports:
+        assert all(search.format_of(f"folder.{export.name}/FILE{ending.upper()}") == export.name for ending in export.endings)
     assert search.format_of("-") == search.format_of("file.of_another_kind") == search.exports[0].name
 
 
@@ -105,6 +105,6 @@ def test_a_folder_of_a_search_alone_knows_its_kinds_of_work(folder):
 def test_help_names_every_option(search, capsys):
     assert main([search.kind, "--help"]) == 0
     text = capsys.readouterr().out
-    for flag in ("--preset", "--set", "--device", "--threads", "--json", "--quiet", "--out", *(one.flag for one in search.options)):
+    for flag in ("--preset", "--set", "--device", "--threads", "--json", "--quiet", "--out", *(option.flag for option in search.options)):
         assert flag in text
     assert search_of_kind(search.kind) is search

@@ -22,7 +22,7 @@ from engine.project import Project
 from tests.fuzz.kills import DATABASE, QUERY, REPOSITORY, SPECTRA
 
 PLACES = ("project", "cache", "temporary", "numba")
-_MOST_ROOM = 6_000_000
+_MAXIMUM_ROOM = 6_000_000
 _PAGE = 4096
 
 
@@ -116,7 +116,7 @@ def run(n_sizes: int, places: tuple[str, ...], folder: Path) -> list[str]:
     for place in places:
         for step in range(n_sizes):
             for kind in ("identify", "align"):
-                told.append(try_room(place, kind, int(_MOST_ROOM * (step / n_sizes) ** 3), folder, good))
+                told.append(try_room(place, kind, int(_MAXIMUM_ROOM * (step / n_sizes) ** 3), folder, good))
                 print(told[-1].replace(str(folder), ""), flush=True)
     return told
 

@@ -67,7 +67,7 @@ class Place:
         project = Project.open(self.project)
         assert project.problems == (), project.problems
         assert project.verify() == [], project.verify()
-        return {one.path: one.path.read_bytes() for one in project.results()}
+        return {result.path: result.path.read_bytes() for result in project.results()}
 
     def leftovers(self) -> list[str]:
         """What killed searches left, besides what the next search of the same kind takes away."""

@@ -35,7 +35,7 @@ import numpy as np
 
 from engine.errors import ProteoscopeError
 from engine.formats import read_proteins, read_spectra
-from engine.formats.spectrum_blocks import MOST_INTENSITY, MOST_MZ, MOST_SECONDS
+from engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, MAXIMUM_SECONDS
 from tests.engine.structures import examples
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -207,11 +207,11 @@ def _read_spectra(path: Path, chance: random.Random) -> int:
     assert (np.diff(offsets) >= 0).all()
     owner = np.repeat(np.arange(n), np.diff(offsets))
     assert ((np.diff(spectra.mz) >= 0) | (np.diff(owner) > 0)).all()
-    assert ((spectra.mz > 0) & (spectra.mz <= MOST_MZ)).all()
-    assert ((spectra.intensity > 0) & (spectra.intensity <= np.float32(MOST_INTENSITY))).all()
-    assert ((spectra.precursor_mz > 0) & (spectra.precursor_mz <= MOST_MZ)).all()
+    assert ((spectra.mz > 0) & (spectra.mz <= MAXIMUM_MZ)).all()
+    assert ((spectra.intensity > 0) & (spectra.intensity <= np.float32(MAXIMUM_INTENSITY))).all()
+    assert ((spectra.precursor_mz > 0) & (spectra.precursor_mz <= MAXIMUM_MZ)).all()
     assert ((spectra.precursor_intensity >= 0) & np.isfinite(spectra.precursor_intensity)).all()
-    assert (np.isnan(spectra.retention_time) | (np.abs(spectra.retention_time) <= MOST_SECONDS)).all()
+    assert (np.isnan(spectra.retention_time) | (np.abs(spectra.retention_time) <= MAXIMUM_SECONDS)).all()
     assert (spectra.scan >= -1).all()
     assert len(spectra.identifier) == n
     assert all(spectra.identifier)
@@ -234,7 +234,7 @@ def _read_structure(path: Path, chance: random.Random) -> int:
     from engine.structures.chains import FEWEST_RESIDUES, RESIDUE_COLUMNS
     from engine.structures.reading import read_structure
 
-    found = read_structure(path, least_confidence=chance.choice((0.0, 50.0)))
+    found = read_structure(path, minimum_confidence=chance.choice((0.0, 50.0)))
     chains = found.chains
     if not len(chains):
         raise found.why_empty()

@@ -47,13 +47,13 @@ from engine.searches import SEARCHES, search_of_kind
 from engine.spectra.tables import read_spectra_table, spectra_table
 from tests.engine.identification_tables import PARAMETERS, identification
 from tests.engine.spectra.made import spectra
-from tests.gui.cluster_projects import project_with_explanation
-from tests.gui.read_projects import project_with_reads
-from tests.gui.search_projects import project_with_search
-from tests.gui.structure_projects import project_with_structures
+from tests.engine.views.cluster_projects import project_with_explanation
+from tests.engine.views.read_projects import project_with_reads
+from tests.engine.views.search_projects import project_with_search
+from tests.engine.views.structure_projects import project_with_structures
 
 KINDS = tuple(one.kind for one in SEARCHES)
-MOST_KILOBYTES = 2 << 20
+MAXIMUM_KILOBYTES = 2 << 20
 N_SPECTRA = 40
 TEXTS = [
     "", "x", "é" * 300, "a\0b", "a\tb\nc\rd", "=1+1", '"', "-" * 5000, "1e999", "nan", "[" * 200, "A[+1", "PEPTIDE/2", "M 40; W x",
@@ -102,7 +102,7 @@ def make(kind: str, folder: Path) -> Project:
 
 def _shifted(psms: pa.Table) -> pa.Table:
     n, positions = len(psms), [one[:1] for one in psms["modification_positions"].to_pylist()]
-    is_plain = np.array([not one for one in positions])
+    is_plain = np.array([not position for position in positions])
     kinds = np.where(is_plain, "none", np.where(np.arange(n) % 2 == 1, "named", "unnamed"))
     values: dict[str, Any] = {
         "mass_shift": np.where(is_plain, 0.0, 15.9949), "carried_mass": np.where(is_plain, 0.0, 15.994915),
@@ -110,7 +110,7 @@ def _shifted(psms: pa.Table) -> pa.Table:
         "possible_names": np.where(is_plain, "", "Oxidation 15.9949 or Ala->Ser 15.9949").tolist(),
         "site": np.where(is_plain, "", "M1").tolist(), "shift_kind": kinds.tolist(),
         "site_probability": pa.array(np.full(n, 0.9), mask=is_plain),
-        "shift_position": pa.array([one[0] if one else None for one in positions], pa.int16()),
+        "shift_position": pa.array([position[0] if position else None for position in positions], pa.int16()),
     }  # fmt: skip
     for one in SHIFT_COLUMNS:
         psms = psms.append_column(one.name, pa.array(values[one.name]))
@@ -274,11 +274,11 @@ def spoilt(good: Path, folder: Path, kind: str, chance: random.Random) -> str:
 def use(folder: Path, kind: str, out: Path) -> bool:
     """Export a run in all formats and go on from it; whether anything was refused."""
     is_refused = False
-    for one in search_of_kind(kind).exports:
+    for export in search_of_kind(kind).exports:
         said = io.StringIO()
         with redirect_stderr(said), redirect_stdout(io.StringIO()):
-            status = command_line(["export", str(folder), "--format", one.name, "--out", str(out / one.name)])
-        assert status in (0, 2), f"export to {one.name} ended with {status}: {said.getvalue()}"
+            status = command_line(["export", str(folder), "--format", export.name, "--out", str(out / export.name)])
+        assert status in (0, 2), f"export to {export.name} ended with {status}: {said.getvalue()}"
         assert "Traceback" not in said.getvalue(), said.getvalue()
         lines = [line for line in said.getvalue().splitlines() if line.startswith("proteoscope:")]
         assert status == 0 or len(lines) >= 1, said.getvalue()
@@ -416,7 +416,7 @@ def run(n: int, seed: int, folder: Path, kinds: tuple[str, ...] = KINDS, *, wind
                 try:
                     refused[kind] += looked.use(project, kind) if looked else use(project, kind, out)
                     used = _peak_kilobytes()
-                    assert used - before < MOST_KILOBYTES // 2, f"{used - before:,} kilobytes more"
+                    assert used - before < MAXIMUM_KILOBYTES // 2, f"{used - before:,} kilobytes more"
                 except Exception as error:
                     where = traceback.extract_tb(error.__traceback__)[-1]
                     fault = f"{kind}: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[-300:]}"
@@ -430,7 +430,7 @@ def run(n: int, seed: int, folder: Path, kinds: tuple[str, ...] = KINDS, *, wind
             looked.close()
     assert not faults, "\n".join(faults.values()) + "\n".join(["", *faults])
     used = _peak_kilobytes()
-    assert used < MOST_KILOBYTES, f"{used:,} kilobytes"
+    assert used < MAXIMUM_KILOBYTES, f"{used:,} kilobytes"
     return refused
 
 

@@ -12,8 +12,8 @@ import sys
 
 import numpy as np
 
+from engine.execution.cards import open_cards
 from engine.execution.devices import chosen_device
-from engine.execution.opening import cards
 from engine.execution.resources import Resources
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Progress
@@ -36,14 +36,18 @@ trapped = text.replace(place, f"    if ({mass} > {middle!r}) __trap();\n{place}"
 modules.source = lambda file: trapped if file == damaged else source(file)
 batches = {"dense_candidates_of_batch": 20_000} if is_dense else {"candidates_of_batch": 2000}
 scoring.scoring_settings = lambda *_: settings
-for name, value in (batches | {"least_sharing": 0.0 if is_dense else np.inf}).items():
+for name, value in (batches | {"minimum_sharing": 0.0 if is_dense else np.inf}).items():
     setattr(SpectrumSearch, name, value)
 answers = []
 for wish in ("cpu", "cuda"):
     progress = Progress(lambda event: print(event.message) if event.message else None)
     index = SpectrumIndex(spectra, queries, len(queries.mass))
-    search = scoring.Search(
-        index, peptides, modifications, IdentificationParameters(), Resources(4, cards(chosen_device(wish), progress), progress=progress)
+    search = scoring.ScoringPass(
+        index,
+        peptides,
+        modifications,
+        IdentificationParameters(),
+        Resources(4, open_cards(chosen_device(wish), progress), progress=progress),
     )
     search.plan()
     answers.append(search.run())

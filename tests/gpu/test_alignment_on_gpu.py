@@ -53,7 +53,7 @@ def test_every_shape(device, lanes, n_queries):
     queries = random_sequences(random, [700, 650, 90][:n_queries])
     sequences = random_sequences(random, random.integers(0, 400, 900).tolist())
     for columns in (16, 24, 32, 40, 48, 56, 64, 72):
-        if 28 * max(lanes, 8) * columns * 4 <= device.most_shared_bytes():
+        if 28 * max(lanes, 8) * columns * 4 <= device.maximum_shared_bytes():
             check(device, queries, sequences, SCHEMES[0], shape=(lanes, columns))
 
 

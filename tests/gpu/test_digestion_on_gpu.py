@@ -11,6 +11,7 @@ from engine.formats import read_proteins
 from kernels.cpu import digestion as cpu
 from kernels.cpu.processor import Processor
 from kernels.cuda import digestion as cuda
+from kernels.digestion_layouts import DigestionRules
 
 pytestmark = pytest.mark.gpu
 
@@ -28,12 +29,10 @@ def test_the_counts_are_those_of_the_processor(agent, ends, missed, residues_of_
     residues = random.choice(LETTERS, offsets[-1])
     residues[offsets[:-1][np.diff(offsets) > 0][::2]] = ord("M")
     bounds = np.array([0, 0, 700, 1999, 2000])
-    settings = (
-        enzyme(agent).cleavage_table(), MASS, WATER, ends, missed, 6, 40, True, 400_000_000_000, HEAVIEST, WIDTH,
-    )  # fmt: skip
+    rules = DigestionRules(enzyme(agent).cleavage_table(), MASS, WATER, ends, missed, 6, 40, True, 400_000_000_000, HEAVIEST, WIDTH)
     expected, found = (np.ones((4, HEAVIEST // WIDTH + 1), np.int64) for _ in range(2))
-    list(cpu.count_peptides(Processor(2), residues, offsets, bounds, *settings, expected))
-    list(cuda.count_peptides(device, residues, offsets, bounds, *settings, found))
+    list(cpu.count_peptides(Processor(2), residues, offsets, bounds, rules, expected))
+    list(cuda.count_peptides(device, residues, offsets, bounds, rules, found))
     assert expected.sum() > 10_000
     np.testing.assert_array_equal(found, expected)
 
@@ -44,11 +43,11 @@ def test_the_counts_of_real_proteins_are_those_of_the_processor(ends, missed, de
     masses = np.where(np.isnan(RESIDUE_MASS), -1, np.rint(np.nan_to_num(RESIDUE_MASS) * 1e9)).astype(np.int64)
     n = len(proteins.offsets) - 1
     bounds = np.array([0, n // 3, n // 3, n // 2, n])
-    digest = (
+    rules = DigestionRules(
         enzyme("Trypsin").cleavage_table(), masses, 18_010_564_684, ends, missed, 7, 45, True, 500 * 10**9, 5000 * 10**9, 10**8
-    )  # fmt: skip
+    )
     expected, found = (np.zeros((4, 50_001), np.int64) for _ in range(2))
-    list(cpu.count_peptides(Processor(2), proteins.residues, proteins.offsets, bounds, *digest, expected))
-    list(cuda.count_peptides(device, proteins.residues, proteins.offsets, bounds, *digest, found))
+    list(cpu.count_peptides(Processor(2), proteins.residues, proteins.offsets, bounds, rules, expected))
+    list(cuda.count_peptides(device, proteins.residues, proteins.offsets, bounds, rules, found))
     assert expected.sum() > 100_000
     np.testing.assert_array_equal(found, expected)

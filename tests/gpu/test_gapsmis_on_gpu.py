@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels.cuda.gapsmis_plan import EIGHT, FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, TABLE, WIDE, Shape
+from kernels.cuda.gapsmis_plan import EIGHT, FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, TABLE, WIDE, GapsMisShape
 from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
 from tests.shim.read_inputs import aligned, assert_same_alignments, damaged_reads, expected_alignments
 
@@ -26,17 +26,18 @@ def check(device: Any, texts: Any, patterns: Any, rules: GapRules, pairs: Any = 
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-@pytest.mark.parametrize("most_gaps", [0, 1, 2, 4])
-def test_reads_of_any_length(device, mode, most_gaps):
+@pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 4])
+def test_reads_of_any_length(device, mode, maximum_gaps):
     texts, patterns = damaged_reads(1500, 41, most=400)
-    check(device, texts, patterns, GapRules(DNA, 5, 2, most_gaps, mode))
+    check(device, texts, patterns, GapRules(DNA, 5, 2, maximum_gaps, mode))
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
 @pytest.mark.parametrize("shape", [
-    Shape(MANY_TEXTS, 4, 6, NARROW, FOUR), Shape(MANY_TEXTS, 8, 16, NARROW, EIGHT), Shape(MANY_TEXTS, 32, 8, NARROW, TABLE),
-    Shape(MANY_TEXTS, 8, 8, WIDE, FOUR),
-    Shape(MANY_TEXTS, 16, 4, WIDE, TABLE), Shape(MANY_TEXTS, 1, 8, NARROW, FOUR),
+    GapsMisShape(MANY_TEXTS, 4, 6, NARROW, FOUR), GapsMisShape(MANY_TEXTS, 8, 16, NARROW, EIGHT), GapsMisShape(MANY_TEXTS, 32, 8, NARROW,
+    TABLE),
+    GapsMisShape(MANY_TEXTS, 8, 8, WIDE, FOUR),
+    GapsMisShape(MANY_TEXTS, 16, 4, WIDE, TABLE), GapsMisShape(MANY_TEXTS, 1, 8, NARROW, FOUR),
 ])  # fmt: skip
 def test_every_form(device, shape, mode):
     texts, patterns = damaged_reads(400, 42, most=300)
@@ -51,7 +52,7 @@ def test_proteins_with_one_text_for_a_block(device, mode):
     matrix = np.where(np.eye(20, dtype=bool), 9, random.integers(-6, 2, (20, 20))).astype(np.int32)
     texts, patterns = damaged_reads(60, 44, letters=20, most=250)
     pairs = np.tile(np.arange(60), 60), np.repeat(np.arange(60), 60)
-    for shape in (None, Shape(ONE_TEXT, 8, 8, NARROW, PROFILE), Shape(ONE_TEXT, 16, 16, NARROW, PROFILE)):
+    for shape in (None, GapsMisShape(ONE_TEXT, 8, 8, NARROW, PROFILE), GapsMisShape(ONE_TEXT, 16, 16, NARROW, PROFILE)):
         if shape is None or max(map(len, texts)) <= shape.width:
             check(device, texts, patterns, GapRules(matrix, 11, 1, 2, mode), pairs, shape=shape)
 

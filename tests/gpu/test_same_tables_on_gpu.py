@@ -24,7 +24,7 @@ from engine.execution.threads import available_threads
 from engine.formats import read_spectra
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Progress
-from engine.matches.fragment_index import FragmentSearch
+from engine.matches.fragment_index import FragmentIndexSearch
 from engine.parameters import preset_names, read_preset
 from tests.searching import identify
 
@@ -76,7 +76,7 @@ def tables_of(run: Run, spectra: Path, database: Path, parameters: Identificatio
         progress=Progress(lambda event: told.append(event.message)),
     )  # fmt: skip
     assert not [text for text in told if "elsewhere" in text], told
-    names = {f"cuda:{one}" for one in chosen_device(run.device).numbers}
+    names = {f"cuda:{number}" for number in chosen_device(run.device).numbers}
     assert names <= set(summary.device.split("+"))
     return {name: (folder / "exports" / name).read_bytes() for name in TABLES}
 
@@ -145,11 +145,11 @@ def test_every_score_gives_the_same_tables_on_all_devices(preset, runs, sample_f
 def test_a_fragment_index_gives_the_same_tables_on_all_devices(preset, runs, sample_files, tmp_path, monkeypatch):
     used = []
 
-    def is_worthwhile(search: FragmentSearch, *_: object) -> bool:
+    def is_worthwhile(search: FragmentIndexSearch, *_: object) -> bool:
         used.append(search)
         return True
 
-    monkeypatch.setattr(FragmentSearch, "is_worthwhile", is_worthwhile)
+    monkeypatch.setattr(FragmentIndexSearch, "is_worthwhile", is_worthwhile)
     spectra, database = sample_files[preset]
     for memory in (2000, 256):
         parameters = parameters_of(preset, index_memory=memory)

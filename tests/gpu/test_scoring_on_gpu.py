@@ -43,7 +43,7 @@ def test_every_score_agrees_with_the_processor(score, fragment, number):
 def test_any_modifications_and_series_agree_with_the_processor(seed, number):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     inputs = random_search(
-        200 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=1 + seed, most=3, max_forms=(3, 1, 50, 200)[seed], n_queries=100
+        200 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=1 + seed, most=3, maximum_forms=(3, 1, 50, 200)[seed], n_queries=100
     )
     found, expected = both(inputs, number)
     assert_same_hits(found, expected)
@@ -51,11 +51,11 @@ def test_any_modifications_and_series_agree_with_the_processor(seed, number):
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
-@pytest.mark.parametrize(("most", "max_forms"), [(2, 20), (3, 1000)])
-def test_dense_windows_agree_with_the_processor(score, fragment, most, max_forms, number, monkeypatch):
+@pytest.mark.parametrize(("most", "maximum_forms"), [(2, 20), (3, 1000)])
+def test_dense_windows_agree_with_the_processor(score, fragment, most, maximum_forms, number, monkeypatch):
     spectra, queries, peptides, modifications, settings = random_search(
         150 + score, score, fragment=fragment, precursor=(3.0, 0.0), n_queries=4000, n_peptides=20_000, which=(0, 1), most=most,
-        max_forms=max_forms,
+        maximum_forms=maximum_forms,
     )  # fmt: skip
     expected, found, alone = (empty_hits(4000, width=WIDTH[score]) for _ in range(3))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 4000)
@@ -68,7 +68,7 @@ def test_dense_windows_agree_with_the_processor(score, fragment, most, max_forms
 
     monkeypatch.setattr(one, "launch", noted)
     for hits, least in ((found, 0.0), (alone, np.inf)):
-        search = tuned(cuda.SpectrumSearch, least_sharing=least)(one, peptides, modifications, settings)
+        search = tuned(cuda.SpectrumSearch, minimum_sharing=least)(one, peptides, modifications, settings)
         for _ in search.search_queries(spectra, queries, hits, 0, 4000):
             pass
     dense = {SDP: "search_tile_by_dot_product", HYPERSCORE: "search_tile_by_hyperscore"}[score]
@@ -153,8 +153,8 @@ def test_real_spectra_agree_with_the_processor(score, name, number, shared_data)
 
 @pytest.mark.parametrize("wish", ["auto", "all"])
 def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processor(wish, number, monkeypatch):
+    from engine.execution.cards import open_cards
     from engine.execution.devices import chosen_device
-    from engine.execution.opening import cards
     from engine.execution.resources import Resources
     from engine.identification.parameters import IdentificationParameters
     from engine.jobs.progress import Progress
@@ -165,9 +165,9 @@ def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processo
     monkeypatch.setattr(scoring, "scoring_settings", lambda *_: settings)
     answers = []
     for device in (chosen_device("cpu"), chosen_device(wish)):
-        opened = cards(device, Progress())
+        opened = open_cards(device, Progress())
         assert len(opened) == len(device.numbers)
-        search = scoring.Search(
+        search = scoring.ScoringPass(
             SpectrumIndex(spectra, queries, len(queries.mass)), peptides, modifications, IdentificationParameters(),
             Resources(8, opened, device.with_processor),
         )  # fmt: skip

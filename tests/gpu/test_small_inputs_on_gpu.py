@@ -18,9 +18,10 @@ from kernels.cpu.processor import Processor
 from kernels.cuda import digestion as cuda_digestion
 from kernels.cuda import vector_clustering as cuda_vector_clustering
 from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
-from kernels.cuda.gapsmis_plan import FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, WIDE, Shape
+from kernels.cuda.gapsmis_plan import FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, WIDE, GapsMisShape
 from kernels.cuda.match_scores import MatchScores
 from kernels.cuda.scoring import SpectrumSearch
+from kernels.digestion_layouts import DigestionRules
 from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
 from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.alignment_inputs import plain_scores, random_sequences, scored
@@ -58,7 +59,7 @@ def test_queries_one_by_one(score, device):
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 def test_queries_in_tiles(score, device):
     inputs = random_search(610 + score, score, fragment=(0.5, 0.0), precursor=(3.0, 0.0), n_queries=70, n_peptides=600, which=(0, 1))
-    check_search(device, inputs, least_sharing=0.0, dense_candidates_of_item=64)
+    check_search(device, inputs, minimum_sharing=0.0, dense_candidates_of_item=64)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
@@ -73,10 +74,10 @@ def test_a_digest(device):
     offsets = np.concatenate(([0], np.cumsum(random.integers(0, 90, 60)))).astype(np.int64)
     residues = random.choice(np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8), offsets[-1])
     mass = np.full(26, 100 * 10**9)
-    digest = enzyme("Trypsin").cleavage_table(), mass, 18 * 10**9, 1, 1, 6, 40, True, 4 * 10**11, 5 * 10**12, 10**10
+    rules = DigestionRules(enzyme("Trypsin").cleavage_table(), mass, 18 * 10**9, 1, 1, 6, 40, True, 4 * 10**11, 5 * 10**12, 10**10)
     expected, found = (np.zeros((2, 501), np.int64) for _ in range(2))
-    list(cpu_digestion.count_peptides(Processor(1), residues, offsets, np.array([0, 20, 60]), *digest, expected))
-    list(cuda_digestion.count_peptides(device, residues, offsets, np.array([0, 20, 60]), *digest, found))
+    list(cpu_digestion.count_peptides(Processor(1), residues, offsets, np.array([0, 20, 60]), rules, expected))
+    list(cuda_digestion.count_peptides(device, residues, offsets, np.array([0, 20, 60]), rules, found))
     assert expected.sum() > 100
     np.testing.assert_array_equal(found, expected)
 
@@ -122,7 +123,7 @@ def test_means_of_vectors(device):
 def test_reads_with_gaps(mode, device):
     texts, patterns = damaged_reads(40, 670, most=90)
     every, matrix = np.arange(40), np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
-    forms = Shape(MANY_TEXTS, 4, 4, NARROW, FOUR, 64), Shape(ONE_TEXT, 8, 16, NARROW, PROFILE)
+    forms = GapsMisShape(MANY_TEXTS, 4, 4, NARROW, FOUR, 64), GapsMisShape(ONE_TEXT, 8, 16, NARROW, PROFILE)
     for options in ({}, {"numbers": WIDE}, *({"shape": shape} for shape in forms)):
         rules = GapRules(matrix, 5, 2, 2, mode)
         expected = expected_alignments(texts, patterns, rules, every, every)

@@ -16,8 +16,8 @@ from gui.results.hits_view import HitsView
 from gui.results.identification_view import IdentificationView
 from gui.results.run_view import RunView
 from gui.theme import Theme
-from tests.gui.result_projects import project_with_results
-from tests.gui.search_projects import project_with_search
+from tests.engine.views.result_projects import project_with_results
+from tests.engine.views.search_projects import project_with_search
 
 
 def main(look: str, folder: str, begin: str) -> None:

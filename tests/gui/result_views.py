@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow.parquet as pq
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 from pytestqt.qtbot import QtBot
@@ -18,9 +17,9 @@ from gui.tables.panel import TablePanel
 
 def settle(view: RunView, qtbot: QtBot) -> None:
     qtbot.wait(20)
-    qtbot.waitUntil(lambda: not view.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: not view.is_busy)
     qtbot.wait(20)
-    qtbot.waitUntil(lambda: not view.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: not view.is_busy)
 
 
 def shown(panel: TablePanel, name: str) -> list[Any]:
@@ -68,9 +67,3 @@ def opened(view: RunView, project: Project, qtbot: QtBot) -> None:
         view.activateWindow()
     view.show_run(project, None)
     settle(view, qtbot)
-
-
-def rows_of(project: Project, table: str) -> list[dict[str, Any]]:
-    """A table of the newest run that has it."""
-    found: list[dict[str, Any]] = pq.read_table(project.table(table)).to_pylist()
-    return found

@@ -209,7 +209,7 @@ class Photographer:
         nucleotides.write_text(">transcript\n" + "ACGTTGCAAGCT" * 40 + "\n", encoding="utf-8")
         form.file_lists["queries"].add([SAMPLES / "BSA1.mzML.gz", nucleotides])
         form.inputs["queries"].box.text.setPlainText(">my protein\nMKWVTFISLLLLFSSAYS\nRGVFRR@THKSEIAHRFKDLGE")
-        form.parameters.set_values({"gap_open": -3, "max_e_value": 1e12})
+        form.parameters.set_values({"gap_open": -3, "maximum_e_value": 1e12})
         form.device.choose("cuda:7")
         window.devices.look()
         self.wait(lambda: window.devices.is_known and form.inputs["queries"].is_examined and form.file_lists["queries"].counts)
@@ -269,7 +269,7 @@ class Photographer:
 
     def structure_search(self) -> None:
         """The search among structures: its form, the alignment of a hit, and thresholds."""
-        from tests.gui.structure_projects import project_with_structures
+        from tests.engine.views.structure_projects import project_with_structures
 
         window, files = self.window, self.temporary / "relatives of a fold files"
         project = project_with_structures(self.temporary / "relatives of a fold")
@@ -294,7 +294,7 @@ class Photographer:
         from PySide6.QtCore import Qt
 
         from gui.structure.pictures import PictureDialog
-        from tests.gui.structure_projects import project_with_structures
+        from tests.engine.views.structure_projects import project_with_structures
 
         window = self.window
         folder = self.temporary / "folds in 3D"
@@ -373,7 +373,7 @@ class Photographer:
 
     def explanation(self) -> None:
         """Explained spectra with the map of their run, and the form, which goes on from an identification."""
-        from tests.gui.cluster_projects import project_with_explanation
+        from tests.engine.views.cluster_projects import project_with_explanation
 
         window = self.window
         project = project_with_explanation(self.temporary / "explained")
@@ -400,7 +400,7 @@ class Photographer:
 
     def modified(self) -> None:
         """Peptides with modifications that nobody listed: the form, the results zoomed and filtered, and the form of the search again."""
-        from tests.gui.modified_projects import QC_SHEW, project_with_modifications
+        from tests.engine.views.modified_projects import QC_SHEW, project_with_modifications
 
         window, data = self.window, Path(os.environ.get("PROTEOSCOPE_TEST_DATA", Path.home() / ".cache" / "proteoscope-test-data"))
         if not (data / QC_SHEW).exists():
@@ -455,7 +455,7 @@ class Photographer:
         """Reads aligned with parts of a made-up genome: the form, the alignment of a row, a place of the depth, distributions."""
         import random
 
-        from tests.gui.read_projects import project_with_reads, read_files
+        from tests.engine.views.read_projects import project_with_reads, read_files
 
         window = self.window
         drawn = random.Random(3)

@@ -87,7 +87,7 @@ def test_progress_is_told_ten_to_twenty_times_a_second_at_most(bridge: JobBridge
             progress.stage(f"stage {i}", 1)
             time.sleep(0.0005)
 
-    with qtbot.waitSignal(bridge.finished, timeout=20_000):
+    with qtbot.waitSignal(bridge.finished):
         queue.add("hurries", work)
     assert 5 <= len(told) <= len(ticks), "one at each tick at most"
 
@@ -101,7 +101,7 @@ def test_the_last_progress_is_never_lost(bridge: JobBridge, queue: JobQueue, qtb
         for _ in range(5000):
             progress.advance()
 
-    with qtbot.waitSignal(bridge.finished, timeout=5000):
+    with qtbot.waitSignal(bridge.finished):
         queue.add("counts", work)
     assert told[-1] == (5000, 5000)
 
@@ -114,7 +114,7 @@ def test_a_flood_of_messages_does_not_drown_the_window(bridge: JobBridge, queue:
         for i in range(20_000):
             progress.message(str(i))
 
-    with qtbot.waitSignal(bridge.finished, timeout=20_000):
+    with qtbot.waitSignal(bridge.finished):
         queue.add("talks", work)
     assert told[-1] == "19999"
     assert len(told) < 20_000

@@ -23,7 +23,7 @@ from engine.results.counts import Count
 from gui.dialogs import CrashDialog
 from gui.tasks import SearchTask
 from gui.window import MainWindow
-from tests.gui.search_projects import said
+from tests.engine.views.search_projects import said
 from tests.gui.test_window import click, counting, database, filled, spectra
 
 __all__ = ["database", "filled", "spectra"]

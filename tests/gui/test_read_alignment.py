@@ -21,7 +21,7 @@ from gui.forms.search_form import SearchForm
 from gui.results.export import ExportDialog
 from gui.results.reads_view import ReadsView
 from gui.window import MainWindow
-from tests.gui.read_projects import read_files, write_fastq
+from tests.engine.views.read_projects import read_files, write_fastq
 from tests.gui.result_views import cut_off, settle, shown
 from tests.gui.test_window import SEARCH_MS, click, drop
 
@@ -67,7 +67,7 @@ def test_reads_in_more_lines_than_four_or_cut_off_are_not_counted(tmp_path: Path
 def test_a_large_file_of_reads_is_counted_in_part(tmp_path: Path) -> None:
     path = tmp_path / "large.fastq"
     path.write_text("@r\nACGTACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIIIIIII\n" * 60_000, encoding="utf-8")
-    found = count_sequences(path, most_bytes=1 << 20)
+    found = count_sequences(path, maximum_bytes=1 << 20)
     assert found is not None and not found.is_whole and 0 < found.n_sequences < 60_000
     assert found == SequenceCount(found.n_sequences, 32 * found.n_sequences, found.n_sequences, False)
 
@@ -117,7 +117,7 @@ def test_the_dialog_for_patterns_offers_fasta_and_fastq(form: SearchForm) -> Non
         lists.ask_for_files()
         dialog = lists.findChild(QFileDialog)
         assert dialog is not None
-        assert [one.partition(" (")[0] for one in dialog.nameFilters()] == expected
+        assert [nameFilter.partition(" (")[0] for nameFilter in dialog.nameFilters()] == expected
         dialog.close()
 
 
@@ -163,8 +163,8 @@ def test_a_run_ends_with_its_alignments_which_are_exported(
     dialog = view.findChild(ExportDialog)
     assert dialog is not None
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
-    dialog.selectNameFilter(next(one for one in dialog.nameFilters() if "tsv" in one))
-    with qtbot.waitSignal(window.bridge.finished, timeout=20_000) as finished:
+    dialog.selectNameFilter(next(nameFilter for nameFilter in dialog.nameFilters() if "tsv" in nameFilter))
+    with qtbot.waitSignal(window.bridge.finished) as finished:
         dialog.fileSelected.emit(str(tmp_path / "mine"))
         dialog.close()
     assert finished.args[0].state == "done", finished.args[0].error

@@ -36,9 +36,9 @@ from gui.results.export import ExportDialog, fitted
 from gui.results.hits_view import HitsView
 from gui.tasks import ExportTask, SearchTask
 from gui.window import MainWindow
-from tests.gui.result_projects import project_with_results
+from tests.engine.views.result_projects import project_with_results
+from tests.engine.views.search_projects import said, search_files, write_fasta
 from tests.gui.result_views import overlapping
-from tests.gui.search_projects import said, search_files, write_fasta
 from tests.gui.test_window import click, drop
 
 SEARCH_MS = 240_000
@@ -98,7 +98,7 @@ def test_a_person_pastes_a_protein_and_sees_its_relatives(
     assert job.result.n_hits > 5
     results = window.searches["align"].results
     qtbot.waitUntil(lambda: window.pages.currentWidget() is results)
-    qtbot.waitUntil(lambda: not results.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not results.is_busy)
     assert isinstance(results, HitsView)
     pair = results.alignment.plot.pair
     assert pair is not None and pair.query_name == "query" and pair.subject_name.startswith("R0_")
@@ -135,7 +135,7 @@ def test_the_request_is_what_stands_in_the_form(filled: MainWindow, files: tuple
     form = filled.form
     assert isinstance(form, SearchForm)
     form.choose_preset("distant")
-    form.parameters.set_values({"top": 7})
+    form.parameters.set_values({"hits_per_query": 7})
     paste(form, ">mine a protein\nMKWVTFISLLLLFSSAYS", qtbot)
     qtbot.waitUntil(form.run_button.isEnabled)
     task = form.task()
@@ -144,7 +144,7 @@ def test_the_request_is_what_stands_in_the_form(filled: MainWindow, files: tuple
     assert request.inputs == {"queries": (files[0],), "database": (files[1],)}
     assert task.pasted == {"queries": ">mine a protein\nMKWVTFISLLLLFSSAYS\n"}
     assert (request.device, request.project, request.out) == ("cpu", tmp_path / "project", None)
-    assert request.parameters == SequenceSearchParameters(matrix="BLOSUM45", gap_open=14, gap_extend=2, top=7)
+    assert request.parameters == SequenceSearchParameters(matrix="BLOSUM45", gap_open=14, gap_extend=2, hits_per_query=7)
     assert task.title == "Search queries.fasta and 1 more in database.fasta"
 
 
@@ -212,7 +212,7 @@ def test_what_is_wrong_is_said_where_it_stands(filled: MainWindow, tmp_path: Pat
     qtbot.waitUntil(lambda: form.file_lists["database"].message.text() == "BSA1.mzML.gz holds spectra (mzML), not sequences")
     form.file_lists["database"].lines.item(1).setSelected(True)
     form.file_lists["database"].remove_selected()
-    form.parameters.set_values({"max_e_value": 0.0})
+    form.parameters.set_values({"maximum_e_value": 0.0})
     qtbot.waitUntil(lambda: form.reason.text() == "Largest E-value: Expected more than 0")
 
 
@@ -276,7 +276,7 @@ def test_a_chromosome_needs_no_memory_to_be_known(tmp_path: Path, monkeypatch: p
     path = tmp_path / "chromosome.fasta"
     path.write_text(">c\n" + ("ACGTTGCAAGCT" * 5 + "\n") * 3000, encoding="utf-8")
     monkeypatch.setattr("engine.formats.letters._BLOCK", 5000)
-    monkeypatch.setattr("engine.formats.letters._MOST_JUDGED", 2000)
+    monkeypatch.setattr("engine.formats.letters._MAXIMUM_JUDGED", 2000)
     judged: list[int] = []
     real = letters.nucleotide_counts
     monkeypatch.setattr(letters, "nucleotide_counts", lambda codes, offsets: judged.append(len(codes)) or real(codes, offsets))
@@ -329,7 +329,7 @@ def test_files_and_pasted_text_are_counted_as_they_are_read(
 def test_a_large_file_is_counted_in_part(tmp_path: Path) -> None:
     path = tmp_path / "large.fasta"
     path.write_text(">p\nMKWVTF\n" * 400_000, encoding="utf-8")
-    found = count_sequences(path, most_bytes=1 << 20)
+    found = count_sequences(path, maximum_bytes=1 << 20)
     assert found is not None and not found.is_whole and 0 < found.n_sequences < 400_000
     assert count_sequences(path, is_wanted=lambda: False) is None
     assert count_sequences(tmp_path / "absent.fasta") is None
@@ -385,7 +385,7 @@ def test_in_the_smallest_window_no_field_of_the_filter_stands_on_another(
     window.open_project(searched_project)
     window.project_pane.select(next(run.id for run in Project.open(searched_project).runs() if run.kind == kind))
     view = window.results
-    qtbot.waitUntil(lambda: view.text == "" and not view.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: view.text == "" and not view.is_busy)
     for width in (window.minimumWidth(), 1000, window.minimumWidth()):
         window.resize(width, window.minimumHeight())
         qtbot.waitUntil(lambda width=width: window.width() == width)
@@ -411,11 +411,11 @@ def test_all_hits_of_a_run_are_exported_as_the_engine_does_it(
     window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot, format: HitFormat
 ) -> None:
     window.open_project(searched_project)
-    qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
     window.results.filter_bar.text.setText("relative 3")
     endings = {"blast6": "m8", "clustal": "aln"}
     target, expected = tmp_path / f"hits.{endings.get(format, format)}", tmp_path / "expected"
-    with qtbot.waitSignal(window.bridge.finished, timeout=20_000) as finished:
+    with qtbot.waitSignal(window.bridge.finished) as finished:
         ask_for_export(window, target)
         assert window.dock_jobs.isVisible()
     job = finished.args[0]
@@ -441,7 +441,7 @@ def test_an_export_is_cancelled_and_leaves_nothing(
 
     monkeypatch.setattr(ExportTask, "run", held)
     window.open_project(searched_project)
-    qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
     with qtbot.waitSignal(window.bridge.finished) as finished:
         ask_for_export(window, tmp_path / "hits.sam")
         qtbot.waitUntil(lambda: window.queue.running is not None)
@@ -453,7 +453,7 @@ def test_an_export_is_cancelled_and_leaves_nothing(
 
 def test_an_export_that_the_disk_refuses_is_said(window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot) -> None:
     window.open_project(searched_project)
-    qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
     (tmp_path / "file").touch()
     with qtbot.waitSignal(window.bridge.finished) as finished:
         ask_for_export(window, tmp_path / "file" / "x.tsv")
@@ -470,7 +470,7 @@ def test_export_stands_in_the_menu_while_hits_are_shown(window: MainWindow, sear
     assert isinstance(file_menu, QMenu) and window.menus.export in file_menu.actions()
     assert action in view.hits.view.actions() and action in view.queries.view.actions()
     window.open_project(searched_project)
-    qtbot.waitUntil(lambda: view.text == "" and not view.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: view.text == "" and not view.is_busy)
     assert action.isEnabled() and window.menus.export.isEnabled()
     window.menus.new["identify"].trigger()
     assert not window.menus.export.isEnabled(), "no identification is shown"
@@ -515,10 +515,10 @@ def test_runs_of_both_kinds_stand_in_one_project(window: MainWindow, searched_pr
     window.open_project(searched_project)
     pages = {kind: search.results for kind, search in window.searches.items()}
     assert window.pages.currentWidget() is pages["align"], "the last run is shown"
-    qtbot.waitUntil(lambda: not window.results.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: not window.results.is_busy)
     window.project_pane.select("identify-0001")
     assert window.pages.currentWidget() is pages["identify"]
-    qtbot.waitUntil(lambda: not window.results.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: not window.results.is_busy)
     assert window.results.text == ""
     window.menus.form.trigger()
     assert window.pages.currentWidget() is window.searches["identify"].form
@@ -562,7 +562,7 @@ def test_a_run_after_the_project_was_deleted_is_not_taken_for_the_one_before(
             if subjects:  # the project that was deleted is asked for
                 assert window.lost_project is not None
                 window.lost_project.make_button.click()
-        qtbot.waitUntil(lambda: window.results.run is not None and not window.results.is_busy, timeout=20_000)
+        qtbot.waitUntil(lambda: window.results.run is not None and not window.results.is_busy)
         assert window.results.run is not None and window.results.run.id == "align-0001"
         subjects.append(window.results.header.text)
         shutil.rmtree(form.project_folder())
@@ -577,7 +577,7 @@ def test_the_next_project_shows_its_own_run_though_it_is_called_the_same(
     shutil.copytree(searched_project, other)
     for folder in (searched_project, other, searched_project):
         window.open_project(folder)
-        qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy, timeout=10_000)
+        qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
         assert window.project_pane.project is not None and window.project_pane.project.folder == folder
 
 
@@ -629,11 +629,11 @@ def test_two_kinds_of_jobs_wait_in_one_queue(filled: MainWindow, qtbot: QtBot, m
         return said("align-0001", Count(12, "hit", "hits"), Count(2, "query with hits", "queries with hits"))
 
     monkeypatch.setattr(SearchTask, "run", run)
-    filled.form.parameters.set_values({"top": 9})
+    filled.form.parameters.set_values({"hits_per_query": 9})
     qtbot.waitUntil(filled.form.run_button.isEnabled)
     with qtbot.waitSignal(filled.bridge.finished) as finished:
         click(filled.form.run_button)
-        filled.form.parameters.set_values({"top": 8})
+        filled.form.parameters.set_values({"hits_per_query": 8})
     job = finished.args[0]
     assert "12 hits, 2 queries with hits in" in filled.jobs.rows[job.id].stage.toolTip()
     qtbot.waitUntil(filled.message_bar.isVisible)

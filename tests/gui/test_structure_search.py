@@ -20,8 +20,8 @@ from gui.forms.file_survey import file_kind
 from gui.forms.search_form import SearchForm
 from gui.results.structure_view import StructureView
 from gui.window import MainWindow
+from tests.engine.views.structure_projects import write_structures
 from tests.gui.result_views import cut_off, settle
-from tests.gui.structure_projects import write_structures
 from tests.gui.test_window import click, drop
 
 ASIDE = QPoint(100, 500)

@@ -20,8 +20,8 @@ from gui.forms.search_form import SearchForm
 from gui.results.export import ExportDialog
 from gui.results.standard_view import StandardView
 from gui.window import MainWindow
+from tests.engine.views.search_projects import write_fasta
 from tests.gui.result_views import click_row, cut_off, settle, shown
-from tests.gui.search_projects import write_fasta
 from tests.gui.test_window import click, drop
 from tests.toy_search import COMPOSITION
 
@@ -53,7 +53,7 @@ def searched(window: MainWindow, form: SearchForm, fasta: Path, tmp_path: Path, 
     drop(window, fasta)
     qtbot.waitUntil(form.run_button.isEnabled)
     assert form.project.text() == str(tmp_path / "proteins_proteoscope")
-    box = form.parameters.fields["least_length"].editor.findChild(IntegerBox)
+    box = form.parameters.fields["minimum_length"].editor.findChild(IntegerBox)
     box.lineEdit().selectAll()
     QTest.keyClicks(box, "10")
     form.options["is_thorough"].setChecked(True)
@@ -61,7 +61,7 @@ def searched(window: MainWindow, form: SearchForm, fasta: Path, tmp_path: Path, 
     qtbot.waitUntil(form.run_button.isEnabled)
     task = form.task()
     assert task is not None and task.title == "Count residues of proteins.fasta"
-    assert task.request.options == {"is_thorough": True} and task.request.parameters.model_dump()["least_length"] == 10
+    assert task.request.options == {"is_thorough": True} and task.request.parameters.model_dump()["minimum_length"] == 10
     with qtbot.waitSignal(window.bridge.finished, timeout=60_000) as finished:
         click(form.run_button)
         assert window.dock_jobs.isVisible()
@@ -101,7 +101,7 @@ def test_its_results_are_shown_filtered_and_found_in_the_project(window: MainWin
     )
     assert "proteins: proteins.fasta" in searched.header.facts
     run = window.project_pane.selected_run
-    assert run is not None and (run.kind, run.message, run.parameters["least_length"]) == ("composition", "78 residues", 10)
+    assert run is not None and (run.kind, run.message, run.parameters["minimum_length"]) == ("composition", "78 residues", 10)
     searched.filter_bar.text.setText("w")
     searched.filter_bar.text.returnPressed.emit()
     settle(searched, qtbot)
@@ -119,8 +119,8 @@ def test_its_results_are_exported(window: MainWindow, searched: StandardView, tm
     dialog = searched.findChild(ExportDialog)
     assert dialog is not None
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
-    dialog.selectNameFilter(next(one for one in dialog.nameFilters() if ("folder" in one) == (chosen == "folder")))
-    with qtbot.waitSignal(window.bridge.finished, timeout=20_000) as finished:
+    dialog.selectNameFilter(next(nameFilter for nameFilter in dialog.nameFilters() if ("folder" in nameFilter) == (chosen == "folder")))
+    with qtbot.waitSignal(window.bridge.finished) as finished:
         dialog.fileSelected.emit(str(tmp_path / "mine"))
         dialog.close()
     assert finished.args[0].state == "done", finished.args[0].error
@@ -155,7 +155,7 @@ def test_what_is_pasted_is_searched_from_the_project(window: MainWindow, form: S
     box.text.setPlainText("MKWV")
     form.set_project_folder(tmp_path / "pasted")
     qtbot.waitUntil(form.run_button.isEnabled)
-    with qtbot.waitSignal(window.bridge.finished, timeout=20_000) as finished:
+    with qtbot.waitSignal(window.bridge.finished) as finished:
         click(form.run_button)
     assert finished.args[0].state == "done" and finished.args[0].title == "Count residues of pasted sequences"
     (read,) = Project.open(tmp_path / "pasted").inputs("composition-0001")

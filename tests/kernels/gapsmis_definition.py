@@ -93,7 +93,7 @@ def best_alignment(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -> Be
                     every = paths(end - start, high - low)
                     worth = rules.matrix[pattern[low:high][None, :], text[start:end][:, None]].ravel()
                     score = every.pairs @ worth - rules.gap_open * every.gaps - rules.gap_extend * every.gap_letters
-                    allowed = (every.gaps <= rules.most_gaps) & (every.first_pairs >= seed)
+                    allowed = (every.gaps <= rules.maximum_gaps) & (every.first_pairs >= seed)
                     if rules.is_published:
                         allowed &= every.leads_away
                     if is_free:
@@ -125,7 +125,7 @@ def printed_recurrence(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -
         return -(rules.gap_open + rules.gap_extend) - (length - 1) * rules.gap_extend
 
     below: list[list[float]] = []
-    for q in range(rules.most_gaps + 1):
+    for q in range(rules.maximum_gaps + 1):
         layer = [[nothing] * (m + 1) for _ in range(n + 1)]
         layer[0][0] = 0
         for i in range(n + 1):

@@ -17,7 +17,7 @@ from numba import njit
 from kernels.cpu import alignment, vectors
 from kernels.cpu.lanes import BLOCK_COLUMNS, PADDING, fill_columns, lane_count, lane_groups, score_lanes
 from kernels.cpu.processor import Processor
-from kernels.cpu.rows import score_rows, trace_back
+from kernels.cpu.rows import RowArrays, score_rows, trace_back
 from kernels.cpu.substitution import CODES
 from kernels.cpu.tails import normal_tail
 
@@ -118,12 +118,11 @@ def test_the_traced_steps_have_the_best_score(bits, query, subject, scores, gap,
     profile, decay, f_row = (vectors.aligned(size, number) for size in (LETTERS * width, lanes, width))
     profile[:], f_row[:], decay[:] = -1, -1, np.arange(1, lanes + 1) * extending
     profile.reshape(LETTERS, width)[:, :n] = scores[:, subject]
-    h_rows, best, directions = np.zeros((2, 1 + width), number), np.array([0, -1, -1]), np.zeros((m, width), np.uint8)
+    arrays = RowArrays(profile, decay, np.zeros((2, 1 + width), number), f_row)
+    best, directions = np.array([0, -1, -1]), np.zeros((m, width), np.uint8)
     for first in range(0, m, rows):
         last = min(m, first + rows)
-        score_rows(
-            query.astype(np.int64), profile, opening, extending, decay, first, last, h_rows, f_row, best, -1, directions[first:], True
-        )  # fmt: skip
+        score_rows(query.astype(np.int64), arrays, opening, extending, first, last, best, -1, directions[first:], True)
     assert best[0] == expected
     if expected == 0:
         return
@@ -239,8 +238,8 @@ def test_no_call_of_a_kernel_is_long_and_none_begins_after_the_end(n_subjects, m
         calls.append(len(rows) * (end - block) * 4 * lane_count(table.dtype.itemsize * 8))
         begun.wait()
 
-    def score_rows(codes, profile, opening, extending, decay, first, last, h_rows, f_row, *others):
-        calls.append(len(f_row) * (last - first) * 10)  # rows take so many times longer
+    def score_rows(codes, rows, opening, extending, first, last, *others):
+        calls.append(len(rows.f_row) * (last - first) * 10)  # rows take so many times longer
         begun.wait()
 
     # Nothing is computed: it is noted how many cells each call is asked for.

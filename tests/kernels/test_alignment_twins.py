@@ -31,11 +31,11 @@ def signatures(module):
     found = {}
     for name in module.__all__:
         kind = getattr(module, name)
-        for method in ("__init__", *(one for one in vars(kind) if not one.startswith("_") and inspect.isfunction(getattr(kind, one)))):
+        for method in ("__init__", *(var for var in vars(kind) if not var.startswith("_") and inspect.isfunction(getattr(kind, var)))):
             signature = inspect.signature(getattr(kind, method))
             parameters = [
-                (one.name, one.kind, one.default, one.annotation if one.name != "device" else "device")
-                for one in signature.parameters.values()
+                (parameter.name, parameter.kind, parameter.default, parameter.annotation if parameter.name != "device" else "device")
+                for parameter in signature.parameters.values()
             ]
             found[name, method] = parameters, signature.return_annotation
     return found

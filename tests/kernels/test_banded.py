@@ -20,7 +20,7 @@ COSTS = [(5, 2), (0, 1), (2, 0), (1, 1)]
 def assert_the_same(texts, patterns, rules, text_of, pattern_of, slack):
     """Which are sure; these are what the layers give."""
     some = sequences(texts), sequences(patterns)
-    whole = Alignments.none(len(text_of), rules.most_gaps)
+    whole = Alignments.none(len(text_of), rules.maximum_gaps)
     for _ in ReadSearch(Processor(1), *some, rules).align(text_of, pattern_of, whole):
         pass
     found, is_sure = align_where_near(*some, rules, text_of, pattern_of, LETTERS, slack)
@@ -29,13 +29,13 @@ def assert_the_same(texts, patterns, rules, text_of, pattern_of, slack):
     return is_sure
 
 
-@pytest.mark.parametrize("most_gaps", [0, 1, 2, 3])
+@pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 3])
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("slack", [0, 1])
-def test_all_small_cases_that_are_sure_are_aligned_so(costs, most_gaps, slack):
+def test_all_small_cases_that_are_sure_are_aligned_so(costs, maximum_gaps, slack):
     texts, patterns = words((4, 6, 7), 2), words((4, 5, 6), 2)
     text_of, pattern_of = np.divmod(np.arange(len(texts) * len(patterns)), len(patterns))
-    assert assert_the_same(texts, patterns, GapRules(DNA, *costs, most_gaps, WITHIN), text_of, pattern_of, slack).any()
+    assert assert_the_same(texts, patterns, GapRules(DNA, *costs, maximum_gaps, WITHIN), text_of, pattern_of, slack).any()
 
 
 def test_reads_with_errors_and_gaps_are_aligned_so_whatever_their_lengths():
@@ -53,8 +53,8 @@ def test_reads_with_errors_and_gaps_are_aligned_so_whatever_their_lengths():
         texts.append(letters[: max(len(read), start + length + random.integers(0, 12))])
         patterns.append(read)
     every = np.arange(len(texts))
-    for costs, slack, most_gaps in product(COSTS, (1, 6, 16), (1, 2)):
-        is_sure = assert_the_same(texts, patterns, GapRules(DNA, *costs, most_gaps, WITHIN), every, every, slack)
+    for costs, slack, maximum_gaps in product(COSTS, (1, 6, 16), (1, 2)):
+        is_sure = assert_the_same(texts, patterns, GapRules(DNA, *costs, maximum_gaps, WITHIN), every, every, slack)
         if costs == (5, 2):
             assert is_sure.mean() > {1: 0.05, 6: 0.5, 16: 0.8}[slack]
 

@@ -25,7 +25,7 @@ TWINS = sorted(
 every_twin = pytest.mark.parametrize("name", TWINS)
 every_source = pytest.mark.parametrize("file", SOURCES)
 
-MOST_LINES, MOST_ARGUMENTS = 95, 8
+MAXIMUM_LINES, MAXIMUM_ARGUMENTS = 95, 8
 """Of a function in CUDA, and of a kernel."""
 
 STRUCTS = [
@@ -66,13 +66,14 @@ STRUCTS = [
 
 SIZES = {
     "scoring": {
-        "_MOST_SLOTS": "kMostSlots", "_MOST_SERIES": "kMostSeries", "_MOST_ISOTOPE_ERRORS": "kMostIsotopeErrors",
-        "_MOST_FRAGMENT_CHARGE": "kMostFragmentCharge", "_NONE": "kNone", "_CORRELATION_HALF_WINDOW": "kCorrelationHalfWindow",
-        "_TILE": "kTile", "_DENSE_WARPS": "kDenseWarps", "_MOST_DENSE_KEPT": "kMostDenseKept", "_MOST_DENSE_WINDOWS": "kMostDenseWindows",
+        "_MAXIMUM_SLOTS": "kMostSlots", "_MAXIMUM_SERIES": "kMostSeries", "_MAXIMUM_ISOTOPE_ERRORS": "kMostIsotopeErrors",
+        "_MAXIMUM_FRAGMENT_CHARGE": "kMostFragmentCharge", "_NONE": "kNone", "_CORRELATION_HALF_WINDOW": "kCorrelationHalfWindow",
+        "_TILE": "kTile", "_DENSE_WARPS": "kDenseWarps", "_MAXIMUM_DENSE_KEPT": "kMostDenseKept",
+        "_MAXIMUM_DENSE_WINDOWS": "kMostDenseWindows",
         "_FINE_BINS": "kFineBins", "_DOT_BITS": "kDotBits", "_COUNT_BITS": "kCountBits",
     },
     "fragment_index": {
-        "_MOST_SERIES": "kMostSeries", "_MOST_WINDOWS": "kMostWindows", "_FOUND": "kFound", "_LETTERS": "kLetters", "_ENDS": "kEnds",
+        "_MAXIMUM_SERIES": "kMostSeries", "_MAXIMUM_WINDOWS": "kMostWindows", "_FOUND": "kFound", "_LETTERS": "kLetters", "_ENDS": "kEnds",
         "_NONE": "kNone", "_PROTON_MASS": "kProtonMass",
     },
     "gapsmis": {"_CODES": "kCodes", "_PADDING": "kPadding"},
@@ -136,7 +137,7 @@ def fields(name: str, struct: str) -> list[str]:
     body = re.search(rf"struct {struct} \{{(.*?)\n\}};", text_of(name), re.DOTALL)
     assert body
     declarations = re.sub(r"//[^\n]*", "", body[1]).split(";")
-    return [member for one in declarations for member in re.findall(r"(\w+)(?:\[\w+\])?\s*(?:,|$)", one.strip())]
+    return [member for declaration in declarations for member in re.findall(r"(\w+)(?:\[\w+\])?\s*(?:,|$)", declaration.strip())]
 
 
 def members(module: ModuleType) -> dict[str, object]:
@@ -156,7 +157,8 @@ def signature(function: Any) -> tuple[list[tuple[Any, ...]], str]:
     found = inspect.signature(function)
     kinds = {"Processor": "device", "Card": "device"}
     return [
-        (one.name, one.kind, one.default, kinds.get(one.annotation, one.annotation)) for one in found.parameters.values()
+        (parameter.name, parameter.kind, parameter.default, kinds.get(parameter.annotation, parameter.annotation))
+        for parameter in found.parameters.values()
     ], found.return_annotation
 
 
@@ -205,7 +207,7 @@ def test_a_launcher_says_what_counts_its_work(name):
 
 @every_source
 def test_every_kernel_has_few_arguments(file):
-    assert {kernel: n for kernel, given in KERNEL.findall(source(file)) if (n := given.count(",") + 1) > MOST_ARGUMENTS} == {}
+    assert {kernel: n for kernel, given in KERNEL.findall(source(file)) if (n := given.count(",") + 1) > MAXIMUM_ARGUMENTS} == {}
 
 
 @every_source
@@ -215,7 +217,7 @@ def test_every_function_can_be_read_on_a_screen_or_two(file):
         if begun is None and re.match(r"(__device__|extern \"C\" __global__|__global__|static|template).*", line):
             begun = number
         if begun is not None and re.match(r"\}", line):
-            if number - begun >= MOST_LINES:
+            if number - begun >= MAXIMUM_LINES:
                 long[begun] = number - begun + 1
             begun = None
         elif (begun is not None and line.endswith(";") and not line.startswith(" ")) or (line.endswith("}") and begun == number):
@@ -228,9 +230,9 @@ def test_launchers_know_cards_and_not_cupy():
     for entry in files("kernels.cuda").iterdir():
         if entry.name.endswith(".py"):
             for node in ast.walk(ast.parse(entry.read_text(encoding="utf-8"))):
-                modules = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+                modules = [name.name for name in node.names] if isinstance(node, ast.Import) else []
                 modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-                importing += [entry.name for one in modules if one.split(".")[0] == "cupy"]
+                importing += [entry.name for module in modules if module.split(".")[0] == "cupy"]
     assert set(importing) == {"modules.py", "probe.py"}
 
 

@@ -11,7 +11,7 @@ from kernels.cuda import digestion
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.score_kinds import HYPERSCORE, SDP, XCORR
-from tests.kernels.test_cuda_digestion import random_proteins, settings
+from tests.kernels.test_cuda_digestion import random_proteins, rules
 from tests.shim.fragment_inputs import empty_answer, random_fragment_search
 from tests.shim.search_inputs import empty_hits, random_search
 from tests.shim.shim_card import ShimCard, missing_compiler
@@ -26,7 +26,7 @@ def fresh(card: ShimCard) -> ShimCard:
     return card
 
 
-def assert_moved(card: ShimCard, work: counts.Work) -> None:
+def assert_moved(card: ShimCard, work: counts.OperationCounts) -> None:
     """Words, copies and shared memory to the last."""
     assert (-(-card.bytes_in // 4), -(-card.bytes_out // 4), card.transfers, card.shared_bytes) == (
         work.words_in, work.words_out, work.transfers, work.shared_bytes,
@@ -38,7 +38,7 @@ def test_spectra_searched_one_by_one(score):
     spectra, queries, peptides, modifications, how = random_search(200 + score, score, n_queries=30, n_peptides=3000, most=0)
     n, card = len(queries.mass), ShimCard()
     hits, cost = empty_hits(n), np.zeros(n, np.int64)
-    search = tuned(SpectrumSearch, least_sharing=np.inf)(card, peptides, modifications, how)
+    search = tuned(SpectrumSearch, minimum_sharing=np.inf)(card, peptides, modifications, how)
     fresh(card)
     search.count_candidates(queries, 0, n, cost)
     before = (card.bytes_in, card.bytes_out, card.transfers)
@@ -47,7 +47,7 @@ def test_spectra_searched_one_by_one(score):
     fresh(card)
     list(search.search_queries(spectra, queries, hits, 0, n))
     peaks = np.diff(spectra.offsets)[queries.spectrum]
-    charges = np.maximum(1, np.minimum(how.max_fragment_charge, queries.charge - 1))
+    charges = np.maximum(1, np.minimum(how.maximum_fragment_charge, queries.charge - 1))
     ions = int((hits.n_candidates * charges).sum() * 2 * (peptides.length.mean() - 1))  # b and y
     work = counts.spectrum_search(
         queries=n, peaks=int(peaks.sum()), items=n, candidates=int(cost.sum()), ions=ions, kept=5, slots=3, bins=96,
@@ -79,7 +79,7 @@ def candidates_by_length(spectra, queries, peptides, modifications, how, charges
 def test_queries_of_tiles_take_the_same_words():
     spectra, queries, *others = random_search(210, HYPERSCORE, n_queries=64, n_peptides=600, most=0, precursor=(3.0, 0.0))
     n, card = len(queries.mass), ShimCard()
-    search, hits = tuned(SpectrumSearch, least_sharing=0.0)(card, *others), empty_hits(n)
+    search, hits = tuned(SpectrumSearch, minimum_sharing=0.0)(card, *others), empty_hits(n)
     fresh(card)
     list(search.search_queries(spectra, queries, hits, 0, n))
     assert "search_tile_by_hyperscore" in card.launched
@@ -123,7 +123,7 @@ def test_an_index_of_fragments(most):
     ]
     pairs = sum(map(len, reached))
     keys = work_of.segments.high.astype(np.int64) - work_of.segments.low
-    share = keys.sum() / (how.max_mz * (1 << 19)) / len(keys)
+    share = keys.sum() / (how.maximum_mz * (1 << 19)) / len(keys)
     visits = int(share * np.diff(work_of.segments.offsets).mean() * ions / chunks * pairs)
     searching = counts.index_search(
         queries=n, segments=len(work_of.segments.low), windows=work_of.windows.shape[1], pairs=pairs, forms_of_chunk=512, visits=visits,
@@ -137,9 +137,9 @@ def test_a_digest():
     _, residues, offsets = random_proteins(230)
     card, found = ShimCard(), np.zeros((2, 9000 // 50 + 1), np.int64)
     bounds, longest = np.array([0, 20, len(offsets) - 1]), 9
-    how = settings("Trypsin", 0, 0, (4, longest), (0, 9000), True)
+    how = rules("Trypsin", 0, 0, (4, longest), (0, 9000), True)
     known = np.full(len(residues), 65, np.uint8)  # all letters have masses
-    list(digestion.count_peptides(card, known, offsets, bounds, *how, found))
+    list(digestion.count_peptides(card, known, offsets, bounds, how, found))
     ends = np.repeat(offsets[1:], np.diff(offsets))
     looked_at = int(np.minimum(longest, ends - np.arange(len(residues))).sum())
     work = counts.digest_count(residues=len(residues), proteins=len(offsets) - 1, shares=2, buckets=found.shape[1], looked_at=looked_at)
@@ -149,8 +149,8 @@ def test_a_digest():
 
 
 def test_pieces_of_work_add_up():
-    one = counts.Work(1, 10, 3, 5, 7, 400, 2)
-    assert counts.total(one, one._replace(shared_bytes=100)) == counts.Work(2, 20, 6, 10, 14, 400, 4)
+    one = counts.OperationCounts(1, 10, 3, 5, 7, 400, 2)
+    assert counts.total(one, one._replace(shared_bytes=100)) == counts.OperationCounts(2, 20, 6, 10, 14, 400, 4)
 
 
 def test_partitions_cost_what_their_candidates_and_masses_say():

@@ -46,7 +46,7 @@ def compile_for(path: Path, text: str, architecture: str, defines: tuple[str, ..
         for option in (
             *COMPILER_OPTIONS,
             *header_options(),
-            *(f"-D{one}" for one in defines),
+            *(f"-D{define}" for define in defines),
             *more,
             f"--gpu-architecture=sm_{architecture}",
         )

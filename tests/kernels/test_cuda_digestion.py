@@ -12,6 +12,7 @@ from kernels.cpu import digestion as cpu
 from kernels.cpu.processor import Processor
 from kernels.cuda import digestion as cuda
 from kernels.device import DeviceError, DeviceMemoryError
+from kernels.digestion_layouts import DigestionRules
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
@@ -27,12 +28,12 @@ def random_proteins(seed: int, n: int = 40) -> tuple[list[str], NDArray[np.uint8
     letters = list("AKRPMDGXUO")
     proteins += [("M" if random.random() < 0.5 else "") + "".join(random.choice(letters, n)) for n in random.integers(0, 60, n)]
     proteins.append("")
-    offsets = np.concatenate(([0], np.cumsum([len(one) for one in proteins]))).astype(np.int64)
+    offsets = np.concatenate(([0], np.cumsum([len(protein) for protein in proteins]))).astype(np.int64)
     return proteins, np.frombuffer("".join(proteins).encode(), np.uint8), offsets
 
 
-def settings(agent: str, ends: int, missed: int, lengths: tuple[int, int], masses: tuple[int, int], clip: bool) -> tuple:
-    return (enzyme(agent).cleavage_table(), MASS, WATER, ends, missed, *lengths, clip, *masses, WIDTH)
+def rules(agent: str, ends: int, missed: int, lengths: tuple[int, int], masses: tuple[int, int], clip: bool) -> DigestionRules:
+    return DigestionRules(enzyme(agent).cleavage_table(), MASS, WATER, ends, missed, *lengths, clip, *masses, WIDTH)
 
 
 def expected_counts(
@@ -76,7 +77,7 @@ def test_both_count_what_the_definition_gives(agent, ends, missed, lengths, mass
     assert expected.sum() > 10
     for count, device in ((cpu.count_peptides, Processor(2)), (cuda.count_peptides, ShimCard(descending=True))):
         counts = np.ones_like(expected)
-        done = list(count(device, residues, offsets, np.array(bounds), *settings(agent, ends, missed, lengths, masses, clip), counts))
+        done = list(count(device, residues, offsets, np.array(bounds), rules(agent, ends, missed, lengths, masses, clip), counts))
         assert done[-1] == len(residues)
         np.testing.assert_array_equal(counts, expected + 1, "counts are added")
 
@@ -84,25 +85,25 @@ def test_both_count_what_the_definition_gives(agent, ends, missed, lengths, mass
 def test_a_part_of_the_proteins_in_several_rounds(monkeypatch):
     monkeypatch.setattr(cuda, "_RESIDUES_OF_ROUND", 100)
     _, residues, offsets = random_proteins(5)
-    digest_settings = settings("Trypsin", 1, 2, (2, 40), (0, 6000), True)
+    of_digest = rules("Trypsin", 1, 2, (2, 40), (0, 6000), True)
     bounds = np.array([3, 9, 30])
     expected, counts = (np.zeros((2, 6000 // WIDTH + 1), np.int64) for _ in range(2))
-    list(cpu.count_peptides(Processor(1), residues, offsets, bounds, *digest_settings, expected))
+    list(cpu.count_peptides(Processor(1), residues, offsets, bounds, of_digest, expected))
     card = ShimCard()
-    looks = list(cuda.count_peptides(card, residues, offsets, bounds, *digest_settings, counts))
+    looks = list(cuda.count_peptides(card, residues, offsets, bounds, of_digest, counts))
     np.testing.assert_array_equal(counts, expected)
     assert len(looks) == card.n_launches == -(-int(offsets[30] - offsets[3]) // 100)
 
 
 def test_a_card_that_is_full_or_lost_leaves_the_counts_alone():
     _, residues, offsets = random_proteins(6)
-    digest_settings = settings("Trypsin", 2, 1, (1, 40), (0, 6000), True)
+    of_digest = rules("Trypsin", 2, 1, (1, 40), (0, 6000), True)
     full, lost = ShimCard(), ShimCard(failing_launch=0)
     full.largest_buffer = 500
     for card, fault in ((full, DeviceMemoryError), (lost, DeviceError)):
         counts = np.zeros((1, 6000 // WIDTH + 1), np.int64)
         with pytest.raises(fault):
-            list(cuda.count_peptides(card, residues, offsets, np.array([0, len(offsets) - 1]), *digest_settings, counts))
+            list(cuda.count_peptides(card, residues, offsets, np.array([0, len(offsets) - 1]), of_digest, counts))
         assert counts.sum() == 0
 
 
@@ -115,7 +116,11 @@ def test_an_index_is_the_same_with_the_count_of_a_card(failing, tmp_path):
     from engine.peptides.peptide_index import build_peptide_index
     from engine.peptides.protein_index import build_protein_index
 
-    proteins = [one.replace("X", "L").replace("U", "S").replace("O", "T") for one in random_proteins(7, 60)[0] if len(one) > 10]
+    proteins = [
+        random_protein.replace("X", "L").replace("U", "S").replace("O", "T")
+        for random_protein in random_proteins(7, 60)[0]
+        if len(random_protein) > 10
+    ]
     (tmp_path / "proteins.fasta").write_text("".join(f">protein{i}\n{one}\n" for i, one in enumerate(proteins)), encoding="ascii")
     parameters = IdentificationParameters()
     digestion = Digestion.of(parameters, "semi-specific")

@@ -38,7 +38,7 @@ def test_both_scores_agree_with_the_processor(score, fragment):
 def test_any_modifications_and_series_agree_with_the_processor(seed):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     work = random_fragment_search(
-        10 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=(1, 2, 1, 3)[seed], most=3, max_forms=(3, 1, 50, 20)[seed],
+        10 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=(1, 2, 1, 3)[seed], most=3, maximum_forms=(3, 1, 50, 20)[seed],
         n_peptides=200,
     )  # fmt: skip
     expected = on_processor(work, 0.5)
@@ -52,7 +52,7 @@ def test_windows_that_hold_whole_chunks_agree_with_the_processor(least):
     spectra, queries, peptides, modifications, settings = random_search(
         20 + least, HYPERSCORE, precursor=(500.0, 0.0), n_peptides=2500, most=0, n_queries=8
     )
-    work = fragment_inputs((spectra, queries, peptides, modifications, settings._replace(min_matched_ions=least)))
+    work = fragment_inputs((spectra, queries, peptides, modifications, settings._replace(minimum_matched_ions=least)))
     expected = on_processor(work, 0.5)
     found, _ = on_card(ShimCard(), work, 0.5, forms_of_chunk=128, threads=64)
     assert_same_answer(found, expected)
@@ -78,7 +78,7 @@ def test_more_kept_than_found_and_as_many_as_can_be():
 @pytest.mark.parametrize("kept", [8, 32])
 def test_more_candidates_than_a_block_notes_agree_with_the_processor(kept):
     inputs = random_search(32, HYPERSCORE, fragment=(0.5, 0.0), precursor=(500.0, 0.0), n_peptides=1500, most=0, n_queries=4)
-    work = fragment_inputs((*inputs[:4], inputs[4]._replace(min_matched_ions=1)))
+    work = fragment_inputs((*inputs[:4], inputs[4]._replace(minimum_matched_ions=1)))
     expected = on_processor(work, 0.5, kept=kept)
     found, _ = on_card(ShimCard(), work, 0.5, kept=kept, forms_of_chunk=2048, threads=128)
     assert expected.histogram[:, 1:].sum(axis=1).max() > 300
@@ -153,7 +153,7 @@ def test_a_search_beyond_the_kernels_sizes_says_so():
 
 @pytest.mark.parametrize(("shared_bytes", "forms"), [(227 << 10, 15_360), (99 << 10, 15_360), (64 << 10, 10_240)])
 def test_chunks_suit_the_shared_memory_of_the_card(shared_bytes, forms, monkeypatch):
-    monkeypatch.setattr(ShimCard, "most_shared_bytes", lambda _: shared_bytes)
+    monkeypatch.setattr(ShimCard, "maximum_shared_bytes", lambda _: shared_bytes)
     work = random_fragment_search(45, HYPERSCORE, n_peptides=60, most=0, n_queries=3)
     card, asked = ShimCard(), []
     launch = card.launch

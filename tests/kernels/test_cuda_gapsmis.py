@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from kernels.counts import Work
+from kernels.counts import OperationCounts
 from kernels.cuda import gapsmis
 from kernels.cuda.gapsmis import ReadSearch
 from kernels.cuda.gapsmis_plan import (
@@ -19,8 +19,8 @@ from kernels.cuda.gapsmis_plan import (
     PROFILE,
     TABLE,
     WIDE,
+    GapsMisShape,
     Properties,
-    Shape,
     Task,
     seconds,
     shapes,
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compile
 
 DNA = np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
 UNEVEN = np.array([[4, -1, 0], [-2, 3, 1], [-4, 0, 5]], np.int32)
-SMALL = Shape(MANY_TEXTS, 4, 3, NARROW, FOUR, 64)
+SMALL = GapsMisShape(MANY_TEXTS, 4, 3, NARROW, FOUR, 64)
 
 
 def check(texts, patterns, rules, pairs=None, *, card=None, tracing=(False, True), **options):
@@ -51,7 +51,7 @@ def check(texts, patterns, rules, pairs=None, *, card=None, tracing=(False, True
 
 def small_shape(card, texts, patterns, rules, traces, options):
     task = tuned(ReadSearch, **options)(card, sequences(texts), sequences(patterns), rules)._task(1, 1, 1, traces=traces)
-    return Shape(MANY_TEXTS, 4, 3, task.numbers, task.scores, 64)
+    return GapsMisShape(MANY_TEXTS, 4, 3, task.numbers, task.scores, 64)
 
 
 def words(lengths, letters):
@@ -72,14 +72,14 @@ def test_all_small_cases(mode, costs):
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
 def test_reads_of_any_length_over_several_strips(mode):
     texts, patterns = damaged_reads(60, 21)
-    for shape in (None, SMALL, Shape(MANY_TEXTS, 1, 6, NARROW, FOUR, 32), Shape(MANY_TEXTS, 32, 2, NARROW, EIGHT, 32)):
+    for shape in (None, SMALL, GapsMisShape(MANY_TEXTS, 1, 6, NARROW, FOUR, 32), GapsMisShape(MANY_TEXTS, 32, 2, NARROW, EIGHT, 32)):
         check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), shape=shape)
 
 
-@pytest.mark.parametrize(("mode", "most_gaps"), [(PREFIX, 0), (LOCAL, 0), (PREFIX, 4), (WITHIN, 1), (LOCAL, 3), (WITHIN, 30)])
-def test_any_number_of_gaps(mode, most_gaps):
+@pytest.mark.parametrize(("mode", "maximum_gaps"), [(PREFIX, 0), (LOCAL, 0), (PREFIX, 4), (WITHIN, 1), (LOCAL, 3), (WITHIN, 30)])
+def test_any_number_of_gaps(mode, maximum_gaps):
     texts, patterns = damaged_reads(30, 22, most=60)
-    check(texts, patterns, GapRules(DNA, 1, 1, most_gaps, mode))
+    check(texts, patterns, GapRules(DNA, 1, 1, maximum_gaps, mode))
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
@@ -87,7 +87,7 @@ def test_a_seed(mode):
     texts, patterns = damaged_reads(40, 23, letters=3, most=50)
     texts, patterns = [*texts, *words([0, 2, 4], 2)], [*patterns, *words([0, 2, 4], 2)]
     for length in (1, 4):
-        found = check(texts, patterns, GapRules(DNA, 3, 1, 2, mode, length), shape=Shape(MANY_TEXTS, 4, 4, NARROW, FOUR, 32))
+        found = check(texts, patterns, GapRules(DNA, 3, 1, 2, mode, length), shape=GapsMisShape(MANY_TEXTS, 4, 4, NARROW, FOUR, 32))
     assert 5 < (found.score != NO_ALIGNMENT).sum() < len(texts)
 
 
@@ -125,7 +125,9 @@ def test_one_text_for_a_block(mode):
     matrix = np.where(np.eye(9, dtype=bool), 5, -4).astype(np.int32)
     pairs = np.tile(np.arange(9), 9), np.repeat(np.arange(9), 9)
     for lanes in (4, 8):
-        check(texts, patterns, GapRules(matrix, 4, 1, 2, mode), pairs, shape=Shape(ONE_TEXT, lanes, 64 // lanes, NARROW, PROFILE, 64))
+        check(
+            texts, patterns, GapRules(matrix, 4, 1, 2, mode), pairs, shape=GapsMisShape(ONE_TEXT, lanes, 64 // lanes, NARROW, PROFILE, 64)
+        )
 
 
 def test_patterns_of_one_text_reach_differently_far_into_it():
@@ -133,7 +135,7 @@ def test_patterns_of_one_text_reach_differently_far_into_it():
     texts, rules = [random.integers(0, 4, 60) for _ in range(2)], GapRules(DNA, 5, 9, 2)
     patterns = [texts[k % 2][: 3 + 2 * k] for k in range(24)]
     pairs = np.tile([0, 1], 24), np.repeat(np.arange(24), 2)
-    check(texts, patterns, rules, pairs, shape=Shape(ONE_TEXT, 8, 8, NARROW, PROFILE, 64))
+    check(texts, patterns, rules, pairs, shape=GapsMisShape(ONE_TEXT, 8, 8, NARROW, PROFILE, 64))
 
 
 def test_directions_in_little_memory_and_long_texts():
@@ -201,7 +203,7 @@ def test_scores_that_the_card_cannot_hold_are_refused():
 def test_work_that_is_counted_beforehand_is_what_is_done(even, traces):
     texts, patterns = damaged_reads(50, 34, even=even)
     texts, text_of, pattern_of = [text[:64] for text in texts[:10]], np.arange(50) // 5, np.arange(50)  # short: traced in one pass
-    for shape in (SMALL, Shape(ONE_TEXT, 8, 16, NARROW, PROFILE, 64)):
+    for shape in (SMALL, GapsMisShape(ONE_TEXT, 8, 16, NARROW, PROFILE, 64)):
         card = ShimCard()
         kind = tuned(ReadSearch, shape=shape, traces_on_host=False)
         search = kind(card, sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
@@ -210,7 +212,7 @@ def test_work_that_is_counted_beforehand_is_what_is_done(even, traces):
         card.launched.clear()
         list(search.align(text_of, pattern_of, Alignments.none(50, 2), traces=traces))
         work = search._work(text_of, pattern_of, traces=traces)
-        counted = Work(
+        counted = OperationCounts(
             len(card.launched),
             card.operations,
             work.memory_blocks,

@@ -97,10 +97,10 @@ class WatchingCard(ShimCard):
         super().clear(buffer, n_bytes, stream)
 
     def launch(self, file, kernel, blocks, threads, arguments, stream, **options):
-        self._touch(stream, *(one for one in arguments if isinstance(one, np.ndarray) and one.ndim))
-        for one in arguments:
-            if isinstance(one, np.ndarray) and not one.ndim:  # a struct, with addresses in buffers
-                words = np.frombuffer(one.tobytes()[: one.nbytes // 8 * 8], np.uint64).tolist()
+        self._touch(stream, *(argument for argument in arguments if isinstance(argument, np.ndarray) and argument.ndim))
+        for argument in arguments:
+            if isinstance(argument, np.ndarray) and not argument.ndim:  # a struct, with addresses in buffers
+                words = np.frombuffer(argument.tobytes()[: argument.nbytes // 8 * 8], np.uint64).tolist()
                 places = self._number_at.items()
                 stream.touched |= {number for word in words for (start, size), number in places if start <= word < start + size}
         super().launch(file, kernel, blocks, threads, arguments, stream, **options)
@@ -127,7 +127,7 @@ def sparse(card):
 
 def dense(card):
     inputs = random_search(90, HYPERSCORE, n_queries=100, precursor=(3.0, 0.0), n_peptides=600, which=(0, 4), most=1)
-    return spectrum_search(card, inputs, least_sharing=0.0, dense_candidates_of_batch=1)[1]
+    return spectrum_search(card, inputs, minimum_sharing=0.0, dense_candidates_of_batch=1)[1]
 
 
 def open_search(card):
@@ -191,11 +191,11 @@ def test_a_search_that_is_done_leaves_nothing_running(begin):
 
 
 @pytest.mark.parametrize("refused", range(9, 60, 3))
-@pytest.mark.parametrize("least_sharing", [0.0, np.inf])
-def test_spectra_on_a_card_that_refuses_memory_at_any_moment(refused, least_sharing):
+@pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
+def test_spectra_on_a_card_that_refuses_memory_at_any_moment(refused, minimum_sharing):
     inputs = random_search(91, HYPERSCORE, n_queries=40, precursor=(3.0, 0.0), n_peptides=300, which=(0, 4), most=1)
     card = WatchingCard({refused, refused + 1})
-    hits, work = spectrum_search(card, inputs, least_sharing=least_sharing)
+    hits, work = spectrum_search(card, inputs, minimum_sharing=minimum_sharing)
     assert list(work)[-1] == 40
     expected = empty_hits(40, slots=3)
     cpu.search_queries(*inputs[:5], expected, 0, 40)

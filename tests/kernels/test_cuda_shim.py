@@ -7,7 +7,7 @@ import pytest
 
 from kernels.cpu import candidates as cpu
 from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
-from kernels.cuda.scoring import MOST_PEAKS, SpectrumSearch
+from kernels.cuda.scoring import MAXIMUM_PEAKS, SpectrumSearch
 from kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
 from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
@@ -42,7 +42,7 @@ def test_every_score_agrees_with_the_processor(score, fragment):
     assert ends == [len(expected.n_candidates)]
 
 
-@pytest.mark.parametrize("least_sharing", [0.0, np.inf])
+@pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
 @pytest.mark.parametrize(
     ("score", "width"),
     [
@@ -54,20 +54,20 @@ def test_every_score_agrees_with_the_processor(score, fragment):
         (XCORR, 0.005 / 30.0),
     ],
 )
-def test_scores_on_the_border_of_a_bin_fall_to_the_same_side(score, width, least_sharing, monkeypatch):
+def test_scores_on_the_border_of_a_bin_fall_to_the_same_side(score, width, minimum_sharing, monkeypatch):
     spectra, *others, settings = random_search(7, score, n_peptides=1500, n_queries=34, most=1, precursor=(1.0, 0.0))
     equal = np.full(len(spectra.mz), 0.125, np.float32)
-    inputs = (spectra._replace(weight=equal, correlation_weight=np.ones_like(equal)), *others, settings._replace(min_matched_ions=1))
+    inputs = (spectra._replace(weight=equal, correlation_weight=np.ones_like(equal)), *others, settings._replace(minimum_matched_ions=1))
     monkeypatch.setitem(WIDTH, score, width)
-    found, expected, _ = searched_on_both(inputs, least_sharing=least_sharing)
+    found, expected, _ = searched_on_both(inputs, minimum_sharing=minimum_sharing)
     at = expected.score[expected.score > 0] / width
     assert (np.abs(at - np.rint(at)) < 1e-6).any()
     assert_same_hits(found, expected)
 
 
 @pytest.mark.parametrize("fragment", [(0.0, 0.05), (20.0, 0.0)])
-@pytest.mark.parametrize("least_sharing", [0.0, np.inf])
-def test_peaks_reach_as_far_as_on_the_processor_however_wide_the_tolerance(fragment, least_sharing):
+@pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
+def test_peaks_reach_as_far_as_on_the_processor_however_wide_the_tolerance(fragment, minimum_sharing):
     spectra, *others = random_search(6, SDP, fragment=fragment, n_queries=40, n_peptides=500, most=1, precursor=(3.0, 0.0))
     few = np.flatnonzero(np.diff(spectra.offsets) > 0)  # peaks of each spectrum, far from one another
     kept = (spectra.offsets[few][:, None] + [0, 30, 60]).ravel()
@@ -75,7 +75,7 @@ def test_peaks_reach_as_far_as_on_the_processor_however_wide_the_tolerance(fragm
     spectra = spectra._replace(
         offsets=offsets, mz=spectra.mz[kept], weight=spectra.weight[kept], correlation_weight=spectra.correlation_weight[kept]
     )
-    found, expected, _ = searched_on_both((spectra, *others), least_sharing=least_sharing)
+    found, expected, _ = searched_on_both((spectra, *others), minimum_sharing=minimum_sharing)
     assert_same_hits(found, expected)
     np.testing.assert_array_equal(found.histogram, expected.histogram)
 
@@ -83,15 +83,15 @@ def test_peaks_reach_as_far_as_on_the_processor_however_wide_the_tolerance(fragm
 @pytest.mark.parametrize("seed", range(4))
 def test_any_modifications_and_series_agree_with_the_processor(seed):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
-    inputs = random_search(10 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=1 + seed, most=3, max_forms=(3, 1, 50, 200)[seed])
+    inputs = random_search(10 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=1 + seed, most=3, maximum_forms=(3, 1, 50, 200)[seed])
     found, expected, _ = searched_on_both(inputs, card=ShimCard(descending=seed % 2 == 1))
     assert_same_hits(found, expected)
     assert (expected.modification[:, 0] != 255).any()
 
 
-@pytest.mark.parametrize("max_forms", [7, 1000])
-def test_many_arrangements_of_two_modifications_are_shared_between_lanes(max_forms):
-    inputs = random_search(15, HYPERSCORE, which=(0, 1), most=4, max_forms=max_forms, n_queries=6, n_peptides=2000)
+@pytest.mark.parametrize("maximum_forms", [7, 1000])
+def test_many_arrangements_of_two_modifications_are_shared_between_lanes(maximum_forms):
+    inputs = random_search(15, HYPERSCORE, which=(0, 1), most=4, maximum_forms=maximum_forms, n_queries=6, n_peptides=2000)
     found, expected, _ = searched_on_both(inputs, slots=4)
     assert expected.n_candidates.max() > 30
     assert_same_hits(found, expected)
@@ -109,7 +109,7 @@ def test_neighbours_in_mass_searched_together_have_the_same_hits(score, fragment
         90 + score, score, fragment=fragment, n_queries=n_queries, precursor=(3.0, 0.0), n_peptides=2000, which=(0, 1, 4), most=1
     )
     card = ShimCard(descending=score == SDP)
-    found, expected, _ = searched_on_both(inputs, least_sharing=0.0, dense_candidates_of_item=500, card=card)
+    found, expected, _ = searched_on_both(inputs, minimum_sharing=0.0, dense_candidates_of_item=500, card=card)
     assert DENSE[score] in card.launched
     assert expected.n_candidates.sum() > 200
     assert_same_hits(found, expected)
@@ -123,27 +123,35 @@ def test_neighbours_with_any_modifications_and_series_have_the_same_hits(seed):
         HYPERSCORE,
         series=kinds[seed],
         fragment_charge=(1, 1, 3)[seed],
-        max_forms=(1, 50, 200)[seed],
+        maximum_forms=(1, 50, 200)[seed],
         fragment=(0.3, 0.0),
         n_peptides=2000,
         which=((0, 1, 4), (2, 3, 1), (1, 5, 6))[seed],
     )
     card = ShimCard()
-    found, expected, _ = searched_on_both(inputs, card=card, least_sharing=0.0, kept=8)
+    found, expected, _ = searched_on_both(inputs, card=card, minimum_sharing=0.0, kept=8)
     assert "search_tile_by_hyperscore" in card.launched
     assert_same_hits(found, expected)
     assert (expected.modification[:, 0] != 255).any()
 
 
-@pytest.mark.parametrize(("which", "max_forms"), [((0, 1, 6), 7), ((0, 1), 1000)])
-def test_neighbours_with_many_arrangements_have_the_same_hits(which, max_forms):
+@pytest.mark.parametrize(("which", "maximum_forms"), [((0, 1, 6), 7), ((0, 1), 1000)])
+def test_neighbours_with_many_arrangements_have_the_same_hits(which, maximum_forms):
     *others, settings = random_search(
-        15, HYPERSCORE, which=which, most=4, max_forms=max_forms, n_queries=34, n_peptides=400, fragment=(0.5, 0.0), precursor=(3.0, 0.0)
+        15,
+        HYPERSCORE,
+        which=which,
+        most=4,
+        maximum_forms=maximum_forms,
+        n_queries=34,
+        n_peptides=400,
+        fragment=(0.5, 0.0),
+        precursor=(3.0, 0.0),
     )
     # With more isotope errors there would be more windows than the kernel takes.
     settings = settings._replace(isotope_errors=settings.isotope_errors[1:3], isotope_minimum_mass=settings.isotope_minimum_mass[1:3])
     card = ShimCard()
-    found, expected, _ = searched_on_both((*others, settings), card=card, slots=4, least_sharing=0.0)
+    found, expected, _ = searched_on_both((*others, settings), card=card, slots=4, minimum_sharing=0.0)
     assert DENSE[HYPERSCORE] in card.launched
     assert expected.n_candidates.max() > 100
     assert_same_hits(found, expected)
@@ -165,9 +173,9 @@ def test_ions_at_the_very_edge_of_the_tolerance_match_as_on_the_processor():
     weight = np.random.default_rng(16).uniform(0.05, 0.3, bounds[-1]).astype(np.float32)
     spectra = spectra._replace(offsets=np.array(bounds), mz=np.concatenate(mz), weight=weight, correlation_weight=weight)
     queries = queries._replace(spectrum=np.arange(len(queries.mass)))
-    inputs = spectra, queries, peptides, modifications, settings._replace(max_mz=float(spectra.mz.max()) + 2)
+    inputs = spectra, queries, peptides, modifications, settings._replace(maximum_mz=float(spectra.mz.max()) + 2)
     card = ShimCard()
-    found, expected, _ = searched_on_both(inputs, card=card, least_sharing=0.0)
+    found, expected, _ = searched_on_both(inputs, card=card, minimum_sharing=0.0)
     assert DENSE[SDP] in card.launched
     for one, other in zip(found[:-1], expected[:-1], strict=True):
         np.testing.assert_array_equal(one, other)
@@ -178,7 +186,7 @@ def test_spectra_with_weights_too_fine_for_exact_sums_are_searched_one_by_one():
     weight = spectra.weight.copy()
     weight[::7] = 3e-9
     card = ShimCard()
-    found, expected, _ = searched_on_both((spectra._replace(weight=weight), *others), card=card, least_sharing=0.0)
+    found, expected, _ = searched_on_both((spectra._replace(weight=weight), *others), card=card, minimum_sharing=0.0)
     assert "search_tile_by_hyperscore" not in card.launched
     assert_same_hits(found, expected)
 
@@ -190,7 +198,7 @@ def test_dense_and_sparse_windows_in_one_search_have_the_same_hits(monkeypatch):
     mass[32:96] = mass[60] + np.linspace(-0.4, 0.4, 64)  # two tiles that share their windows, among others that do not
     queries = queries._replace(mass=np.sort(mass))
     card = ShimCard()
-    found, expected, ends = searched_on_both((spectra, queries, *others), card=card, dense_candidates_of_batch=1, least_sharing=6.0)
+    found, expected, ends = searched_on_both((spectra, queries, *others), card=card, dense_candidates_of_batch=1, minimum_sharing=6.0)
     assert {"search_tile_by_hyperscore", "search_by_hyperscore"} <= set(card.launched)
     assert ends == sorted(set(ends))
     assert ends[-1] == 140
@@ -200,7 +208,7 @@ def test_dense_and_sparse_windows_in_one_search_have_the_same_hits(monkeypatch):
 def test_a_card_too_full_for_a_tile_searches_one_by_one():
     inputs = random_search(99, HYPERSCORE, n_peptides=300, n_queries=40, most=1)
     card = ShimCard()
-    found, expected, _ = searched_on_both(inputs, card=card, largest_buffer=60_000, least_sharing=0.0)
+    found, expected, _ = searched_on_both(inputs, card=card, largest_buffer=60_000, minimum_sharing=0.0)
     assert "search_tile_by_hyperscore" not in card.launched
     assert_same_hits(found, expected)
 
@@ -311,7 +319,7 @@ def test_candidates_are_counted_as_on_the_processor():
 @pytest.mark.parametrize("score", [KSDP, XCORR])
 def test_a_spectrum_with_as_many_peaks_as_are_promised_is_searched(score):
     spectra, *others = random_search(82, score, n_queries=4, n_peptides=500, most=0)
-    random, n = np.random.default_rng(82), MOST_PEAKS[score]
+    random, n = np.random.default_rng(82), MAXIMUM_PEAKS[score]
     more, before = n - int(spectra.offsets[1]), int(spectra.offsets[1])
     mz = np.concatenate((np.sort(np.concatenate((spectra.mz[:before], random.uniform(100, 1500, more)))), spectra.mz[before:]))
     weight = np.concatenate((random.uniform(0, 0.02, more).astype(np.float32), spectra.weight))
@@ -332,13 +340,13 @@ def test_a_search_beyond_the_kernels_sizes_says_so():
 
 def test_a_spectrum_with_more_candidates_than_are_numbered_is_an_error(monkeypatch):
     inputs = random_search(81, HYPERSCORE, n_queries=4, precursor=(40.0, 0.0), most=0)
-    monkeypatch.setattr("kernels.cuda.scoring._MOST_CANDIDATES", 50)
+    monkeypatch.setattr("kernels.cuda.scoring._MAXIMUM_CANDIDATES", 50)
     with pytest.raises(UnsupportedSearchError, match=r"candidates, more than the 50"):
         searched_on_both(inputs)
 
 
 def test_batches_keep_to_the_most_that_peaks_are_numbered_for(monkeypatch):
-    monkeypatch.setattr("kernels.cuda.scoring._MOST_BATCH_BYTES", 20_000)
+    monkeypatch.setattr("kernels.cuda.scoring._MAXIMUM_BATCH_BYTES", 20_000)
     found, expected, ends = searched_on_both(random_search(41, HYPERSCORE, n_queries=60, n_peptides=300, most=1))
     assert_same_hits(found, expected)
     assert len(ends) > 2

@@ -13,20 +13,17 @@ from numpy.typing import NDArray
 
 from engine.chemistry.enzymes import SPECIFICITIES, digest, enzyme
 from kernels.cpu.peptides import digest_proteins, merge_peptides, write_decoys
+from kernels.digestion_layouts import DigestionRules, PeptideDictionary, PeptideEntries
 
 MASSES = np.array([0 if letter in "BJXZ" else 100 + 7 * i for i, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")], np.int64)
 MASSES[MASSES == 0] = -1
 WATER = 18
-# Types of mass, signature, position, length, flags and letters.
-ENTRY = (np.int64, np.uint64, np.uint32, np.uint8, np.uint8, np.uint32)
-# Types of mass, position, length, flags, letters, pointer and occurrence.
-DICTIONARY = (np.float64, np.uint32, np.uint8, np.uint8, np.uint32, np.int64, np.uint32)
 PROTEINS = st.lists(st.text("AKRPMDGXUO", min_size=0, max_size=25), min_size=1, max_size=5)
 
 
 def flat(proteins: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     text = "".join(proteins).encode()
-    return np.frombuffer(text, np.uint8).copy(), np.concatenate(([0], np.cumsum([len(one) for one in proteins]))).astype(np.int64)
+    return np.frombuffer(text, np.uint8).copy(), np.concatenate(([0], np.cumsum([len(protein) for protein in proteins]))).astype(np.int64)
 
 
 def enumerate_peptides(
@@ -36,13 +33,12 @@ def enumerate_peptides(
     residues, offsets = flat(proteins)
     buckets = np.zeros(masses[1] // width + 1, np.int64)
     every = np.arange(len(buckets))
-    settings_ = (enzyme(agent).cleavage_table(), MASSES, WATER, ends, missed, *lengths, clip, *masses, width)
-    nothing = tuple(np.empty(0, kind) for kind in ENTRY)
-    digest_proteins(residues, offsets, 0, len(proteins), *settings_, every, buckets, False, *nothing)
+    rules = DigestionRules(enzyme(agent).cleavage_table(), MASSES, WATER, ends, missed, *lengths, clip, *masses, width)
+    digest_proteins(residues, offsets, 0, len(proteins), rules, every, buckets, False, PeptideEntries.empty(0))
     starts = np.concatenate(([0], np.cumsum(buckets)))
     cursor = starts[:-1].copy()
-    out = tuple(np.zeros(starts[-1], kind) for kind in ENTRY)
-    digest_proteins(residues, offsets, 0, len(proteins), *settings_, every, cursor, True, *out)
+    out = PeptideEntries.empty(int(starts[-1]))
+    digest_proteins(residues, offsets, 0, len(proteins), rules, every, cursor, True, out)
     assert np.array_equal(cursor, starts[1:])
     mass, signature, position, length, flags, letters = out
     assert np.array_equal(mass // width, np.repeat(every, buckets)), "an entry stands in the run of its bucket"
@@ -112,19 +108,21 @@ def test_merging_lists_every_place_of_each_distinct_peptide(proteins: list[str],
     n = len(entries)
     mass, position, length, flags = (np.array([entry[i] for entry in entries]) for i in range(4))
     signature, letters = np.array([entry[4] for entry in entries], np.uint64), np.array([entry[5] for entry in entries], np.uint32)
-    columns = [np.zeros(n, kind) for kind in DICTIONARY]
+    dictionary = PeptideDictionary.empty(n)
     residues, _ = flat(proteins)
     order = np.argsort((mass.astype(np.uint64) << np.uint64(20)) | (signature >> np.uint64(44)))
-    as_written = (mass.astype(np.int64), signature, position.astype(np.uint32), length.astype(np.uint8), flags.astype(np.uint8), letters)
-    count = merge_peptides(residues, len(residues), order, *as_written, *columns)
-    check_dictionary("".join(proteins), entries, count, columns)
+    as_written = PeptideEntries(
+        mass.astype(np.int64), signature, position.astype(np.uint32), length.astype(np.uint8), flags.astype(np.uint8), letters
+    )
+    count = merge_peptides(residues, len(residues), order, as_written, dictionary)
+    check_dictionary("".join(proteins), entries, count, dictionary)
 
 
-def check_dictionary(text: str, entries: list[tuple[int, int, int, int, int, int]], count: int, columns: list[NDArray]) -> None:
+def check_dictionary(text: str, entries: list[tuple[int, int, int, int, int, int]], count: int, dictionary: PeptideDictionary) -> None:
     expected: dict[str, list[tuple[int, int]]] = {}
     for _, at, size, flag, _, _ in entries:
         expected.setdefault(text[at : at + size], []).append((at, flag))
-    out_mass, out_position, out_length, out_flags, letters, pointer, occurrence = columns
+    out_mass, out_position, out_length, out_flags, letters, pointer, occurrence = dictionary
     bounds = [*pointer[:count].tolist(), len(entries)]
     found = {}
     for i in range(count):
@@ -147,15 +145,16 @@ def test_equal_signatures_do_not_join_different_peptides() -> None:
     """A collision of masses and signatures is settled by the residues."""
     residues = np.frombuffer(b"ACCAACAC", np.uint8).copy()
     n = 4
-    columns = [np.zeros(n, kind) for kind in DICTIONARY]
+    dictionary = PeptideDictionary.empty(n)
     same = np.full(n, 7, np.uint64)
     position, length = np.array([6, 2, 4, 0], np.uint32), np.full(n, 2, np.uint8)
     flags, letters = np.array([0, 0, 1, 2], np.uint8), np.full(n, 5, np.uint32)
-    count = merge_peptides(residues, len(residues), np.arange(n), np.full(n, 5), same, position, length, flags, letters, *columns)
+    entries = PeptideEntries(np.full(n, 5), same, position, length, flags, letters)
+    count = merge_peptides(residues, len(residues), np.arange(n), entries, dictionary)
     assert count == 2
-    assert columns[6].tolist() == [0, 4, 6, 2]  # AC three times, then CA
-    assert columns[5][:2].tolist() == [0, 3]
-    assert columns[3][:2].tolist() == [3, 0]
+    assert dictionary.occurrence.tolist() == [0, 4, 6, 2]  # AC three times, then CA
+    assert dictionary.pointer[:2].tolist() == [0, 3]
+    assert dictionary.flags[:2].tolist() == [3, 0]
 
 
 def decoys(proteins: list[str], method: int, agent: str = "Trypsin", seed: int = 5) -> list[str]:
@@ -187,7 +186,9 @@ def test_decoys_that_respect_cuts_keep_the_composition_of_every_fully_cleaved_pe
     for protein, decoy in zip(proteins, decoys(proteins, method, agent), strict=True):
         # No proline here: a proline that moves behind a K protects it, whatever the method.
         target_peptides, decoy_peptides = fully_cleaved(protein, agent), fully_cleaved(decoy, agent)
-        assert [Counter(one) for one in decoy_peptides] == [Counter(one) for one in target_peptides]
+        assert [Counter(decoy_peptide) for decoy_peptide in decoy_peptides] == [
+            Counter(target_peptide) for target_peptide in target_peptides
+        ]
         if method == 1:
             for target, other in zip(target_peptides, decoy_peptides, strict=True):
                 assert other in {turned(target, first, last) for first in (0, 1) for last in (0, 1)}

@@ -16,12 +16,13 @@ from kernels.cpu import segments as segment_kernels
 from kernels.cpu.candidates import score_candidates, search_queries
 from kernels.layouts import (
     C_TERMINAL,
-    FORMS_OF_CHUNK,
     ISOTOPE_BITS,
     KEYS_OF_DALTON,
+    PEPTIDOFORMS_OF_CHUNK,
     BestArrays,
     FragmentIndexArrays,
     HitArrays,
+    IndexHits,
     ModificationArrays,
     PeptideArrays,
     QueryArrays,
@@ -41,9 +42,9 @@ Inputs = tuple[SpectrumArrays, QueryArrays, PeptideArrays, ModificationArrays, S
 def built(inputs: Inputs, low: float = 0.0, high: float = 1e5, **options: Any) -> FragmentIndexArrays:
     _, _, peptides, modifications, settings_ = inputs
     index = postings.empty_index(
-        peptides, modifications, settings_, *form_kernels.list_forms(peptides, modifications, low, high), **options
+        peptides, modifications, settings_, *form_kernels.list_peptidoforms(peptides, modifications, low, high), **options
     )
-    code, n_chunks = form_kernels.form_code(peptides, modifications), len(index.chunk_start) - 1
+    code, n_chunks = form_kernels.peptidoform_code(peptides, modifications), len(index.chunk_start) - 1
     for chunk in range(n_chunks):
         postings.build_chunks(peptides, modifications, settings_, code, index, chunk, chunk + 1)
     return index
@@ -55,7 +56,7 @@ def rounded(
     """By an index in ranges of mass that end at `cuts`, and in partitions of the queries that end at `parts`; before the exact scores."""
     spectra, queries, peptides, modifications, settings_ = inputs
     assert segment_kernels.why_unsupported(spectra, peptides, modifications, settings_) == ""
-    n, code = len(queries.mass), form_kernels.form_code(peptides, modifications)
+    n, code = len(queries.mass), form_kernels.peptidoform_code(peptides, modifications)
     tables, best = segment_kernels.score_tables(spectra, settings_), segment_kernels.empty_best(n, kept + 3)
     hits = empty_hits(n, kept=kept, slots=slots, width=WIDTH[settings_.score])
     for low, high in zip((0.0, *cuts), (*cuts, 1e5), strict=True):
@@ -63,17 +64,15 @@ def rounded(
         for first, last in zip((0, *parts), (*parts, n), strict=True):
             segments = SegmentArrays(*segment_kernels.make_segments(spectra, queries, settings_, tables, first, last))
             windows = segment_kernels.precursor_windows(index.form_mass, queries, settings_, first, last)
-            postings.search_chunks(
-                index, segments, windows, tables, code, settings_, first, last, best, hits.histogram, hits.histogram_width,
-                hits.n_candidates,
-            )  # fmt: skip
+            found = IndexHits(best, hits.histogram, hits.histogram_width, hits.n_candidates)
+            postings.search_chunks(index, segments, windows, tables, code, settings_, first, last, found)
     return hits, best
 
 
 def searched(inputs: Inputs, *where: tuple[Any, ...], **options: Any) -> HitArrays:
     """The same, with exact scores."""
     hits, best = rounded(inputs, *where, **options)
-    score_candidates(*inputs, form_kernels.form_code(*inputs[2:4]), best, hits, 0, len(hits.score))
+    score_candidates(*inputs, form_kernels.peptidoform_code(*inputs[2:4]), best, hits, 0, len(hits.score))
     return hits
 
 
@@ -126,7 +125,7 @@ def forms(peptides: PeptideArrays, modifications: ModificationArrays) -> list[tu
                 if len({site for chosen in arrangement for site in chosen}) == sum(counts)
             )
             mass = float(peptides.mass[peptide] + modifications.combination_mass[c])
-            every += [(mass, c, peptide, i, added) for i, added in enumerate(islice(free, modifications.max_forms))]
+            every += [(mass, c, peptide, i, added) for i, added in enumerate(islice(free, modifications.maximum_forms))]
     return sorted(every, key=lambda form: form[:4])
 
 
@@ -146,9 +145,9 @@ def fragments(inputs: Inputs, peptide: int, added: dict[int, float]) -> list[tup
 @pytest.mark.parametrize("seed", range(6))
 def test_the_postings_are_all_ions_of_all_forms_in_order(seed: int) -> None:
     series = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y"), ("b", ""), ("b", "y")][seed]
-    inputs = random_search(seed, SDP, n_peptides=12, n_queries=4, most=(3, 3, 2)[seed % 3], max_forms=(40, 5)[seed % 2], series=series)
+    inputs = random_search(seed, SDP, n_peptides=12, n_queries=4, most=(3, 3, 2)[seed % 3], maximum_forms=(40, 5)[seed % 2], series=series)
     _, _, peptides, modifications, _ = inputs
-    index, code = built(inputs, bin_shift=(16, 12, 5, 16, 8, 13)[seed]), form_kernels.form_code(peptides, modifications)
+    index, code = built(inputs, bin_shift=(16, 12, 5, 16, 8, 13)[seed]), form_kernels.peptidoform_code(peptides, modifications)
     expected = forms(peptides, modifications)
     assert len(expected) > 50
     number = [
@@ -179,18 +178,18 @@ def test_the_postings_are_all_ions_of_all_forms_in_order(seed: int) -> None:
 
 def test_ranges_of_mass_hold_each_form_once() -> None:
     _, _, peptides, modifications, _ = random_search(3, SDP, n_peptides=400, most=2)
-    mass, number = form_kernels.list_forms(peptides, modifications, 0.0, 1e5)
+    mass, number = form_kernels.list_peptidoforms(peptides, modifications, 0.0, 1e5)
     assert np.all(np.diff(mass) >= 0)
     assert len(np.unique(number)) == len(number)
     cuts = [0.0, 700.0, float(mass[len(mass) // 2]), float(mass[-5]), 1e5]
-    pieces = [form_kernels.list_forms(peptides, modifications, low, high) for low, high in pairwise(cuts)]
+    pieces = [form_kernels.list_peptidoforms(peptides, modifications, low, high) for low, high in pairwise(cuts)]
     np.testing.assert_array_equal(np.concatenate([piece[0] for piece in pieces]), mass)
     np.testing.assert_array_equal(np.concatenate([piece[1] for piece in pieces]), number)
     n_forms, n_residues = np.zeros((2, 1000), np.int64)
     for first, last in ((0, 100), (100, 400)):
-        form_kernels.count_forms(peptides, modifications, first, last, 10.0, n_forms, n_residues)
+        form_kernels.count_peptidoforms(peptides, modifications, first, last, 10.0, n_forms, n_residues)
     np.testing.assert_array_equal(n_forms, np.histogram(mass, np.arange(1001) * 10.0)[0])
-    code = form_kernels.form_code(peptides, modifications)
+    code = form_kernels.peptidoform_code(peptides, modifications)
     lengths = peptides.length[(number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)].astype(np.int64)
     assert n_residues.sum() == (lengths - 1).sum()
 
@@ -251,7 +250,7 @@ def test_the_hits_are_those_of_scoring_every_candidate(score: int, fragment: tup
 def test_modifications_charges_and_series_as_in_scoring_every_candidate(seed: int) -> None:
     series = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")][seed % 4]
     inputs = random_search(
-        60 + seed, HYPERSCORE, series=series, fragment_charge=(1, 2, 1, 3)[seed % 4], most=3, max_forms=(3, 1, 50, 200)[seed // 2],
+        60 + seed, HYPERSCORE, series=series, fragment_charge=(1, 2, 1, 3)[seed % 4], most=3, maximum_forms=(3, 1, 50, 200)[seed // 2],
         n_peptides=600, precursor=(25.0, 0.0),
     )  # fmt: skip
     expected = exhaustive(inputs)
@@ -282,14 +281,14 @@ def test_any_partition_of_forms_and_queries_gives_the_same_hits(cuts: list[float
 
 def test_ranges_of_a_single_form() -> None:
     inputs = random_search(50, SDP, n_peptides=20, n_queries=6, precursor=(300.0, 0.0), most=0)
-    mass, _ = form_kernels.list_forms(inputs[2], inputs[3], 0.0, 1e5)
+    mass, _ = form_kernels.list_peptidoforms(inputs[2], inputs[3], 0.0, 1e5)
     cuts = tuple(np.unique(mass)[1:].tolist())
     assert len(cuts) == 19
     assert_same(searched(inputs, cuts), exhaustive(inputs))
 
 
 def test_a_last_chunk_of_one_form() -> None:
-    inputs = random_search(51, HYPERSCORE, n_peptides=FORMS_OF_CHUNK + 1, n_queries=8, precursor=(400.0, 0.0), most=0)
+    inputs = random_search(51, HYPERSCORE, n_peptides=PEPTIDOFORMS_OF_CHUNK + 1, n_queries=8, precursor=(400.0, 0.0), most=0)
     assert np.diff(built(inputs).chunk_start)[-1] == 2 * (int(inputs[2].length[-1]) - 1)
     assert_same(searched(inputs), exhaustive(inputs))
 
@@ -343,7 +342,7 @@ def test_a_counter_has_room_for_the_longest_peptide_whose_every_ion_matches_a_he
         weight = np.full(len(mz), height, np.float32)
         spectra = SpectrumArrays(np.array([0, len(mz)]), mz, weight, weight)
         queries = QueryArrays(np.zeros(1, np.int64), np.array([3]), peptides.mass[longest : longest + 1].copy())
-        one = (spectra, queries, *inputs[2:4], inputs[4]._replace(max_mz=float(mz.max()) + 2))
+        one = (spectra, queries, *inputs[2:4], inputs[4]._replace(maximum_mz=float(mz.max()) + 2))
         found, expected = searched(one), exhaustive(one)
         assert found.peptide[0, 0] == expected.peptide[0, 0] == longest
         np.testing.assert_array_equal(found.score, expected.score)
@@ -374,10 +373,10 @@ def test_what_an_index_cannot_do_is_said() -> None:
     cases: list[tuple[str, SpectrumArrays, PeptideArrays, ModificationArrays, ScoringSettings]] = [
         ("sum over", spectra, peptides, modifications, settings_._replace(score=KSDP)),
         ("sum over", spectra, peptides, modifications, settings_._replace(score=XCORR)),
-        ("without matching", spectra, peptides, modifications, settings_._replace(min_matched_ions=0)),
-        ("one number", spectra, peptides, modifications._replace(max_forms=1 << 60), settings_),
-        ("more ions", spectra, peptides, modifications, settings_._replace(max_fragment_charge=5)),
-        ("heavier", heavy, long, modifications, settings_._replace(max_mz=8000.0)),
+        ("without matching", spectra, peptides, modifications, settings_._replace(minimum_matched_ions=0)),
+        ("one number", spectra, peptides, modifications._replace(maximum_forms=1 << 60), settings_),
+        ("more ions", spectra, peptides, modifications, settings_._replace(maximum_fragment_charge=5)),
+        ("heavier", heavy, long, modifications, settings_._replace(maximum_mz=8000.0)),
         ("several ions", spectra, peptides, modifications, settings_._replace(fragment_absolute=30.0)),
         ("below", spectra._replace(mz=spectra.mz - spectra.mz.min() + 0.5), peptides, modifications, settings_),
     ]

@@ -57,7 +57,9 @@ def plain_activations(network: Network, peptide: str, charge: int) -> NDArray[np
 
 
 def columns(sequences: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    return np.frombuffer("".join(sequences).encode(), np.uint8).copy(), np.concatenate(([0], np.cumsum([len(one) for one in sequences])))
+    return np.frombuffer("".join(sequences).encode(), np.uint8).copy(), np.concatenate(
+        ([0], np.cumsum([len(sequence) for sequence in sequences]))
+    )
 
 
 def plain_answers(network: Network, peptide: str, charge: int, model: int) -> NDArray[np.float64]:

@@ -29,7 +29,7 @@ def words(lengths, letters):
 
 def align(texts, patterns, rules, text_of, pattern_of, *, threads=1, traces=True):
     """Alignments of pairs of lists of codes."""
-    out = Alignments.none(len(text_of), rules.most_gaps)
+    out = Alignments.none(len(text_of), rules.maximum_gaps)
     search = ReadSearch(Processor(threads), sequences(texts), sequences(patterns), rules)
     ends = list(search.align(np.asarray(text_of, np.int64), np.asarray(pattern_of, np.int64), out, traces=traces))
     assert ends == sorted(ends)
@@ -58,18 +58,18 @@ def assert_defined(texts, patterns, rules):
         assert steps_of(found.runs[k]) == best.steps, shown
 
 
-@pytest.mark.parametrize("most_gaps", [0, 1, 2, 3])
+@pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 3])
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN])
-def test_whole_patterns_of_all_small_cases_are_aligned_as_defined(mode, costs, most_gaps):
+def test_whole_patterns_of_all_small_cases_are_aligned_as_defined(mode, costs, maximum_gaps):
     texts, patterns = words(range(5), 2), words(range(4), 2)
-    assert_defined(texts, patterns, GapRules(*costs, most_gaps, mode))
+    assert_defined(texts, patterns, GapRules(*costs, maximum_gaps, mode))
 
 
-@pytest.mark.parametrize("most_gaps", [0, 1, 2])
+@pytest.mark.parametrize("maximum_gaps", [0, 1, 2])
 @pytest.mark.parametrize("costs", COSTS)
-def test_parts_of_all_small_cases_are_aligned_as_defined(costs, most_gaps):
-    assert_defined(words([0, 1, 4], 2), words([0, 1, 3], 2), GapRules(*costs, most_gaps, LOCAL))
+def test_parts_of_all_small_cases_are_aligned_as_defined(costs, maximum_gaps):
+    assert_defined(words([0, 1, 4], 2), words([0, 1, 3], 2), GapRules(*costs, maximum_gaps, LOCAL))
 
 
 @pytest.mark.parametrize("seed_length", [1, 2])
@@ -83,16 +83,16 @@ def test_a_seed_is_paired_with_the_same_letters_without_a_gap(mode, seed_length)
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
 def test_longer_cases_of_three_letters_are_aligned_as_defined(mode):
     random = np.random.default_rng(5)
-    for costs, most_gaps in product(COSTS, (1, 3)):
+    for costs, maximum_gaps in product(COSTS, (1, 3)):
         texts = [random.integers(0, 3, random.integers(3, 7)) for _ in range(5)]
         patterns = [random.integers(0, 3, random.integers(2, 7)) for _ in range(5)]
-        assert_defined(texts, patterns, GapRules(*costs, most_gaps, mode))
+        assert_defined(texts, patterns, GapRules(*costs, maximum_gaps, mode))
 
 
-@pytest.mark.parametrize("most_gaps", [0, 1, 2, 3])
-def test_the_published_recurrence_is_what_is_printed(most_gaps):
+@pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 3])
+def test_the_published_recurrence_is_what_is_printed(maximum_gaps):
     for costs in COSTS:
-        rules = GapRules(*costs, most_gaps, is_published=True)
+        rules = GapRules(*costs, maximum_gaps, is_published=True)
         texts, patterns = words(range(5), 2), words(range(4), 2)
         assert_defined(texts, patterns, rules)
         text_of, pattern_of = np.divmod(np.arange(len(texts) * len(patterns)), len(patterns))

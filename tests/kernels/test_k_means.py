@@ -44,7 +44,7 @@ class SmallCard(ShimCard):
     def free_bytes(self) -> int:
         return self._free
 
-    def most_shared_bytes(self) -> int:
+    def maximum_shared_bytes(self) -> int:
         return self._shared
 
 
@@ -274,7 +274,7 @@ def test_the_analysis_of_points_counts_what_the_card_is_asked_to_do(d, k):
     rng, n, rounds = np.random.default_rng(130), 3000, 3
     points, card = random_points(rng, n, d), ShimCard()
     _, came = iterated(means_on(card, points), points[:k].astype(np.float64) + 0.5, n, rounds)
-    counted = point_analysis(n, d, k, came.n, most_shared=card.most_shared_bytes())
+    counted = point_analysis(n, d, k, came.n, maximum_shared=card.maximum_shared_bytes())
     assert (card.operations, card.bytes_in, card.bytes_out) == (counted.operations, 4 * counted.words_in, 4 * counted.words_out)
     assert (card.transfers, card.shared_bytes) == (counted.transfers, counted.shared_bytes)
 

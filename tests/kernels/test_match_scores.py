@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.cpu.match_score_forms import score_by_lists, score_by_vector
+from kernels.cpu.match_score_variants import score_by_lists, score_by_vector
 from kernels.cpu.match_scores import MatchScores
 from kernels.cpu.processor import Processor
 from kernels.cuda import match_scores as cuda
@@ -20,7 +20,7 @@ from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.tuning import limited, tuned
 
 ALWAYS = {"looks_of_placed": -1.0}
-INDEX, VECTOR, FINE = {**ALWAYS, "most_starts": 1e9}, {"looks_of_placed": 1e9}, {**ALWAYS, "most_starts": 0.0}
+INDEX, VECTOR, FINE = {**ALWAYS, "maximum_starts": 1e9}, {"looks_of_placed": 1e9}, {**ALWAYS, "maximum_starts": 0.0}
 SMALL = {**INDEX, "candidates_of_chunk": 7}
 FORMS = pytest.mark.parametrize("options", [INDEX, VECTOR, FINE, SMALL], ids=["index", "vector", "too fine", "small chunks"])
 POSTINGS, BITS = {"share_for_bits": 2.0}, {"share_for_bits": -1.0}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernels.cpu import minimisers
-from kernels.cpu.minimisers import CANDIDATE_FIELDS, LONGEST_READ, MOST_CANDIDATES, SPACING, find_candidates, find_minimisers, index_of
+from kernels.cpu.minimisers import CANDIDATE_FIELDS, LONGEST_READ, MAXIMUM_CANDIDATES, SPACING, find_candidates, find_minimisers, index_of
 
 BASES = np.array([0, 1, 2, 3, 4], np.uint8)
 STOP = np.zeros(1, np.uint8)
@@ -93,7 +93,7 @@ def candidates_of(texts, reads, k=11, w=5, tolerance=8, extent=16):
         begin += len(text) + SPACING
     index = index_of(*(np.concatenate(columns) for columns in zip(*parts, strict=True)), np.array([len(text) for text in texts]), k, w)
     assert index.begins.tolist() == begins
-    found, counts = np.zeros((len(reads), MOST_CANDIDATES, CANDIDATE_FIELDS), np.int64), np.zeros(len(reads), np.int64)
+    found, counts = np.zeros((len(reads), MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64), np.zeros(len(reads), np.int64)
     offsets = np.cumsum([0, *map(len, reads)])
     codes = np.concatenate([np.asarray(read, np.int8) for read in reads])
     find_candidates(codes, offsets, 0, len(reads), BASES, index, np.array([tolerance, extent, 5, 5, 2]), found, counts, STOP)
@@ -135,7 +135,7 @@ def test_repeats_have_a_candidate_for_each_copy_and_frequent_ones_the_first_copi
     assert all(abs(start - (550 * k + 420)) < 30 for k, start in enumerate(starts))
     many = np.concatenate([part for _ in range(100) for part in (random.integers(0, 4, 60), unit)])
     found, counts = candidates_of([many], [unit[20:120]])
-    assert counts[0] > MOST_CANDIDATES
+    assert counts[0] > MAXIMUM_CANDIDATES
     assert found[0, 0, 2] < 300
 
 
@@ -143,7 +143,7 @@ def test_what_is_asked_to_stop_leaves_off():
     text = np.random.default_rng(8).integers(0, 4, 500)
     index = index_of(*found_in(text, 11, 5), np.array([500]), 11, 5)
     counts = np.full(1, 7)
-    rules, room = np.array([8, 16, 5, 5, 2]), np.zeros((1, MOST_CANDIDATES, CANDIDATE_FIELDS), np.int64)
+    rules, room = np.array([8, 16, 5, 5, 2]), np.zeros((1, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64)
     find_candidates(text.astype(np.int8), np.array([0, 100]), 0, 1, BASES, index, rules, room, counts, np.ones(1, np.uint8))
     assert counts.tolist() == [7]
     assert LONGEST_READ < SPACING // 2

@@ -35,8 +35,8 @@ CHANGES = {
         "    }\n"
         "};\n\n"
         'extern "C" __global__ void __launch_bounds__(kMostThreads, kBlocks)\n'
-        "search_by_morpheus(const Settings* settings, const Inputs* inputs, int most_peaks) {\n"
-        "    search<Morpheus>(settings, inputs, most_peaks);\n"
+        "search_by_morpheus(const Settings* settings, const Inputs* inputs, int maximum_peaks) {\n"
+        "    search<Morpheus>(settings, inputs, maximum_peaks);\n"
         "}\n",
     ),
 }
@@ -50,6 +50,7 @@ from kernels.cpu.matches import feature_names, measure_matches
 from kernels.cpu.processor import Processor
 from kernels.cpu.segments import why_unsupported
 from kernels.device import twin
+from kernels.layouts import MatchArrays
 from kernels.score_kinds import SCORE_KINDS, score_kind
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 from tests.shim.shim_card import ShimCard
@@ -69,10 +70,11 @@ assert_same_hits(*found)
 query, column = np.nonzero(found[0].peptide >= 0)
 assert len(query) > 20
 out = np.zeros((len(query), len(feature_names())))
-measure_matches(
-    spectra, queries.spectrum[query], queries.charge[query], peptides, found[0].peptide[query, column], modifications.mass,
-    found[0].site[query, column], found[0].modification[query, column], settings, 0, len(query), out,
+matches = MatchArrays(
+    queries.spectrum[query], queries.charge[query], found[0].peptide[query, column], found[0].site[query, column],
+    found[0].modification[query, column],
 )
+measure_matches(spectra, matches, peptides, modifications.mass, settings, 0, len(query), out)
 measured = dict(zip(feature_names(), out.T, strict=True))
 expected = measured["matched_ions"] + measured["spectral_dot_product"]
 np.testing.assert_allclose(found[0].score[query, column], expected, rtol=1e-6)

@@ -20,9 +20,9 @@ def items(partitions: list[Partition]) -> list[int]:
 @example([0, 0, 0], 2, 2, 1.0)
 @example([5], 3, 8, 1.0)
 def test_every_item_once_largest_first_and_none_dearer_than_allowed(
-    costs: list[int], workers: int, per_worker: int, most_cost: float
+    costs: list[int], workers: int, per_worker: int, maximum_cost: float
 ) -> None:
-    partitions = equal_partitions(np.array(costs), workers, most_cost=most_cost, per_worker=per_worker)
+    partitions = equal_partitions(np.array(costs), workers, maximum_cost=maximum_cost, per_worker=per_worker)
     assert items(partitions) == list(range(len(costs)))
     shown = [partition.cost for partition in partitions]
     assert shown == sorted(shown, reverse=True)
@@ -30,7 +30,7 @@ def test_every_item_once_largest_first_and_none_dearer_than_allowed(
         assert partition.last > partition.first
         cost = sum(costs[partition.first : partition.last])
         assert abs(partition.cost - cost) < 1e-5
-        assert cost <= most_cost * (1 + 1e-9) or partition.last - partition.first == 1
+        assert cost <= maximum_cost * (1 + 1e-9) or partition.last - partition.first == 1
 
 
 @given(COSTS.filter(any), st.integers(1, 9), st.integers(1, 9))
@@ -47,11 +47,11 @@ def test_equal_costs_give_equal_partitions() -> None:
 
 def test_no_items_no_partitions() -> None:
     assert equal_partitions(np.zeros(0), 4) == []
-    assert equal_partitions(np.zeros(0), 4, most_cost=10) == []
+    assert equal_partitions(np.zeros(0), 4, maximum_cost=10) == []
 
 
 def test_a_limit_on_the_cost_does_not_shatter_the_work() -> None:
-    partitions = equal_partitions(np.ones(10_000), 2, most_cost=100)
+    partitions = equal_partitions(np.ones(10_000), 2, maximum_cost=100)
     assert max(partition.cost for partition in partitions) <= 100
     assert len(partitions) <= 201
 

@@ -12,7 +12,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kernels.cpu.preprocessing import TRANSFORM_LOG, TRANSFORM_NONE, TRANSFORM_RANK, TRANSFORM_SQUARE_ROOT, preprocess_spectra
+from kernels.cpu.preprocessing import (
+    TRANSFORM_LOG,
+    TRANSFORM_NONE,
+    TRANSFORM_RANK,
+    TRANSFORM_SQUARE_ROOT,
+    PreprocessingRules,
+    preprocess_spectra,
+)
+from kernels.layouts import PeakArrays
 
 PROTON, SPACING = 1.00727646688, 1.0033548378
 Peaks = list[tuple[float, float]]
@@ -26,7 +34,7 @@ class Settings:
     tolerance: tuple[float, float] = (0.01, 0.0)
     deisotope: bool = False
     transform: int = TRANSFORM_NONE
-    min_mz: float = 0.0
+    minimum_mz: float = 0.0
 
 
 def run(spectra: list[Peaks], how: Settings, precursors: list[tuple[float, int]] | None = None) -> list[tuple[NDArray, NDArray, NDArray]]:
@@ -37,11 +45,15 @@ def run(spectra: list[Peaks], how: Settings, precursors: list[tuple[float, int]]
     precursors = precursors or [(5000.0, 0)] * len(spectra)
     count, out_mz = np.zeros(len(spectra), np.int64), np.zeros_like(mz)
     weight, correlation = np.zeros_like(intensity), np.zeros_like(intensity)
-    preprocess_spectra(
-        offsets, mz, intensity, np.array([one[0] for one in precursors]), np.array([one[1] for one in precursors], np.int64), 0,
-        len(spectra), how.peaks_per_window, how.window_width, how.removal_width, *how.tolerance, how.deisotope, how.transform, how.min_mz,
-        count, out_mz, weight, correlation,
-    )  # fmt: skip
+    rules = PreprocessingRules(
+        how.peaks_per_window, how.window_width, how.removal_width, *how.tolerance, how.deisotope, how.transform, how.minimum_mz
+    )
+    precursor_mz, precursor_charge = (
+        np.array([precursor[0] for precursor in precursors]),
+        np.array([precursor[1] for precursor in precursors], np.int64),
+    )
+    peaks = PeakArrays(offsets, mz, intensity)
+    preprocess_spectra(peaks, precursor_mz, precursor_charge, 0, len(spectra), rules, count, out_mz, weight, correlation)
     slices = [slice(start, start + n) for start, n in zip(offsets, count, strict=False)]
     return [(out_mz[one], weight[one], correlation[one]) for one in slices]
 
@@ -65,7 +77,7 @@ def test_the_highest_peaks_of_each_window_stay_and_of_equal_ones_those_of_lower_
         if peak[0] >= lowest:
             windows.setdefault(int(peak[0] // width), []).append(peak)
     expected = sorted(mz for inside in windows.values() for mz, _ in sorted(inside, key=lambda peak: (-peak[1], peak[0]))[:most])
-    assert kept(peaks, Settings(peaks_per_window=most, window_width=width, min_mz=lowest)) == expected
+    assert kept(peaks, Settings(peaks_per_window=most, window_width=width, minimum_mz=lowest)) == expected
 
 
 def test_peaks_at_the_precursor_are_removed_to_the_edge_of_the_width() -> None:

@@ -23,6 +23,7 @@ from kernels.cpu.fragment_intensities import match_bonds
 from kernels.cpu.matches import feature_names, measure_matches
 from kernels.layouts import (
     HitArrays,
+    MatchArrays,
     ModificationArrays,
     PeptideArrays,
     QueryArrays,
@@ -65,15 +66,15 @@ class Case:
     queries: list[tuple[int, int, float]]
     modifications: tuple[Modification, ...] = ()
     most: int = 0
-    max_forms: int = 1000
+    maximum_forms: int = 1000
     precursor: tuple[float, float] = (0.0, 1e-5)
     isotope_errors: tuple[int, ...] = (0,)
     isotope_minimum: tuple[float, ...] = ()
     fragment: tuple[float, float] = (0.02, 0.0)
     series: str = "by"
-    max_charge: int = 2
+    maximum_charge: int = 2
     score: int = SDP
-    min_matched: int = 0
+    minimum_matched: int = 0
     kept: int = 6
     window: int = 5
     power: float = 3.0
@@ -101,7 +102,7 @@ def settings_of(case: Case) -> ScoringSettings:
         *case.fragment,
         np.array([SERIES[one] + PROTON for one in case.series if one in "abc"], np.float64),
         np.array([SERIES[one] + PROTON for one in case.series if one in "xyz"], np.float64),
-        case.max_charge,
+        case.maximum_charge,
         min(0.5, max(0.01, case.fragment[0] + 1000 * case.fragment[1])),
         largest + 2.0,
         case.correlation_bin,
@@ -109,7 +110,7 @@ def settings_of(case: Case) -> ScoringSettings:
         case.window,
         case.power,
         case.score,
-        case.min_matched,
+        case.minimum_matched,
     )
 
 
@@ -117,32 +118,34 @@ def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
     flat = [peak for peaks in case.spectra for peak in peaks]
     columns = [np.array([peak[i] for peak in flat], kind) for i, kind in enumerate((np.float64, np.float32, np.float32))]
     spectra = SpectrumArrays(np.cumsum([0, *map(len, case.spectra)]).astype(np.int64), *columns)
-    spectrum, charge, mass = ([one[i] for one in case.queries] for i in range(3))
+    spectrum, charge, mass = ([query[i] for query in case.queries] for i in range(3))
     queries = QueryArrays(np.array(spectrum, np.int64), np.array(charge, np.int64), np.array(mass, np.float64))
     masses = np.full(26, np.nan)
     for letter, value in RESIDUES.items():
         masses[ord(letter) - 65] = value
-    text = "".join(one.sequence for one in case.peptides)
+    text = "".join(peptide.sequence for peptide in case.peptides)
     peptides = PeptideArrays(
-        np.array([one.mass for one in case.peptides]),
-        np.cumsum([0, *(len(one.sequence) for one in case.peptides)])[:-1].astype(np.uint32),
-        np.array([len(one.sequence) for one in case.peptides], np.uint8),
-        np.array([one.flags for one in case.peptides], np.uint8),
-        np.array([sum(1 << ord(letter) - 65 for letter in set(one.sequence)) for one in case.peptides], np.uint32),
+        np.array([peptide.mass for peptide in case.peptides]),
+        np.cumsum([0, *(len(peptide.sequence) for peptide in case.peptides)])[:-1].astype(np.uint32),
+        np.array([len(peptide.sequence) for peptide in case.peptides], np.uint8),
+        np.array([peptide.flags for peptide in case.peptides], np.uint8),
+        np.array([sum(1 << ord(letter) - 65 for letter in set(peptide.sequence)) for peptide in case.peptides], np.uint32),
         np.frombuffer(text.encode(), np.uint8).copy(),
         masses,
         case.n_term,
         case.c_term,
     )
     counts = np.array(case.combinations, np.int64).reshape(len(case.combinations), len(case.modifications))
-    added = np.array([one.mass for one in case.modifications], np.float64)
+    added = np.array([modification.mass for modification in case.modifications], np.float64)
     modifications = ModificationArrays(
         added,
-        np.array([sum(1 << ord(letter) - 65 for letter in one.residues) or 0xFFFFFFFF for one in case.modifications], np.uint32),
-        np.array([one.place for one in case.modifications], np.int64),
+        np.array(
+            [sum(1 << ord(letter) - 65 for letter in modification.residues) or 0xFFFFFFFF for modification in case.modifications], np.uint32
+        ),
+        np.array([modification.place for modification in case.modifications], np.int64),
         counts @ added,
         counts,
-        case.max_forms,
+        case.maximum_forms,
     )
     return spectra, queries, peptides, modifications
 
@@ -216,7 +219,7 @@ def match(case: Case, peptide: Peptide, form: Form, charge: int, peaks: list[tup
         True: added[0] + np.cumsum(residues)[:-1],
         False: added[-1] + np.cumsum(residues[::-1])[:-1],
     }
-    charges = range(1, max(1, min(case.max_charge, charge - 1)) + 1)
+    charges = range(1, max(1, min(case.maximum_charge, charge - 1)) + 1)
     ordered = [one for one in case.series if one in "abc"] + [one for one in case.series if one in "xyz"]
     rows = [((ladders[one in "abc"] + SERIES[one]) / z + PROTON, one in "abc") for one in ordered for z in charges]
     mz, is_n = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
@@ -293,10 +296,10 @@ def brute_force(case: Case, query: int) -> tuple[list[Hit], int, list[float]]:
                 if number in done or not abs(peptide.mass + added - observed) <= tolerance:
                     continue
                 done.add(number)
-                for form in islice(forms(case, peptide, counts), case.max_forms):
+                for form in islice(forms(case, peptide, counts), case.maximum_forms):
                     result, count_n, count_c = scores(case, match(case, peptide, form, charge, peaks), peaks, vector)
                     every.append(result[case.score])
-                    if count_n + count_c >= case.min_matched:
+                    if count_n + count_c >= case.minimum_matched:
                         found.append((result[case.score], number, error, form))
     return found, len(every), every
 
@@ -328,7 +331,7 @@ def check(case: Case, *, exact: bool) -> int:
         if exact:
             assert [one[1:] for one in reported] == [one[1:] for one in best]
             continue
-        known = {one[1:]: one[0] for one in candidates}
+        known = {candidate[1:]: candidate[0] for candidate in candidates}
         assert len({one[1:] for one in reported}) == len(reported)
         for hit in reported:
             assert known[hit[1:]] == pytest.approx(hit[0], rel=2e-5, abs=1e-5)
@@ -399,7 +402,7 @@ def test_ksdp_and_xcorr_are_those_of_their_papers(score: int, changes: dict[str,
 @pytest.mark.parametrize("series", ["b", "y", "by", "cz", "abcxyz", "ax"])
 @pytest.mark.parametrize("charge", [1, 2, 4])
 def test_ion_series_and_fragment_charges(series: str, charge: int) -> None:
-    assert check(random_case(3, series=series, max_charge=charge, precursor=(5.0, 0.0)), exact=True) > 6
+    assert check(random_case(3, series=series, maximum_charge=charge, precursor=(5.0, 0.0)), exact=True) > 6
 
 
 @pytest.mark.parametrize(
@@ -428,11 +431,11 @@ def test_modified_forms_with_the_other_scores(score: int) -> None:
     assert check(case, exact=False) > 10
 
 
-@pytest.mark.parametrize("max_forms", [1, 2, 5])
-def test_no_more_arrangements_of_one_combination_than_allowed(max_forms: int) -> None:
-    limited = random_case(6, modifications=(PHOSPHO, OXIDATION), most=3, max_forms=max_forms, precursor=(40.0, 0.0))
+@pytest.mark.parametrize("maximum_forms", [1, 2, 5])
+def test_no_more_arrangements_of_one_combination_than_allowed(maximum_forms: int) -> None:
+    limited = random_case(6, modifications=(PHOSPHO, OXIDATION), most=3, maximum_forms=maximum_forms, precursor=(40.0, 0.0))
     n = check(limited, exact=True)
-    assert n < check(replace(limited, max_forms=1000), exact=True)
+    assert n < check(replace(limited, maximum_forms=1000), exact=True)
 
 
 @pytest.mark.parametrize("errors", [(0, 1, 2, 3), (-1, 0, 1), (2,), (-3, 5)])
@@ -453,7 +456,7 @@ def test_isotope_errors_begin_at_their_mass() -> None:
 
 @pytest.mark.parametrize("least", [1, 4, 9])
 def test_candidates_with_too_few_matched_ions_count_but_are_not_kept(least: int) -> None:
-    case = random_case(9, precursor=(10.0, 0.0), min_matched=least)
+    case = random_case(9, precursor=(10.0, 0.0), minimum_matched=least)
     assert check(case, exact=True) > int((search(case).peptide >= 0).sum())
 
 
@@ -497,14 +500,16 @@ def test_the_fragment_tolerance_ends_where_it_says(fragment: tuple[float, float]
     b3 = pyteomics_mass.fast_mass("PEP", ion_type="b", charge=1)
     half = fragment[0] + fragment[1] * b3
     for offset, n in ((1 - 1e-6, 1), (1 + 1e-6, 0), (-1 + 1e-6, 1), (-1 - 1e-6, 0)):
-        hits = search(single("PEPTIDE", [(b3 + offset * half, 0.5, 1.0)], fragment=fragment, max_charge=1, series="b", min_matched=1))
+        hits = search(
+            single("PEPTIDE", [(b3 + offset * half, 0.5, 1.0)], fragment=fragment, maximum_charge=1, series="b", minimum_matched=1)
+        )
         assert int((hits.peptide[0] >= 0).sum()) == n, (offset, fragment)
 
 
 def test_an_ion_takes_the_heaviest_peak_within_the_tolerance() -> None:
     b3 = pyteomics_mass.fast_mass("PEP", ion_type="b", charge=1)
     peaks = [(b3 - 0.019, 0.25, 1.0), (b3, 0.125, 1.0), (b3 + 0.018, 0.5, 1.0), (b3 + 0.021, 0.9, 1.0)]
-    assert search(single("PEPTIDE", peaks, series="b", max_charge=1)).score[0, 0] == 0.5
+    assert search(single("PEPTIDE", peaks, series="b", maximum_charge=1)).score[0, 0] == 0.5
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE, KSDP, XCORR])
@@ -535,9 +540,9 @@ def test_a_search_leaves_off_inside_a_query_when_it_is_told_to_stop(sequences: l
     """One peptide with millions of forms; many peptides with some thousand."""
     case = Case(
         dictionary(sequences), [[(300.0 + 7.0 * i, 0.2, 1.0) for i in range(60)]], [(0, 2, 3000.0)], modifications=(PHOSPHO,), most=5,
-        max_forms=1 << 40, precursor=(5000.0, 0.0), score=KSDP,
+        maximum_forms=1 << 40, precursor=(5000.0, 0.0), score=KSDP,
     )  # fmt: skip
-    sites = [sum(letter in PHOSPHO.residues for letter in one) for one in sequences]
+    sites = [sum(letter in PHOSPHO.residues for letter in sequence) for sequence in sequences]
     every = sum(math.comb(n, k) for n in sites for k in range(6))
     spectra, queries, peptides, modifications = arrays_of(case)
     stop, hits = np.ones(1, np.uint8), new_hits(case)
@@ -559,7 +564,8 @@ def test_matches_are_not_measured_any_more_after_a_stop() -> None:
     case = single("PEPTIDE", [(300.0, 0.5, 1.0)])
     spectra, _, peptides, modifications = arrays_of(case)
     out, nothing = np.full((1, len(feature_names())), -1.0), np.full((1, 1), NOTHING, np.uint8)
-    arguments = spectra, column([0]), column([2]), peptides, column([0]), modifications.mass, nothing, nothing, settings_of(case), 0, 1, out
+    matches = MatchArrays(column([0]), column([2]), column([0]), nothing, nothing)
+    arguments = spectra, matches, peptides, modifications.mass, settings_of(case), 0, 1, out
     measure_matches(*arguments, np.ones(1, np.uint8))
     assert (out == -1.0).all()
     measure_matches(*arguments, np.zeros(1, np.uint8))
@@ -576,7 +582,7 @@ def test_candidates_are_counted_without_their_forms() -> None:
     for query, (_, _, mass) in enumerate(case.queries):
         windows = [(mass - error * SPACING) for error in case.isotope_errors if mass >= {0: 0.0, 1: 800.0}[error]]
         added = [sum(n * one.mass for n, one in zip(counts, case.modifications, strict=True)) for counts in case.combinations]
-        assert out[query] == sum(abs(one.mass + more - at) <= 3.0 for at in windows for more in added for one in case.peptides)
+        assert out[query] == sum(abs(peptide.mass + more - at) <= 3.0 for at in windows for more in added for peptide in case.peptides)
 
 
 # Features of given matches.
@@ -595,10 +601,9 @@ def measured(case: Case, rows: list[tuple[int, int, Form]]) -> list[dict[str, fl
         for k, (place, number) in enumerate(form):
             site[i, k], modification[i, k] = place, number
     out = np.zeros((len(rows), len(feature_names())))
-    measure_matches(
-        spectra, column([case.queries[row[0]][0] for row in rows]), column([case.queries[row[0]][1] for row in rows]), peptides,
-        column([row[1] for row in rows]), modifications.mass, site, modification, settings_of(case), 0, len(rows), out,
-    )  # fmt: skip
+    spectrum, charge = (column([case.queries[row[0]][k] for row in rows]) for k in range(2))
+    matches = MatchArrays(spectrum, charge, column([row[1] for row in rows]), site, modification)
+    measure_matches(spectra, matches, peptides, modifications.mass, settings_of(case), 0, len(rows), out)
     return [dict(zip(feature_names(), row.tolist(), strict=True)) for row in out]
 
 
@@ -651,7 +656,7 @@ def expected_features(case: Case, query: int, number: int, form: Form) -> dict[s
     "changes",
     [
         {},
-        {"fragment": (0.0, 2e-5), "series": "abcxyz", "max_charge": 3},
+        {"fragment": (0.0, 2e-5), "series": "abcxyz", "maximum_charge": 3},
         {"fragment": (0.5, 0.0), "correlation_bin": 1.0005079, "correlation_offset": 0.4},
         {"modifications": (OXIDATION, PHOSPHO, CARBAMYL, METHYL), "most": 3, "c_term": 17.5},
     ],
@@ -708,7 +713,7 @@ def test_many_ions_match_by_chance(charge: int) -> None:
     """62 bonds, six series and up to five charges: 1,860 ions; about half of the singly charged ones match here."""
     sequence = "ACDEFGHIKLMNPQRSTVWY" * 3 + "AAK"
     peaks = [(100.3 + 1.7 * i, 0.1, 1.0) for i in range(2500)]
-    case = single(sequence, peaks, series="abcxyz", max_charge=5, fragment=(0.3, 0.0))
+    case = single(sequence, peaks, series="abcxyz", maximum_charge=5, fragment=(0.3, 0.0))
     case = replace(case, queries=[(0, charge, case.queries[0][2])])
     found, expected = measured(case, [(0, 0, ())])[0], expected_features(case, 0, 0, ())
     assert found["total_ions"] == 62 * 6 * (charge - 1)
@@ -719,9 +724,9 @@ def test_many_ions_match_by_chance(charge: int) -> None:
     "changes",
     [
         {},
-        {"fragment": (0.5, 0.0), "series": "aybx", "max_charge": 3},
+        {"fragment": (0.5, 0.0), "series": "aybx", "maximum_charge": 3},
         {"modifications": (OXIDATION, PHOSPHO, CARBAMYL, METHYL), "most": 3, "c_term": 17.5},
-        {"max_charge": 1},
+        {"maximum_charge": 1},
     ],
 )
 def test_the_peaks_of_bonds_are_those_of_their_b_and_y_ions(changes: dict[str, Any]) -> None:
@@ -738,17 +743,16 @@ def test_the_peaks_of_bonds_are_those_of_their_b_and_y_ions(changes: dict[str, A
     offsets = np.concatenate(([0], np.cumsum([len(case.peptides[row[1]].sequence) for row in rows]))).astype(np.int64)
     n_term, c_term = ([one for one in case.series if one in ends] for ends in ("abc", "xyz"))
     out = np.zeros((offsets[-1], 4), np.float32)
+    spectrum_of, charge_of = (column([case.queries[row[0]][k] for row in rows]) for k in range(2))
+    matches = MatchArrays(spectrum_of, charge_of, column([row[1] for row in rows]), site, modification)
+    given = spectra, matches, peptides, modifications.mass, settings_of(case), (n_term.index("b"), c_term.index("y")), offsets
     for first, last in ((0, 3), (3, len(rows))):
-        match_bonds(
-            spectra, column([case.queries[row[0]][0] for row in rows]), column([case.queries[row[0]][1] for row in rows]), peptides,
-            column([row[1] for row in rows]), modifications.mass, site, modification, settings_of(case), n_term.index("b"),
-            c_term.index("y"), offsets, first, last, out, np.zeros(1, np.uint8),
-        )  # fmt: skip
+        match_bonds(*given, first, last, out, np.zeros(1, np.uint8))
     some = 0
     for i, (query, number, form) in enumerate(rows):
         spectrum, charge, _ = case.queries[query]
         found = match(case, case.peptides[number], form, charge, case.spectra[spectrum])
-        charges = max(1, min(case.max_charge, charge - 1))
+        charges = max(1, min(case.maximum_charge, charge - 1))
         expected = np.zeros((offsets[i + 1] - offsets[i], 4), np.float32)
         for z in range(min(2, charges)):
             for series, place in ((n_term.index("b"), z), (len(n_term) + c_term.index("y"), 2 + z)):

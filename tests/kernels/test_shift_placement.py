@@ -11,15 +11,15 @@ from engine.modified_search.parameters import ModifiedSearchParameters
 from kernels.cpu.mass_lists import list_peptide_masses
 from kernels.cpu.matches import feature_names, measure_matches
 from kernels.cpu.scores import PROTON_MASS
-from kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, place_shifts, score_places
-from kernels.layouts import PeptideArrays, QueryArrays, SpectrumArrays
+from kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, ShiftsToPlace, place_shifts, score_places
+from kernels.layouts import MatchArrays, PeptideArrays, QueryArrays, SpectrumArrays
 
 SEQUENCES = ("SAMPLERKGK", "ELVISLIVESK", "PEPTIDEK", "GAGAGAGAGAR", "MNQCWYK")
 SHIFT, NONE = 15.994915, 255
 
 
 def peptides_of(sequences):
-    masses = np.array([sum(RESIDUE_MASS[ord(letter) - 65] for letter in one) + WATER_MASS for one in sequences])
+    masses = np.array([sum(RESIDUE_MASS[ord(letter) - 65] for letter in sequence) + WATER_MASS for sequence in sequences])
     order = np.argsort(masses)
     chosen = [sequences[i] for i in order]
     lengths = np.array([len(one) for one in chosen])
@@ -47,7 +47,7 @@ def made():
     random = np.random.default_rng(3)
     sequences, peptides = peptides_of(SEQUENCES)
     peaks = [peaks_of(one, 1 + i % len(one), SHIFT, random) for i, one in enumerate(sequences)]
-    offsets = offsets_of(np.array([len(one) for one in peaks]))
+    offsets = offsets_of(np.array([len(peak) for peak in peaks]))
     weight = random.random(offsets[-1]).astype(np.float32)
     spectra = SpectrumArrays(offsets, np.concatenate(peaks), weight, weight)
     queries = QueryArrays(np.arange(len(sequences)), np.array([2, 3, 2, 3, 2]), peptides.mass + SHIFT)
@@ -60,11 +60,10 @@ def scores_by_modification(made, row, peptide, shift):
     sequences, peptides, spectra, queries, settings = made
     length = len(sequences[peptide])
     sites = np.arange(1, length + 1, dtype=np.uint8)[:, None]
-    given = np.full(length, queries.spectrum[row]), np.full(length, queries.charge[row]), peptides, np.full(length, peptide)
+    given = (np.full(length, one) for one in (queries.spectrum[row], queries.charge[row], peptide))
+    matches = MatchArrays(*given, sites, np.zeros((length, 1), np.uint8))
     out = np.zeros((length, len(feature_names())))
-    measure_matches(
-        spectra, *given, np.array([shift]), sites, np.zeros((length, 1), np.uint8), settings, 0, length, out, np.zeros(1, np.uint8)
-    )
+    measure_matches(spectra, matches, peptides, np.array([shift]), settings, 0, length, out, np.zeros(1, np.uint8))
     names = feature_names()
     return out[:, names.index("hyperscore")], out[:, names.index("matched_ions")]
 
@@ -78,7 +77,8 @@ def test_every_place_scores_as_a_modification_there(made):
     )  # fmt: skip
     shift = np.array([queries.mass[row] - peptides.mass[one] for row, one in rows])
     score, probability = (np.empty((len(rows), PLACES), np.float32) for _ in range(2))
-    score_places(spectra, spectrum, charge, peptides, peptide, shift, settings, 0, len(rows), score, probability, np.zeros(1, np.uint8))
+    matches = ShiftsToPlace(spectrum, charge, peptide, shift)
+    score_places(spectra, matches, peptides, settings, 0, len(rows), score, probability, np.zeros(1, np.uint8))
     for number, (row, one) in enumerate(rows):
         expected, counts = scores_by_modification(made, row, one, shift[number])
         length = len(sequences[one])
@@ -119,7 +119,8 @@ def test_the_best_place_of_many_random_spectra_is_mostly_right():
         settings = ion_settings(ModifiedSearchParameters(), 2000.0, "hyperscore")
         score, probability = (np.empty((1, PLACES), np.float32) for _ in range(2))
         one = np.zeros(1, np.int64)
-        score_places(spectra, one, one + 2, peptides, one, np.array([SHIFT]), settings, 0, 1, score, probability, np.zeros(1, np.uint8))
+        matches = ShiftsToPlace(one, one + 2, one, np.array([SHIFT]))
+        score_places(spectra, matches, peptides, settings, 0, 1, score, probability, np.zeros(1, np.uint8))
         # A place is right where nothing tells it from the true one.
         right += score[0, site - 1] >= score[0].max() - 1e-4
     assert right >= 51
@@ -141,7 +142,7 @@ def test_a_peak_is_listed_as_what_it_leaves_from_either_end(made):
     lists = ListSettings(100.0, 0.01, 5e-6, -150.0, 500.0)
     found = query_lists(spectra, queries, settings, lists)
     for q in range(len(queries.mass)):
-        mass, charges = queries.mass[q], max(1, min(settings.max_fragment_charge, queries.charge[q] - 1))
+        mass, charges = queries.mass[q], max(1, min(settings.maximum_fragment_charge, queries.charge[q] - 1))
         expected = set()
         for mz in spectra.mz[spectra.offsets[q] : spectra.offsets[q + 1]]:
             for z in range(1, charges + 1):

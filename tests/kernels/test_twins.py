@@ -82,7 +82,7 @@ def test_rows_of_a_part_of_the_queries_are_the_only_ones_that_change():
     expected, found = on_processor(work, 0.5), empty_answer(n, 8)
     for first, last in ((0, 3), (3, n)):
         low, high = work.segments.offsets[[first, last]]
-        segments = type(work.segments)(work.segments.offsets[first : last + 1] - low, *(one[low:high] for one in work.segments[1:]))
+        segments = type(work.segments)(work.segments.offsets[first : last + 1] - low, *(segment[low:high] for segment in work.segments[1:]))
         list(
             search.search_chunks(
                 segments, work.windows[first:last], work.tables, first, last, found.best, found.histogram, 0.5, found.n_candidates
@@ -93,7 +93,7 @@ def test_rows_of_a_part_of_the_queries_are_the_only_ones_that_change():
 
 
 def test_a_search_on_the_processor_that_is_closed_leaves_off_at_once():
-    inputs = random_search(140, HYPERSCORE, n_peptides=60_000, n_queries=8, precursor=(2000.0, 0.0), most=2, max_forms=500)
+    inputs = random_search(140, HYPERSCORE, n_peptides=60_000, n_queries=8, precursor=(2000.0, 0.0), most=2, maximum_forms=500)
     hits, device = empty_hits(8), Processor(1)
     work = twin(device, "scoring").SpectrumSearch(device, *inputs[2:]).search_queries(*inputs[:2], hits, 0, 8)
     assert next(work) < 8

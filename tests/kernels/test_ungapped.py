@@ -17,7 +17,7 @@ from tests.kernels.test_gapsmis import COSTS, DNA, sequences, words
 def both(texts, patterns, rules, text_of, pattern_of):
     """Alignments by the layers, those without, and which of these are sure."""
     some = sequences(texts), sequences(patterns)
-    whole = Alignments.none(len(text_of), rules.most_gaps)
+    whole = Alignments.none(len(text_of), rules.maximum_gaps)
     for _ in ReadSearch(Processor(1), *some, rules).align(text_of, pattern_of, whole):
         pass
     return (whole, *align_where_sure(*some, rules, text_of, pattern_of))
@@ -30,13 +30,13 @@ def assert_the_same(texts, patterns, rules, text_of, pattern_of):
     return is_sure
 
 
-@pytest.mark.parametrize("most_gaps", [0, 1, 2])
+@pytest.mark.parametrize("maximum_gaps", [0, 1, 2])
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("mode", [WITHIN, LOCAL])
-def test_all_small_cases_that_are_sure_are_aligned_so(mode, costs, most_gaps):
+def test_all_small_cases_that_are_sure_are_aligned_so(mode, costs, maximum_gaps):
     texts, patterns = words(range(6), 2), words(range(5), 2)
     text_of, pattern_of = np.divmod(np.arange(len(texts) * len(patterns)), len(patterns))
-    is_sure = assert_the_same(texts, patterns, GapRules(*costs, most_gaps, mode), text_of, pattern_of)
+    is_sure = assert_the_same(texts, patterns, GapRules(*costs, maximum_gaps, mode), text_of, pattern_of)
     assert is_sure.any() == (costs[1] + costs[2] > 0)
 
 

@@ -50,7 +50,7 @@ def found(device: Device, vectors: VectorArrays, ends: np.ndarray, asked: Linkag
 def expected(vectors: VectorArrays, ends: np.ndarray, asked: Linkage) -> list[int]:
     similarities = plain_similarities(vectors, ends)
     if asked.method == SINGLE:
-        return plain_dbscan(similarities, asked.least, asked.least_neighbours)
+        return plain_dbscan(similarities, asked.least, asked.minimum_neighbours)
     return plain_linkage(similarities, asked.least, asked.method == AVERAGE)
 
 
@@ -90,18 +90,18 @@ def test_clusters_without_ties_are_those_of_scipy(device, method):
 
 
 @on_each
-@pytest.mark.parametrize("least_neighbours", [2, 4, 9])
-def test_core_points_and_noise_are_those_of_scikit_learn(device, least_neighbours):
+@pytest.mark.parametrize("minimum_neighbours", [2, 4, 9])
+def test_core_points_and_noise_are_those_of_scikit_learn(device, minimum_neighbours):
     vectors, ends = inputs(2, 300, 60.0, noise=0.8, empty=0.0)
     distances = 1.0 - np.maximum(plain_similarities(vectors, ends), 0.0)
     np.fill_diagonal(distances, 0.0)
-    theirs = DBSCAN(eps=0.4, min_samples=least_neighbours, metric="precomputed").fit(distances)
-    mine = np.array(found(device(), vectors, ends, Linkage(SINGLE, 0.6, least_neighbours)))
+    theirs = DBSCAN(eps=0.4, min_samples=minimum_neighbours, metric="precomputed").fit(distances)
+    mine = np.array(found(device(), vectors, ends, Linkage(SINGLE, 0.6, minimum_neighbours)))
     cores = theirs.core_sample_indices_
     assert len({*zip(mine[cores].tolist(), theirs.labels_[cores].tolist(), strict=True)}) == len(set(theirs.labels_[cores].tolist()))
     noise = np.flatnonzero(theirs.labels_ < 0)
     assert (mine[noise] == noise).all()
-    assert len(cores) > 50 and (least_neighbours == 2 or len(cores) + len(noise) < 300)
+    assert len(cores) > 50 and (minimum_neighbours == 2 or len(cores) + len(noise) < 300)
 
 
 @on_each
@@ -126,7 +126,7 @@ def test_labels_do_not_depend_on_cuts(device, method):
 @pytest.mark.parametrize("method", [COMPLETE, AVERAGE])
 def test_components_of_too_many_are_divided_alike_everywhere(device, method):
     vectors, ends = inputs(4, 400, 80.0, kinds=3, noise=0.5)
-    asked = Linkage(method, 0.6, most_members=8)
+    asked = Linkage(method, 0.6, maximum_members=8)
     labels = found(device(), vectors, ends, asked)
     assert labels == found(Processor(1), vectors, ends, asked)
     components = plain_components(plain_similarities(vectors, ends) >= 0.6)
@@ -145,7 +145,7 @@ def test_kinds_that_lie_far_apart_are_found_whole_though_they_are_divided():
     ends = np.full(n, n)
     first = named_by_smallest(np.unique(kinds, return_index=True)[1][kinds]).tolist()
     for method in METHODS:
-        assert found(Processor(2), vectors, ends, Linkage(method, 0.8, most_members=8)) == first
+        assert found(Processor(2), vectors, ends, Linkage(method, 0.8, maximum_members=8)) == first
 
 
 def test_a_vector_that_stands_for_several_has_the_usual_length():
@@ -171,18 +171,20 @@ def test_of_a_sum_the_largest_elements_are_kept_and_of_equal_ones_the_first(seed
     bins = [np.sort(rng.choice(25, length, replace=False)) for length in lengths]
     weights = [rng.integers(1, largest, length) for length in lengths]
     members, starts, counts = rng.permutation(12)[:9], np.array([0, 4, 4, 9]), rng.integers(1, 50, 9)
-    vectors = np.concatenate(([0], np.cumsum(lengths))), np.concatenate(bins).astype(np.int32), np.concatenate(weights).astype(np.int16)
+    vectors = VectorArrays(
+        np.concatenate(([0], np.cumsum(lengths))), np.concatenate(bins).astype(np.int32), np.concatenate(weights).astype(np.int16)
+    )
     room = int(lengths[members].sum())
-    offsets, sum_bins, sum_weights = np.empty(4, np.int64), np.empty(room, np.int32), np.empty(room, np.int16)
-    sum_vectors(*vectors, 25, members, starts, counts, 1024.0, most, offsets, sum_bins, sum_weights)
+    sums = VectorArrays(np.empty(4, np.int64), np.empty(room, np.int32), np.empty(room, np.int16))
+    sum_vectors(vectors, 25, members, starts, counts, 1024.0, most, sums)
     for cluster in range(3):
         total = np.zeros(25)
         for k in range(starts[cluster], starts[cluster + 1]):
             total[bins[members[k]]] += weights[members[k]] * counts[k]
         whole = np.floor(total * (1024.0 / max(1e-300, math.sqrt(sum(total**2)))) + 0.5)
         expected = sorted(sorted(((b, w) for b, w in enumerate(whole) if w > 0), key=lambda one: -one[1])[:most])
-        part = slice(offsets[cluster], offsets[cluster + 1])
-        assert list(zip(sum_bins[part], sum_weights[part], strict=True)) == expected
+        part = slice(sums.offsets[cluster], sums.offsets[cluster + 1])
+        assert list(zip(sums.bins[part], sums.weights[part], strict=True)) == expected
 
 
 @settings(max_examples=50, deadline=None)
@@ -222,7 +224,7 @@ class SmallCard(ShimCard):
     def free_bytes(self) -> int:
         return self._free
 
-    def most_shared_bytes(self) -> int:
+    def maximum_shared_bytes(self) -> int:
         return self._shared
 
 

@@ -29,18 +29,20 @@ def installed(peer: str) -> bool:
     return shutil.which(PEERS[peer]) is not None
 
 
-def run_peer(peer: str, queries: Path, database: Path, max_e_value: float, most_hits: int, threads: int = 1) -> tuple[list[PeerHit], float]:
+def run_peer(
+    peer: str, queries: Path, database: Path, maximum_e_value: float, maximum_hits: int, threads: int = 1
+) -> tuple[list[PeerHit], float]:
     """Hits of a peer, the best of each pair, with BLOSUM62 and a gap of k costing 11 + k; and its wall seconds."""
     if peer == "blastp":
         # Without composition-based statistics and masking, so that both compute the same thing.
         columns = "6 qseqid sseqid score bitscore evalue"
         command = [
-            "blastp", "-query", queries, "-subject", database, "-comp_based_stats", "0", "-seg", "no", "-evalue", max_e_value,
-            "-max_target_seqs", most_hits, "-outfmt", columns,
+            "blastp", "-query", queries, "-subject", database, "-comp_based_stats", "0", "-seg", "no", "-evalue", maximum_e_value,
+            "-max_target_seqs", maximum_hits, "-outfmt", columns,
         ]  # fmt: skip
     else:
         command = [
-            "ssearch36", "-q", "-s", "BL62", "-f", "-11", "-g", "-1", "-E", max_e_value, "-b", most_hits, "-d", "0", "-m", "8",
+            "ssearch36", "-q", "-s", "BL62", "-f", "-11", "-g", "-1", "-E", maximum_e_value, "-b", maximum_hits, "-d", "0", "-m", "8",
             "-T", threads, queries, database,
         ]  # fmt: skip
     began = time.perf_counter()

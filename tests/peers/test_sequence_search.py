@@ -15,7 +15,7 @@ from tests.peers.sequence_peers import PEERS, installed, run_peer
 from tests.searching import align
 
 pytestmark = pytest.mark.peers
-MAX_E_VALUE, MOST_HITS = 1.0, 400
+MAXIMUM_E_VALUE, MAXIMUM_HITS = 1.0, 400
 
 
 def first_records(path, n, target):
@@ -29,7 +29,7 @@ def searched(shared_data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("search")
     queries = first_records(shared_data / "sequences" / "mmseqs_QUERY.fasta", 25, folder / "queries.fasta")
     database = shared_data / "sequences" / "mmseqs_DB.fasta"
-    parameters = SequenceSearchParameters(max_e_value=100 * MAX_E_VALUE, top=20_000)
+    parameters = SequenceSearchParameters(maximum_e_value=100 * MAXIMUM_E_VALUE, hits_per_query=20_000)
     align([queries], [database], folder / "hits.tsv", parameters, project_folder=folder / "project")
     with (folder / "hits.tsv").open(newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
@@ -39,7 +39,7 @@ def searched(shared_data, tmp_path_factory):
 @pytest.mark.skipif(not installed("blastp"), reason="blastp is not installed")
 def test_blast_finds_no_better_score_and_gives_the_same_e_value_to_the_same(searched):
     queries, database, ours = searched
-    found, _ = run_peer("blastp", queries, database, MAX_E_VALUE, MOST_HITS)
+    found, _ = run_peer("blastp", queries, database, MAXIMUM_E_VALUE, MAXIMUM_HITS)
     assert len(found) > 500
     n_same = 0
     for hit in found:
@@ -58,7 +58,7 @@ def test_blast_finds_no_better_score_and_gives_the_same_e_value_to_the_same(sear
 def test_ssearchs_hits_are_ours_and_e_values_agree_in_size(searched):
     """SSEARCH fits its statistics to each search, so that E-values agree within an order or two of magnitude, not in digits."""
     queries, database, ours = searched
-    found, _ = run_peer("ssearch", queries, database, 1e-3, MOST_HITS)
+    found, _ = run_peer("ssearch", queries, database, 1e-3, MAXIMUM_HITS)
     assert len(found) > 200
     assert all((hit.query, hit.subject) in ours for hit in found)
     weak = [hit for hit in found if hit.e_value > 1e-12]

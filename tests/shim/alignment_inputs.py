@@ -57,7 +57,7 @@ def plain_scores(
     """The score of every query with every sequence, cell by cell."""
     table = np.asarray(scores, np.int64)
     return np.array(
-        [[_score(query, one, table, gap_open + gap_extend, gap_extend) for one in sequences] for query in queries], np.int32
+        [[_score(query, sequence, table, gap_open + gap_extend, gap_extend) for sequence in sequences] for query in queries], np.int32
     ).reshape(len(queries), len(sequences))
 
 

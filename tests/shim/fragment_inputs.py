@@ -11,7 +11,7 @@ from kernels.cpu import forms, postings
 from kernels.cpu import segments as cpu
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.modules import Card
-from kernels.layouts import BestArrays, ScoreTables, SegmentArrays
+from kernels.layouts import BestArrays, IndexHits, ScoreTables, SegmentArrays
 from tests.shim.search_inputs import random_search
 from tests.shim.tuning import limited
 
@@ -53,7 +53,7 @@ def fragment_inputs(inputs: tuple[Any, ...]) -> FragmentInputs:
     spectra, queries, peptides, modifications, settings = inputs
     assert cpu.why_unsupported(spectra, peptides, modifications, settings) == ""
     tables = cpu.score_tables(spectra, settings)
-    mass, code = forms.list_forms(peptides, modifications, 0.0, 1e6)
+    mass, code = forms.list_peptidoforms(peptides, modifications, 0.0, 1e6)
     n = len(queries.mass)
     segments = SegmentArrays(*cpu.make_segments(spectra, queries, settings, tables, 0, n))
     return FragmentInputs(inputs, mass, code, tables, segments, cpu.precursor_windows(mass, queries, settings, 0, n))
@@ -72,13 +72,12 @@ def on_processor(work: FragmentInputs, width: float, *, kept: int = _KEPT) -> An
     """The answer of `kernels.cpu.postings`, of all queries at once."""
     _, queries, peptides, modifications, settings = work.inputs
     index = postings.empty_index(peptides, modifications, settings, work.form_mass, work.form_code)
-    code = forms.form_code(peptides, modifications)
+    code = forms.peptidoform_code(peptides, modifications)
     postings.build_chunks(peptides, modifications, settings, code, index, 0, len(index.chunk_start) - 1)
     n = len(queries.mass)
     answer = empty_answer(n, kept)
-    postings.search_chunks(
-        index, work.segments, work.windows, work.tables, code, settings, 0, n, answer.best, answer.histogram, width, answer.n_candidates
-    )
+    found = IndexHits(answer.best, answer.histogram, width, answer.n_candidates)
+    postings.search_chunks(index, work.segments, work.windows, work.tables, code, settings, 0, n, found)
     return answer
 
 

@@ -54,7 +54,7 @@ def aligned(
     """Alignments of pairs of lists of codes, by a class with other values of its public attributes; every row is told."""
     kind = OnProcessor if device.is_processor else tuned(twin(device, "gapsmis").ReadSearch, **options)
     search = kind(device, sequences(texts), sequences(patterns), rules)
-    out = Alignments(*(np.full_like(column, 77) for column in Alignments.none(len(text_of), rules.most_gaps)))
+    out = Alignments(*(np.full_like(column, 77) for column in Alignments.none(len(text_of), rules.maximum_gaps)))
     ends = list(search.align(np.asarray(text_of, np.int64), np.asarray(pattern_of, np.int64), out, traces=traces))
     assert ends == sorted(ends)
     assert not len(text_of) or ends[-1] == len(text_of)

@@ -23,7 +23,7 @@ def _mask(letters: str) -> int:
 
 
 def random_modifications(
-    random: np.random.Generator, most: int, max_forms: int, which: tuple[int, ...] | None = None
+    random: np.random.Generator, most: int, maximum_forms: int, which: tuple[int, ...] | None = None
 ) -> ModificationArrays:
     """All kinds of places: residues, both ends of peptide and protein, a residue at an end, any residue; up to `most` together."""
     kinds = [
@@ -39,13 +39,13 @@ def random_modifications(
     n = len(chosen)
     counts = [np.zeros(n, np.int64)]
     for _ in range(most):
-        counts = list({tuple(one + extra) for one in counts for extra in (*np.eye(n, dtype=np.int64), np.zeros(n, np.int64))})
-        counts = [np.array(one) for one in counts]
+        counts = list({tuple(count + extra) for count in counts for extra in (*np.eye(n, dtype=np.int64), np.zeros(n, np.int64))})
+        counts = [np.array(count) for count in counts]
     table = np.array(sorted(counts, key=lambda one: (one.sum(), *-one)), np.int64)
     mass = np.array([kind[0] for kind in chosen])
     return ModificationArrays(
         mass, np.array([_mask(kind[1]) for kind in chosen], np.uint32), np.array([kind[2] for kind in chosen], np.int64), table @ mass,
-        table, max_forms,
+        table, maximum_forms,
     )  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def random_search(
     series: tuple[str, str] = ("b", "y"),
     fragment_charge: int = 2,
     most: int = 2,
-    max_forms: int = 20,
+    maximum_forms: int = 20,
     which: tuple[int, ...] | None = None,
 ) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, ModificationArrays, ScoringSettings]:
     """Random peptides, and spectra that hold some fragments of one of them and some rubbish; one spectrum has no peaks."""
@@ -82,7 +82,7 @@ def random_search(
         mass[order], position[:-1][order].astype(np.uint32), lengths[order].astype(np.uint8),
         random.integers(0, 4, n_peptides).astype(np.uint8), present[order], residues, residue_mass, n_term, c_term,
     )  # fmt: skip
-    modifications = random_modifications(random, most, max_forms, which)
+    modifications = random_modifications(random, most, maximum_forms, which)
     offset = {"a": -27.994915, "b": 0.0, "c": 17.026549, "x": 43.98983, "y": _WATER, "z": 1.991841}
     mz, weight, bounds, charges, masses = [], [], [0], [], []
     for q in range(n_queries):

@@ -75,7 +75,8 @@ class ShimCard:
     ----------
     largest_buffer : bytes; a larger allocation fails as on a card that is full. launched : names of the kernels, in order.
     defines : the macros that they were compiled with. capability : of the instruction set that the card says it has.
-    operations, bytes_in, bytes_out, transfers : what was done so far, as `kernels.counts.Work` has it; shared_bytes : the most of a block.
+    operations, bytes_in, bytes_out, transfers : what was done so far, as `kernels.counts.OperationCounts` has it; shared_bytes : the most
+        of a block.
     """
 
     name = "shim"
@@ -97,7 +98,7 @@ class ShimCard:
     def free_bytes(self) -> int:
         return 1 << 32
 
-    def most_shared_bytes(self) -> int:
+    def maximum_shared_bytes(self) -> int:
         return 99 << 10
 
     def compute_capability(self) -> int:
@@ -210,7 +211,10 @@ def launch(
     """
     function = getattr(library, f"launch_{kernel}")
     function.restype = ctypes.c_char_p
-    cells = [np.array([one.ctypes.data], np.uint64) if isinstance(one, np.ndarray) and one.ndim else np.asarray(one) for one in arguments]
+    cells = [
+        np.array([argument.ctypes.data], np.uint64) if isinstance(argument, np.ndarray) and argument.ndim else np.asarray(argument)
+        for argument in arguments
+    ]
     addresses = (ctypes.c_void_p * len(cells))(*(cell.ctypes.data for cell in cells))
     shape = ctypes.c_uint * 3
     with _one_at_a_time:

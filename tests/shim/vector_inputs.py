@@ -63,10 +63,10 @@ def plain_components(similar: NDArray[np.bool_]) -> list[int]:
     return labels
 
 
-def plain_dbscan(similarities: NDArray[np.float64], least: float, least_neighbours: int) -> list[int]:
+def plain_dbscan(similarities: NDArray[np.float64], least: float, minimum_neighbours: int) -> list[int]:
     """DBSCAN; a point that is no core point is in the cluster of the most similar core point, the first of several."""
     similar = similarities >= least
-    is_core = similar.sum(axis=1) + 1 >= least_neighbours
+    is_core = similar.sum(axis=1) + 1 >= minimum_neighbours
     roots = plain_components(similar & is_core[:, None] & is_core[None])
     for point in np.flatnonzero(~is_core).tolist():
         cores = np.where(similar[point] & is_core, similarities[point], -1.0)

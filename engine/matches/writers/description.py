@@ -136,19 +136,19 @@ class SearchDescription:
         that of all passes where they agree, else as ``NAME (first pass)``.
         """
         used = {name: [_text(value) for value in values] for name, values in self._used.items()}
-        told = []
+        settings = []
         for name, value in self.parameters.items():
             texts = used.pop(name, [_text(value)])
             if texts == [_text(value)] * len(texts):
-                told.append((name, _text(value)))
+                settings.append((name, _text(value)))
             else:
-                told.append((f"asked_{name}", _text(value)))
-                told += self._told_by_pass(name, texts)
-        return told + [(f"{one.name} pass", one.sentence()) for one in self.done]
+                settings.append((f"asked_{name}", _text(value)))
+                settings += self._told_by_pass(name, texts)
+        return settings + [(f"{one.name} pass", one.sentence()) for one in self.done]
 
     @cached_property
     def _used(self) -> dict[str, list[Any]]:
-        """What the passes used, by the names of the parameters that say what was asked for."""
+        """Settings that the passes used, by the names of the parameters that say what was asked for."""
         names = ("precursor_tolerance", "isotope_errors", "specificity", "variable_modifications")
         return {name: [getattr(one, name) for one in self.done] for name in names} if self.done else {}
 

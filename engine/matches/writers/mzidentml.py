@@ -346,7 +346,7 @@ def _file_format(written_as: FileFormat | None) -> str:
 
 
 def _spectra_called_by(file: str) -> str:
-    """What the spectra of a file are called by (see `FileFormat`); by their native identifiers where its name has no suffix at all."""
+    """Kind of identifier of the spectra of a file (see `FileFormat`); native identifiers where its name has no suffix at all."""
     written_as = format_of_name(file)
     if written_as is None:
         return "index" if Path(bare_name(file)).suffix else "native"
@@ -363,7 +363,7 @@ def _identifier_format(file: str, identifier: str) -> tuple[str, str]:
 
 
 class _Psm(NamedTuple):
-    """What is written of a PSM and its spectrum; the values of the scores follow."""
+    """Values written of a PSM and its spectrum; the values of the scores follow."""
 
     spectrum: int
     file: str
@@ -446,7 +446,7 @@ def _spectrum_terms(spectrum: _Psm) -> Iterator[str]:
 
 
 def _identifier(spectrum: _Psm) -> str:
-    """What the format wants a spectrum to be called by: the native ID of mzML, ``scan=`` of mzXML and MS2, ``index=`` of peak lists."""
+    """Identifier of a spectrum as the format wants it: the native ID of mzML, ``scan=`` of mzXML and MS2, ``index=`` of peak lists."""
     called_by = _spectra_called_by(spectrum.file)
     if called_by == "native":
         return spectrum.identifier

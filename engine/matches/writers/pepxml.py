@@ -104,7 +104,7 @@ def _run_summary(file: str, search_id: int, search: SearchDescription) -> Iterat
         n_termini = {"specific": 2, "semi-specific": 1}.get(search.specificity, 0)
         constraint = attributes(enzyme=search.enzyme.name, max_num_internal_cleavages=search.missed_cleavages, min_number_termini=n_termini)
         yield f"<enzymatic_search_constraint{constraint}/>\n"
-    on_residues = [one for one in search.modifications if one[0].position == "anywhere"]
+    on_residues = [modification for modification in search.modifications if modification[0].position == "anywhere"]
     for one, is_fixed in on_residues:
         yield from _residue_modifications(one, is_fixed)
     for one, is_fixed in search.modifications:
@@ -156,7 +156,7 @@ def _residue_mass(residue: str) -> float:
 
 
 class _Psm(NamedTuple):
-    """What is written of a PSM and its spectrum; the values of the scores follow."""
+    """Values written of a PSM and its spectrum; the values of the scores follow."""
 
     spectrum: int
     charge: int

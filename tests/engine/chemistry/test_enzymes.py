@@ -116,7 +116,7 @@ def test_an_unknown_enzyme_lists_near_matches() -> None:
 
 
 def test_wrong_digestion_parameters() -> None:
-    for wrong in ({"specificity": "fully"}, {"missed_cleavages": -1}, {"min_length": 0}):
+    for wrong in ({"specificity": "fully"}, {"missed_cleavages": -1}, {"minimum_length": 0}):
         with pytest.raises(ParameterError):
             digest("PEK", ENZYMES["Trypsin"], **wrong)
 

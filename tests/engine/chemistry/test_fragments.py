@@ -19,11 +19,11 @@ PYTEOMICS_NAME = {"z": "z-dot"}
 
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=20), st.integers(1, 3))
-def test_every_ion_agrees_with_pyteomics(sequence: str, max_charge: int) -> None:
-    ions = fragment_ions(sequence, series="abcxyz", max_charge=max_charge)
+def test_every_ion_agrees_with_pyteomics(sequence: str, maximum_charge: int) -> None:
+    ions = fragment_ions(sequence, series="abcxyz", maximum_charge=maximum_charge)
     bonds = len(sequence) - 1
     broken_by_electrons = sum(residue != "P" for residue in sequence[1:])
-    assert len(ions) == max_charge * (4 * bonds + 2 * broken_by_electrons)
+    assert len(ions) == maximum_charge * (4 * bonds + 2 * broken_by_electrons)
     for mz, series, number, charge, position in zip(ions.mz, ions.series, ions.number, ions.charge, ions.position, strict=True):
         letter = SERIES[series]
         part = sequence[:number] if letter in "abc" else sequence[-number:]
@@ -34,7 +34,7 @@ def test_every_ion_agrees_with_pyteomics(sequence: str, max_charge: int) -> None
 
 def test_published_ions_of_glu_fibrinopeptide() -> None:
     # EGVNDNEEGFFSAR, the y ions that instruments are calibrated by.
-    ions = fragment_ions("EGVNDNEEGFFSAR", series="y", max_charge=1)
+    ions = fragment_ions("EGVNDNEEGFFSAR", series="y", maximum_charge=1)
     found = dict(zip(ions.labels(), ions.mz, strict=True))
     published = {"y1": 175.119, "y3": 333.188, "y4": 480.257, "y5": 627.325, "y6": 684.346, "y7": 813.389, "y9": 1056.475, "y11": 1285.544}
     for label, mz in published.items():
@@ -44,7 +44,7 @@ def test_published_ions_of_glu_fibrinopeptide() -> None:
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=15), st.data())
 def test_modifications_weigh_on_the_fragments_that_hold_them(sequence: str, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, len(sequence) + 1))
-    plain, heavy = (fragment_ions(sequence, deltas, series="abcxyzp", max_charge=1) for deltas in ({}, {position: 100.0}))
+    plain, heavy = (fragment_ions(sequence, deltas, series="abcxyzp", maximum_charge=1) for deltas in ({}, {position: 100.0}))
     n_side = np.isin(plain.series, [SERIES.index(letter) for letter in "abc"])
     holds = np.where(n_side, position <= plain.position, position > plain.position) | (plain.series == PRECURSOR)
     np.testing.assert_allclose(heavy.mz - plain.mz, np.where(holds, 100.0, 0.0), atol=1e-9)
@@ -52,15 +52,15 @@ def test_modifications_weigh_on_the_fragments_that_hold_them(sequence: str, data
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=15))
 def test_complements_add_up_to_the_precursor(sequence: str) -> None:
-    ions = fragment_ions(sequence, series="byp", max_charge=1)
+    ions = fragment_ions(sequence, series="byp", maximum_charge=1)
     b, y, p = (ions.mz[ions.series == SERIES.index(letter)] for letter in "byp")
     position = ions.position[ions.series == SERIES.index("y")]
     np.testing.assert_allclose(b[position - 1] + y, p[0] + 1.00727646657, atol=1e-6)
 
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=15), st.integers(1, 2))
-def test_water_and_ammonia_leave_the_fragments_that_can_spare_them(sequence: str, max_charge: int) -> None:
-    ions = fragment_ions(sequence, series="abyzp", max_charge=max_charge, neutral_losses=("H2O", "NH3"))
+def test_water_and_ammonia_leave_the_fragments_that_can_spare_them(sequence: str, maximum_charge: int) -> None:
+    ions = fragment_ions(sequence, series="abyzp", maximum_charge=maximum_charge, neutral_losses=("H2O", "NH3"))
     found = {
         (SERIES[s], int(n), int(z), ions.loss_names[loss]): mz
         for s, n, z, loss, mz in zip(ions.series, ions.number, ions.charge, ions.loss, ions.mz, strict=True)
@@ -75,10 +75,10 @@ def test_water_and_ammonia_leave_the_fragments_that_can_spare_them(sequence: str
             assert ((letter, number, charge, molecule) in found) == (letter != "z" and bool(set(part) & set(able)))
 
 
-def ions_of(peptidoform: Peptidoform, max_charge: int = 1) -> FragmentIons:
+def ions_of(peptidoform: Peptidoform, maximum_charge: int = 1) -> FragmentIons:
     """Fragments of a modified peptide, with the losses of its modifications."""
     deltas, losses = peptidoform.mass_deltas(), modification_losses(peptidoform)
-    return fragment_ions(peptidoform.sequence, deltas, max_charge=max_charge, losses_of_modifications=losses)
+    return fragment_ions(peptidoform.sequence, deltas, maximum_charge=maximum_charge, losses_of_modifications=losses)
 
 
 def test_losses_of_modifications() -> None:
@@ -108,7 +108,7 @@ def test_columns_have_the_promised_types() -> None:
         ({"sequence": "PEXK"}, "no mass"),
         ({"sequence": ""}, "no mass"),
         ({"sequence": "PEK", "series": "bq"}, "'q'"),
-        ({"sequence": "PEK", "max_charge": 0}, "charges"),
+        ({"sequence": "PEK", "maximum_charge": 0}, "charges"),
         ({"sequence": "PEK", "modifications": {5: 1.0}}, "outside"),
         ({"sequence": "PEK", "losses_of_modifications": {5: (1.0,)}}, "outside"),
         ({"sequence": "PEK", "neutral_losses": ("Foo",)}, "formula"),
@@ -123,7 +123,7 @@ def test_wrong_arguments(arguments: dict[str, object], message: str) -> None:
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([Tolerance(0.3, "Da"), Tolerance(500, "ppm"), Tolerance(0, "Da")]))
 def test_annotation_is_its_definition(seed: int, most_intense: bool, tolerance: Tolerance) -> None:
     random = np.random.default_rng(seed)
-    ions = fragment_ions("PEPTIDEK", series="by", max_charge=2, neutral_losses=("H2O",))
+    ions = fragment_ions("PEPTIDEK", series="by", maximum_charge=2, neutral_losses=("H2O",))
     mz = np.sort(np.concatenate((random.uniform(90, 900, 60), random.choice(ions.mz, 10) + random.normal(0, 0.1, 10), ions.mz[:2])))
     intensity = random.permutation(len(mz)).astype(np.float32)
     found = annotate(mz, intensity, ions, tolerance, most_intense=most_intense)

@@ -43,7 +43,7 @@ def test_every_kind_of_name_survives_everywhere(title: str) -> None:
     mass = unimod().by_name(title).mass
     for text in (f"A[{title}]K", f"[{title}]-AK", f"AK-[{title}]/3", f"{{{title}}}AK", f"[{title}]?AK", f"<[{title}]@A>AK"):
         found = parse(text)
-        everywhere = (*(one[1:] for one in found.modifications), *found.unlocalised, *found.labile)
+        everywhere = (*(modification[1:] for modification in found.modifications), *found.unlocalised, *found.labile)
         assert everywhere == ((title, mass),)
         assert parse(write(found)) == found
 
@@ -149,8 +149,8 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 @settings(max_examples=50)
 @given(st.lists(peptidoforms(), max_size=8))
 def test_columns_are_written_as_single_peptides(peptides: list[Peptidoform]) -> None:
-    names = sorted({(one.name, one.mass) for peptide in peptides for one in peptide.modifications})
-    flat = [one for peptide in peptides for one in peptide.modifications]
+    names = sorted({(modification.name, modification.mass) for peptide in peptides for modification in peptide.modifications})
+    flat = [modification for peptide in peptides for modification in peptide.modifications]
     texts = write_many(
         [peptide.sequence for peptide in peptides],
         np.cumsum([0] + [len(peptide.modifications) for peptide in peptides]),

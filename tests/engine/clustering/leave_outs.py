@@ -41,7 +41,7 @@ def leave_out(
     rows = np.setdiff1d(np.arange(len(spectra)), library.spectrum)
     made = library_of(spectra, library, tolerance, parameters, resources)
     found = explained(Queries.of(spectra, rows, made, parameters, resources), parameters, resources)
-    accepted = found.take(~found.is_decoy & (found.q_value <= 0.01) & (found.similarity >= parameters.min_similarity))
+    accepted = found.take(~found.is_decoy & (found.q_value <= 0.01) & (found.similarity >= parameters.minimum_similarity))
     of = np.full(len(spectra), -1)
     of[identified.spectrum] = sequence
     left = np.zeros(len(spectra), np.bool_)

@@ -32,18 +32,20 @@ PEPTIDES = ("SAMPLEPEPTIDEK", "ELVISLIVESK", "GASPVTCLNDQK", "MEHFRYWK", "TESTPE
 
 
 def peaks_of(peptide: str, random: np.random.Generator, noise: int = 5) -> list[tuple[float, float]]:
-    mz = fragment_ions(peptide, max_charge=1).mz
+    mz = fragment_ions(peptide, maximum_charge=1).mz
     strange = random.uniform(110, 900, noise)
     every = [*zip(mz.tolist(), random.uniform(5, 100, len(mz)).tolist(), strict=True), *((float(m), 20.0) for m in strange)]
     return sorted(every)
 
 
 def identified_of(peptides: tuple[str, ...], rows: list[int], charge: int = 2) -> Identified:
-    lengths = [len(one) for one in peptides]
+    lengths = [len(peptide) for peptide in peptides]
     none = np.zeros(len(peptides))
     return Identified(
-        np.array(rows), np.full(len(rows), charge), np.array([sequence_mass(one) for one in peptides]), np.arange(len(peptides)), peptides,
-        np.arange(len(peptides)), peptides, np.cumsum([0, *lengths]), np.concatenate([residue_masses(one) for one in peptides]), none, none,
+        np.array(rows), np.full(len(rows), charge), np.array([sequence_mass(peptide) for peptide in peptides]), np.arange(len(peptides)),
+        peptides,
+        np.arange(len(peptides)), peptides, np.cumsum([0, *lengths]), np.concatenate([residue_masses(peptide) for peptide in peptides]),
+        none, none,
     )  # fmt: skip
 
 
@@ -73,7 +75,7 @@ def test_shuffled_spectra_have_the_fragments_of_a_permutation_and_all_else(run):
         mz, _ = own.peaks(row)
         moved, _ = other.peaks(row)
         assert (np.diff(moved) >= 0).all() and len(moved) == len(mz)
-        explained_by = fragment_ions(peptide, max_charge=1).mz
+        explained_by = fragment_ions(peptide, maximum_charge=1).mz
         strange = [m for m in mz if np.abs(explained_by - m).min() > 0.05]
         stay = [m for m in strange if np.abs(moved - m).min() < 1e-9]
         assert len(stay) >= len(strange) - 2, "what no fragment explains stays, but for chance"
@@ -87,7 +89,7 @@ def test_shuffled_spectra_have_the_fragments_of_a_permutation_and_all_else(run):
 
 def test_each_joins_its_own_peptide_with_the_mass_difference_that_it_has(run):
     held, identified = run
-    parameters = ExplanationParameters().changed(mass_difference=100.0, min_similarity=0.3)
+    parameters = ExplanationParameters().changed(mass_difference=100.0, minimum_similarity=0.3)
     library = library_of(held, identified, TOLERANCE, parameters, Resources(2))
     rows = np.array([row for row in range(18) if row % 3])
     found = explained(Queries.of(held, rows, library, parameters, Resources(2)), parameters, Resources(2))

@@ -83,7 +83,7 @@ def test_copies_come_together_and_every_spectrum_has_a_row(method, spectra, tmp_
 
 def test_the_three_sorts_of_linkage_differ_as_they_should(spectra, tmp_path):
     found = {
-        name: ask(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / name, max_distance=0.05, **values).n_clustered
+        name: ask(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / name, maximum_distance=0.05, **values).n_clustered
         for name, values in (("complete", {"linkage": "complete"}), ("average", {}), ("dbscan", {"method": "dbscan"}))
     }
     assert found["complete"] <= found["average"] <= found["dbscan"]
@@ -142,7 +142,8 @@ def test_any_number_of_threads_gives_the_same_files(spectra, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "tells"),
     [
-        ({"max_distance": "1.5"}, "max_distance"), ({"bin_width": "0"}, "bin_width"), ({"precursor_tolerance": "5"}, "precursor_tolerance"),
+        ({"maximum_distance": "1.5"}, "maximum_distance"), ({"bin_width": "0"}, "bin_width"), ({"precursor_tolerance": "5"},
+        "precursor_tolerance"),
         ({"minimum_mz": "500", "maximum_mz": "400"}, "minimum_mz"), ({"bin_width": "0.001", "maximum_mz": "20000"}, "bins"),
         ({"method": "spectral"}, "method"),
     ],
@@ -226,7 +227,7 @@ def test_a_project_is_explained_and_its_tables_agree(identified, tmp_path):
 
 
 def test_the_command_explains_and_exports(identified, tmp_path, capsys):
-    assert main(["explain", str(identified), "--device", "cpu", "--min-similarity", "0.7", "--preset", "low-resolution"]) == 0
+    assert main(["explain", str(identified), "--device", "cpu", "--minimum-similarity", "0.7", "--preset", "low-resolution"]) == 0
     assert "resemble one of" in capsys.readouterr().out
     assert main(["export", str(identified), "--format", "tsv", "--out", str(tmp_path / "e.tsv")]) == 0
     assert (tmp_path / "e.tsv").read_text().startswith("spectrum_file\tspectrum_id\tpeptide\t")

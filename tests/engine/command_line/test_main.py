@@ -208,7 +208,7 @@ def test_lists_are_printed_for_people_and_for_scripts(capsys):
     presets = capsys.readouterr().out.splitlines()
     assert {line.split()[0] for line in presets} >= {"high-resolution", "low-resolution", "ion-trap", "maldi-tof-tof", "phospho", "tmt"}
     assert main(["parameters", "identify", "--preset", "tmt", "--json"]) == 0
-    described = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
+    described = {load["name"]: load for load in json.loads(capsys.readouterr().out)}
     assert list(described) == list(IdentificationParameters.model_fields)
     assert described["fixed_modifications"]["value"] == ["Carbamidomethyl (C)", "TMT6plex (K)", "TMT6plex (N-term)"]
     assert described["missed_cleavages"]["maximum"] == 10

@@ -27,7 +27,7 @@ def proteins(tmp_path):
 
 def test_the_sub_command_counts_records_and_prints(proteins, tmp_path, capsys):
     folder = tmp_path / "project"
-    arguments = ["composition", str(proteins), "--out", str(folder), "--set", "order=count", "--set", "least_length=3", "--is-thorough"]
+    arguments = ["composition", str(proteins), "--out", str(folder), "--set", "order=count", "--set", "minimum_length=3", "--is-thorough"]
     assert main(arguments) == 0
     assert capsys.readouterr().out.splitlines()[:2] == ["8 residues", "2 proteins"]
     project = Project.open(folder)
@@ -36,14 +36,14 @@ def test_the_sub_command_counts_records_and_prints(proteins, tmp_path, capsys):
     assert [(row["residue"], row["count"]) for row in rows] == [("A", 4), ("K", 4)]
     record = json.loads((folder / "results" / run.id / "run.json").read_text())
     assert (record["kind"], record["run"], record["counts"]) == ("composition", run.id, {"proteins": 2, "residues": 8})
-    assert record["parameters"] == {"least_length": 3, "order": "count"}
+    assert record["parameters"] == {"minimum_length": 3, "order": "count"}
     assert record["messages"][-2:] == ["Too short: 1", "Looked at everything twice"]
     assert run.message == "8 residues" and run.device == "cpu"
 
 
 def test_json_quiet_and_a_preset_file(proteins, tmp_path, capsys):
     preset = tmp_path / "mine.toml"
-    preset.write_text("least_length = 5\n")
+    preset.write_text("minimum_length = 5\n")
     assert main(["composition", str(proteins), "--out", str(tmp_path / "p"), "--preset", str(preset), "--json", "--threads", "1"]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert (summary["n_residues"], summary["n_proteins"], summary["run_id"]) == (5, 1, "composition-0001")
@@ -53,7 +53,7 @@ def test_json_quiet_and_a_preset_file(proteins, tmp_path, capsys):
 
 def test_parameters_presets_and_exports_know_it(proteins, tmp_path, capsys):
     assert main(["parameters", "composition"]) == 0
-    assert "least_length = 1 residues [1 to 1000]" in capsys.readouterr().out
+    assert "minimum_length = 1 residues [1 to 1000]" in capsys.readouterr().out
     assert main(["presets", "composition"]) == 0
     assert main(["composition", str(proteins), "--out", str(tmp_path / "p"), "--quiet"]) == 0
     out = tmp_path / "composition.json"
@@ -72,8 +72,8 @@ def test_parameters_presets_and_exports_know_it(proteins, tmp_path, capsys):
         (["missing.fasta"], "does not exist"),
         (["."], "is a folder"),
         (["proteins.fasta", "proteins.fasta"], "is given twice"),
-        (["proteins.fasta", "--set", "least_length=0"], "least_length = '0'"),
-        (["proteins.fasta", "--set", "length=1"], "did you mean least_length?"),
+        (["proteins.fasta", "--set", "minimum_length=0"], "minimum_length = '0'"),
+        (["proteins.fasta", "--set", "length=1"], "did you mean minimum_length?"),
         (["proteins.fasta", "--device", "gpu"], "device = 'gpu'"),
     ],
 )

@@ -27,8 +27,8 @@ X = np.random.default_rng(5).random(300)
 def toys(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, place in toy_kinds.KINDS:
         monkeypatch.setitem(KINDS, name, place)
-    monkeypatch.setattr(toy_kinds._Opened, "opened", [])
-    monkeypatch.setattr(toy_kinds._Opened, "begun", [])
+    monkeypatch.setattr(toy_kinds._Computation, "opened", [])
+    monkeypatch.setattr(toy_kinds._Computation, "begun", [])
 
 
 def work(kind: str) -> Work:
@@ -72,7 +72,7 @@ def test_rounds_keep_what_is_open_and_give_each_device_the_state_once(n_cards: i
         of = nearest(centroids)
         centroids = np.array([X[of == k].mean() for k in range(3)])
     np.testing.assert_allclose(found, centroids)
-    opened, begun = toy_kinds._Opened.opened, toy_kinds._Opened.begun
+    opened, begun = toy_kinds._Computation.opened, toy_kinds._Computation.begun
     assert len(opened) == len(set(opened)), "a device opens the work once"
     assert len(begun) == len({(name, str(state)) for name, state in begun}), "and gets the state of a round once"
 

@@ -225,7 +225,7 @@ def test_a_gpu_that_hangs_takes_no_other_along(driver: Callable[..., Path], monk
 
 
 def test_looking_is_not_begun_again_for_ever(driver: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_SECONDS", 0.0)
+    monkeypatch.setattr(module, "_MAXIMUM_SECONDS", 0.0)
     driver("crash 1")
     assert [gpu.usable for gpu in gpus()] == [True, False, False]
     assert gpus()[2].reason == "it was not tried: those before it took too long"
@@ -410,6 +410,6 @@ def test_the_last_line_of_the_probe_is_the_answer_on_this_machine() -> None:
 
 
 def test_cupy_is_not_imported_before_a_card_is_opened() -> None:
-    code = "import sys, engine.execution.opening, kernels.cuda.scoring; print('cupy' in sys.modules)"
+    code = "import sys, engine.execution.cards, kernels.cuda.scoring; print('cupy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -30,7 +30,7 @@ class FakeCard:
         self.name, self.fails_at, self.pieces = name, fails_at, 0
 
 
-class _Opened:
+class _Computation:
     opened: ClassVar[list[str]] = []
     begun: ClassVar[list[tuple[str, Any]]] = []
 
@@ -59,14 +59,14 @@ class _Opened:
 
 
 class _Kind:
-    opens: ClassVar[type[_Opened]]
+    opens: ClassVar[type[_Computation]]
     parts_of_worker = 0
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         return np.ones(len(work.sources["points"]["x"]))
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         yield self.opens(work, device)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
@@ -76,7 +76,7 @@ class _Kind:
         by_item(into, first, end, rows)
 
 
-class _Nearest(_Opened):
+class _Nearest(_Computation):
     def rows(self, items: NDArray[np.int64]) -> Rows:
         x: NDArray[np.float64] = self.work.sources["points"]["x"]
         return {"found": np.abs(x[items, None] - np.asarray(self.state)[None]).argmin(axis=1)}
@@ -88,7 +88,7 @@ class NearestCentroid(_Kind):
     opens = _Nearest
 
 
-class _Phases(_Opened):
+class _Phases(_Computation):
     def rows(self, items: NDArray[np.int64]) -> Rows:
         x: NDArray[np.float64] = self.work.sources["points"]["x"]
         return {"found": (x[items] * 10).astype(int) if self.state == "coarse" else (x[items] * 1000).astype(int)}
@@ -100,7 +100,7 @@ class TwoPhases(_Kind):
     opens = _Phases
 
 
-class _Counts(_Opened):
+class _Counts(_Computation):
     def rows(self, items: NDArray[np.int64]) -> Rows:
         x: NDArray[np.float64] = self.work.sources["points"]["x"]
         return {"counts": np.bincount((x[items] * 10).astype(int), minlength=10)}
@@ -118,7 +118,7 @@ class Histogram(_Kind):
         into["counts"][:] += rows["counts"]
 
 
-class _Numbers(_Opened):
+class _Numbers(_Computation):
     def rows(self, items: NDArray[np.int64]) -> Rows:
         return {"found": items * 10}
 

@@ -132,7 +132,7 @@ def test_chromosomes_are_read_where_they_are_wanted(written: Callable[..., Path]
     assert [proteins.sequence(k) for k in range(3)] == [wrapped.replace("\n", "").upper(), chromosome.upper(), "RYNACGT"]
     with pytest.raises(InputError, match="the sequence is a chromosome of nucleotides, not a protein"):
         read_proteins([file], every_record=True)
-    monkeypatch.setattr("engine.formats.fasta.MOST_NUCLEOTIDES", 17_000_000)
+    monkeypatch.setattr("engine.formats.fasta.MAXIMUM_NUCLEOTIDES", 17_000_000)
     with pytest.raises(InputError, match="line 21431: the sequence has more than 17,000,000 nucleotides"):
         read_proteins([file], every_record=True, with_chromosomes=True)
 

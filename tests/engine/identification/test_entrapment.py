@@ -115,7 +115,7 @@ def test_e_values_of_spectra_without_a_right_answer_are_counts_by_chance(shared_
     spectra, proteome, _ = SETS[name]
     own = " ".join(proteins_of(shared_data / proteome).values()).replace("I", "L")
     parameters = IdentificationParameters.checked({**read_preset("identify", preset), "score": score})
-    identify([shared_data / one for one in spectra], [shared_data / foreign], tmp_path / "project", parameters, threads=2)
+    identify([shared_data / spectrum for spectrum in spectra], [shared_data / foreign], tmp_path / "project", parameters, threads=2)
     (table,) = (tmp_path / "project" / "results").glob("*/psms.parquet")
     rows = pq.read_table(table, columns=["expectation", "sequence"]).to_pylist()
     known = [row for row in rows if row["expectation"] is not None]

@@ -17,7 +17,7 @@ from engine.formats import Spectra
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.passes import Pass
 from engine.identification.precursor_errors import _some_of_each_file, tolerance_of_errors
-from engine.matches.scoring import Search
+from engine.matches.scoring import ScoringPass
 from engine.matches.search_passes import passes_of_run
 from engine.project import Project
 from tests.engine.identification.test_search import (
@@ -191,12 +191,14 @@ def test_threads_and_cards_measure_and_find_the_same(out_of_tune, database, tmp_
     summaries = [found(threads) for threads in (1, 2, 5)]
     if not missing_compiler():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("engine.execution.looking.chosen_device", lambda *_: Device("cuda:0", "a card", 1 << 33, True, numbers=(0,)))
+            patch.setattr(
+                "engine.execution.device_lookup.chosen_device", lambda *_: Device("cuda:0", "a card", 1 << 33, True, numbers=(0,))
+            )
             patch.setattr("engine.search_run.cards", lambda *_, **__: [LimitedCard()])
             summaries.append(found(2))
             assert summaries[-1].device == LimitedCard().name
     expected = tables_of(summaries[0])
-    assert all(tables_of(one) == expected for one in summaries[1:])
+    assert all(tables_of(summary) == expected for summary in summaries[1:])
 
 
 def test_a_second_pass_keeps_to_what_was_asked_and_to_near_isotopes(out_of_tune, database, tmp_path, monkeypatch):
@@ -240,8 +242,8 @@ def test_a_second_pass_keeps_to_what_was_asked_and_to_near_isotopes(out_of_tune,
 def test_what_cannot_be_measured_stays_as_it_was_asked(changes, reason, out_of_tune, database, tmp_path, monkeypatch):
     """Without a first search."""
     searches = []
-    plan = Search.plan
-    monkeypatch.setattr(Search, "plan", lambda self: (searches.append(self), plan(self))[1])
+    plan = ScoringPass.plan
+    monkeypatch.setattr(ScoringPass, "plan", lambda self: (searches.append(self), plan(self))[1])
     changes = {"tolerance_from_run": True, "second_pass": False, **changes}
     summary, rows = search(out_of_tune[1], database, tmp_path / "project", "high-resolution", **changes)
     assert rows

@@ -18,8 +18,8 @@ from engine.execution.resources import Resources
 from engine.formats import Spectra, read_proteins
 from engine.identification.parameters import IdentificationParameters
 from engine.matches import scoring
-from engine.matches.fragment_index import FragmentSearch
-from engine.matches.scoring import Matches, Search, modification_arrays
+from engine.matches.fragment_index import FragmentIndexSearch
+from engine.matches.scoring import Matches, ScoringPass, modification_arrays
 from engine.parameters import preset_names, read_preset
 from engine.peptides.digestion import Digestion
 from engine.peptides.peptide_index import build_peptide_index
@@ -125,7 +125,7 @@ def answer(
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
     index = build_spectrum_index(spectra, parameters, Resources(threads))
     used: list[Card] = [*cards]
-    search = Search(index, peptides, modification_arrays(variable, parameters), parameters, Resources(threads, used, with_processor))
+    search = ScoringPass(index, peptides, modification_arrays(variable, parameters), parameters, Resources(threads, used, with_processor))
     search.plan()
     hits = search.score()
     assert len(used) == len(cards), "a card failed"
@@ -165,7 +165,7 @@ def test_threads_cards_and_both_together_give_one_answer(preset, score, prepared
 @pytest.mark.parametrize("score", DENSE)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_windows_searched_together_give_the_same_answer(preset, score, prepared, monkeypatch):
-    monkeypatch.setattr(SpectrumSearch, "least_sharing", 0.0)
+    monkeypatch.setattr(SpectrumSearch, "minimum_sharing", 0.0)
     expected, cards = answer(preset, score, prepared, monkeypatch, 2, []), shim_cards(1)
     assert_same(answer(preset, score, prepared, monkeypatch, 2, cards), expected)
     assert DENSE[score] in cards[0].launched
@@ -176,7 +176,7 @@ def test_spectra_too_full_for_a_card_are_searched_by_threads_with_the_same_answe
     preset = "low-resolution"
     expected, spectra = answer(preset, score, prepared, monkeypatch, 1, []), prepared(preset)[1]
     middle = int(np.median(np.diff(spectra.offsets))) - 3
-    monkeypatch.setattr(scoring, "MOST_PEAKS", (middle,) * len(scoring.MOST_PEAKS))
+    monkeypatch.setattr(scoring, "MAXIMUM_PEAKS", (middle,) * len(scoring.MAXIMUM_PEAKS))
     cards = shim_cards(1)
     assert_same(answer(preset, score, prepared, monkeypatch, 3, cards), expected)
     assert SPARSE[score] in cards[0].launched
@@ -185,7 +185,7 @@ def test_spectra_too_full_for_a_card_are_searched_by_threads_with_the_same_answe
 @pytest.mark.parametrize("preset", ["open", "high-resolution", "ion-trap"])
 @pytest.mark.parametrize("score", DENSE)
 def test_a_fragment_index_gives_one_answer(preset, score, prepared, monkeypatch):
-    monkeypatch.setattr(FragmentSearch, "is_worthwhile", lambda *_: True)
+    monkeypatch.setattr(FragmentIndexSearch, "is_worthwhile", lambda *_: True)
     expected = answer(preset, score, prepared, monkeypatch, 1, [])
     for threads in (2, 16):
         assert_same(answer(preset, score, prepared, monkeypatch, threads, []), expected)
@@ -203,12 +203,14 @@ def test_whether_an_index_is_made_depends_on_counts_alone(factor, prepared, monk
     parameters = IdentificationParameters.checked(read_preset("identify", "open")).changed(minimum_peaks=5)
     index = build_spectrum_index(spectra, parameters, Resources(2))
     modifications = modification_arrays((), parameters)
-    search = Search(index, peptides, modifications, parameters, Resources(2))
+    search = ScoringPass(index, peptides, modifications, parameters, Resources(2))
     search.plan()
     candidates = search._n_candidates
     monkeypatch.setattr("kernels.counts._PER_ION", factor * _border(index, search, peptides, candidates))
     answers = {
-        FragmentSearch(index, peptides, modifications, search._settings, Resources(threads, list(cards)), memory).is_worthwhile(candidates)
+        FragmentIndexSearch(index, peptides, modifications, search._settings, Resources(threads, list(cards)), memory).is_worthwhile(
+            candidates
+        )
         for threads in (1, 2, 16)
         for memory in (1 << 20, 1 << 30)
         for cards in ([], shim_cards(1), shim_cards(2))
@@ -216,7 +218,7 @@ def test_whether_an_index_is_made_depends_on_counts_alone(factor, prepared, monk
     assert answers == {factor > 1.0}
 
 
-def _border(index: SpectrumIndex, search: Search, peptides: PeptideArrays, candidates: np.ndarray) -> float:
+def _border(index: SpectrumIndex, search: ScoringPass, peptides: PeptideArrays, candidates: np.ndarray) -> float:
     """About what looking up an ion would have to cost for both ways to be as long: by bisection."""
     low, high = 1e-3, 1e6
     modifications = search._modifications
@@ -224,6 +226,6 @@ def _border(index: SpectrumIndex, search: Search, peptides: PeptideArrays, candi
         for _ in range(60):
             middle = (low * high) ** 0.5
             patch.setattr("kernels.counts._PER_ION", middle)
-            one = FragmentSearch(index, peptides, modifications, search._settings, Resources(1), 1 << 30)
+            one = FragmentIndexSearch(index, peptides, modifications, search._settings, Resources(1), 1 << 30)
             low, high = (low, middle) if one.is_worthwhile(candidates) else (middle, high)
     return low

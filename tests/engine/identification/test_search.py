@@ -78,7 +78,7 @@ def tryptic(proteins, seed, n=N_KNOWN, needs=""):
     peptides = {
         peptide
         for sequence in proteins.values()
-        for peptide in parser.cleave(sequence, "trypsin", missed_cleavages=1, min_length=9)
+        for peptide in parser.cleave(sequence, "trypsin", missed_cleavages=1, minimum_length=9)
         if len(peptide) <= 20
         and set(peptide) <= set(mass.std_aa_mass) - set("UO")
         and all(any(c in peptide for c in group) for group in needs)
@@ -255,7 +255,7 @@ def test_contaminants_are_searched_and_told_apart(plain, proteins, database, tmp
         for accession in row["proteins"].split(";"):
             assert accession.startswith("CONT_") == (accession.removeprefix("CONT_") in contaminants)
     assert any("CONT_" in row["proteins"] for row in right)
-    kinds = [one["kind"] for one in json.loads((summary.folder / "run.json").read_text())["inputs"]]
+    kinds = [load["kind"] for load in json.loads((summary.folder / "run.json").read_text())["inputs"]]
     assert kinds == ["spectra", "database", "contaminants"]
 
 
@@ -354,7 +354,7 @@ class LimitedCard(ShimCard):
 def test_a_lost_card_is_told_once_and_used_no_more(plain, database, tmp_path, monkeypatch):
     """In a run with two passes; the record names what the run was computed on in the end."""
     chosen = Device("cuda:0", "a card", 1 << 33, True, numbers=(0,))
-    monkeypatch.setattr("engine.execution.looking.chosen_device", lambda *_: chosen)
+    monkeypatch.setattr("engine.execution.device_lookup.chosen_device", lambda *_: chosen)
     devices = {}
     for lost, failing_launch in ((False, -1), (True, 0)):
         card = LimitedCard(failing_launch=failing_launch)

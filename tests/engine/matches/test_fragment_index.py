@@ -16,8 +16,8 @@ from engine.execution.resources import Resources
 from engine.formats import Spectra, read_proteins, read_spectra
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Cancelled, Progress, ProgressEvent
-from engine.matches.fragment_index import FragmentSearch
-from engine.matches.scoring import Matches, Search, modification_arrays, scoring_settings
+from engine.matches.fragment_index import FragmentIndexSearch
+from engine.matches.scoring import Matches, ScoringPass, modification_arrays, scoring_settings
 from engine.parameters import read_preset
 from engine.peptides.digestion import Digestion
 from engine.peptides.peptide_index import PeptideIndex, build_peptide_index
@@ -76,16 +76,16 @@ class Heard(Progress):
 
 def prepared(
     spectra: Spectra, held: Database, parameters: IdentificationParameters, progress: Progress | None = None
-) -> tuple[SpectrumIndex, Search]:
+) -> tuple[SpectrumIndex, ScoringPass]:
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
     resources = Resources(2, progress=progress or Heard())
     index = build_spectrum_index(spectra, parameters, resources)
-    search = Search(index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, resources)
+    search = ScoringPass(index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, resources)
     search.plan()
     return index, search
 
 
-def stages(search: Search) -> tuple[Matches, list[str]]:
+def stages(search: ScoringPass) -> tuple[Matches, list[str]]:
     """The matches, and the titles of all stages."""
     heard = search._resources.progress
     assert isinstance(heard, Heard)
@@ -93,9 +93,9 @@ def stages(search: Search) -> tuple[Matches, list[str]]:
     return search.run(), list(dict.fromkeys(heard.stages))
 
 
-def without_index(monkeypatch: pytest.MonkeyPatch, search: Search) -> Matches:
+def without_index(monkeypatch: pytest.MonkeyPatch, search: ScoringPass) -> Matches:
     with monkeypatch.context() as patch:
-        patch.setattr(FragmentSearch, "is_worthwhile", lambda *_: False)
+        patch.setattr(FragmentIndexSearch, "is_worthwhile", lambda *_: False)
         matches, seen = stages(search)
     assert "Indexing fragments" not in seen
     return matches
@@ -133,7 +133,7 @@ def test_an_open_search_finds_what_scoring_every_candidate_finds(
     spectra = real if "variable_modifications" not in changes else real.only(np.arange(0, 300, 15))
     _, search = prepared(spectra, shewanella, OPEN.changed(**changes))
     with monkeypatch.context() as patch:
-        patch.setattr(FragmentSearch, "is_worthwhile", lambda *_: True)
+        patch.setattr(FragmentIndexSearch, "is_worthwhile", lambda *_: True)
         found, seen = stages(search)
     assert "Indexing fragments" in seen
     assert "Scoring spectra" in seen
@@ -156,11 +156,11 @@ def fragment_search(
     memory: int,
     cards: Sequence[Card] = (),
     progress: Progress | None = None,
-) -> FragmentSearch:
+) -> FragmentIndexSearch:
     index, _ = prepared(spectra, held, parameters)
     variable = modification_arrays(tuple(parse_modification(name) for name in parameters.variable_modifications), parameters)
     settings = scoring_settings(parameters, float(index.arrays.mz.max()))
-    return FragmentSearch(
+    return FragmentIndexSearch(
         index,
         held.peptides.arrays(held.proteins),
         variable,
@@ -226,7 +226,7 @@ def test_an_index_is_made_only_where_it_saves_work(shewanella: Database, sample:
 
 
 def test_narrow_windows_are_known_without_counting_the_forms(shewanella: Database, real: Spectra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FragmentSearch, "_count", lambda *_: pytest.fail("the forms were counted"))
+    monkeypatch.setattr(FragmentIndexSearch, "_count", lambda *_: pytest.fail("the forms were counted"))
     for window in ("10 ppm", "0.5 Da"):
         parameters = OPEN.changed(precursor_tolerance=window, variable_modifications=["Oxidation (M)"])
         _, search = prepared(real, shewanella, parameters)

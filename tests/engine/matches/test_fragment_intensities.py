@@ -28,7 +28,7 @@ TEACHER = Path(__file__).with_name("ms2pip_predictions.npz")
 def answers(sequences: list[str], charge: NDArray[np.int64]) -> NDArray[np.float64]:
     """What the shipped network predicts, of all bonds one below the other."""
     network = load_network(SHIPPED)
-    offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences])))
+    offsets = np.concatenate(([0], np.cumsum([len(sequence) for sequence in sequences])))
     starts = offsets - np.arange(len(offsets))
     out = np.empty((starts[-1], IONS), np.float32)
     residues = np.frombuffer("".join(sequences).encode(), np.uint8).copy()
@@ -63,9 +63,9 @@ def run(n_peptides: int = 120, copies: int = 2, seed: int = 5, shift: float = 0.
     random = np.random.default_rng(seed)
     letters = list("ACDEFGHIKLMNPQRSTVWY")
     peptides = ["".join(random.choice(letters, random.integers(7, 15))) + "K" for _ in range(n_peptides)]
-    sequences = [one for one in peptides for _ in range(copies)]
+    sequences = [peptide for peptide in peptides for _ in range(copies)]
     charge = np.repeat(random.integers(2, 4, n_peptides), copies)
-    offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences])))
+    offsets = np.concatenate(([0], np.cumsum([len(sequence) for sequence in sequences])))
     logarithms = answers(sequences, charge)
     logarithms[:, 2:] += shift
     logarithms += random.normal(0, 0.3, logarithms.shape)
@@ -211,7 +211,7 @@ def test_matches_taken_and_joined_keep_their_bonds() -> None:
 )
 def test_searches_without_predictions_say_why(changes: dict[str, str], modifications: tuple[str, ...], reason: str) -> None:
     parameters = IdentificationParameters.checked(changes)
-    why = why_not_predicted(parameters, [parse_modification(one) for one in modifications])
+    why = why_not_predicted(parameters, [parse_modification(modification) for modification in modifications])
     assert bool(why) == bool(reason)
     assert reason in why
 

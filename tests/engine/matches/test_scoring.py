@@ -25,7 +25,7 @@ from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Cancelled, Progress
 from engine.matches import scoring
 from engine.matches.psms import collect_psms
-from engine.matches.scoring import Matches, Search, modification_arrays, scoring_settings
+from engine.matches.scoring import Matches, ScoringPass, modification_arrays, scoring_settings
 from engine.peptides.digestion import Digestion
 from engine.peptides.peptide_index import PeptideIndex, build_peptide_index
 from engine.peptides.protein_index import ProteinIndex, build_protein_index
@@ -58,7 +58,7 @@ def database(folder: Path, proteins: Proteins, missed: int = 2, decoys: str = "r
 def search(spectra: Spectra, held: Database, parameters: IdentificationParameters, threads: int = 2) -> Matches:
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
     index = build_spectrum_index(spectra, parameters, Resources(threads))
-    run = Search(index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, Resources(threads))
+    run = ScoringPass(index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, Resources(threads))
     run.plan()
     return run.run()
 
@@ -239,7 +239,7 @@ def test_a_better_score_is_never_expected_more_often(small: Database, simulated:
 def test_a_cancel_stops_the_search(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
     parameters, progress = IdentificationParameters(), Progress()
     index = build_spectrum_index(simulated[0], parameters, Resources(1))
-    run = Search(
+    run = ScoringPass(
         index, small.peptides.arrays(small.proteins), modification_arrays((), parameters), parameters, Resources(2, progress=progress)
     )
     run.plan()
@@ -262,7 +262,7 @@ def test_a_cancel_is_heard_inside_one_query(tmp_path: Path, monkeypatch: pytest.
     )
     index = build_spectrum_index(spectra_of([([150.0 + 9 * i for i in range(60)], [1.0] * 60, 4000.0, 0b100)]), parameters, Resources(1))
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
-    run = Search(
+    run = ScoringPass(
         index,
         held.peptides.arrays(held.proteins),
         modification_arrays(variable, parameters),
@@ -300,9 +300,9 @@ def test_a_stray_peak_far_beyond_all_ions_changes_neither_answers_nor_sizes(
     spectra, parameters = simulated[0], IdentificationParameters(variable_modifications=("Oxidation (M)",), score="xcorr")
     sizes, answers = [], []
 
-    def noted(parameters: IdentificationParameters, max_mz: float) -> ScoringSettings:
-        sizes.append(max_mz)
-        return scoring_settings(parameters, max_mz)
+    def noted(parameters: IdentificationParameters, maximum_mz: float) -> ScoringSettings:
+        sizes.append(maximum_mz)
+        return scoring_settings(parameters, maximum_mz)
 
     def with_peak(mz: float) -> Spectra:
         first = int(spectra.offsets[1])
@@ -361,7 +361,7 @@ def test_settings_speak_of_series_and_tolerances_in_the_terms_of_the_kernels() -
     assert (settings.fragment_absolute, settings.fragment_relative) == (0.0, pytest.approx(2e-5))
     assert settings.isotope_errors.tolist() == [2, 0, -1]
     assert SCORES[settings.score] == "xcorr"
-    assert settings.max_mz > 1200
+    assert settings.maximum_mz > 1200
 
     def offset(letter: str) -> float:
         return float(pyteomics_mass.fast_mass("GAS", ion_type=letter, charge=1)) - sum(pyteomics_mass.std_aa_mass[one] for one in "GAS")
@@ -437,7 +437,9 @@ def known_peptides(folder: Path, name: str) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def combo(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Database:
     folder = tmp_path_factory.mktemp("combo")
-    sequences = sorted({one for name in KNOWN for one in known_peptides(shared_data / "spectra" / "known_ids", name).values()})
+    sequences = sorted(
+        {known_peptide for name in KNOWN for known_peptide in known_peptides(shared_data / "spectra" / "known_ids", name).values()}
+    )
     (folder / "known.fasta").write_text("".join(f">known{i}\n{one}\n" for i, one in enumerate(sequences)), encoding="ascii")
     return database(folder, read_proteins([shared_data / "proteomes" / "combo.fasta", folder / "known.fasta"]), missed=3)
 
@@ -446,7 +448,12 @@ def share_found(folder: Path, name: str, held: Database, parameters: Identificat
     """Share of the known peptides that rank first (I and L are one), how many there are, and whether each best hit is a decoy."""
     truth, spectra = known_peptides(folder, name), read_spectra([folder / f"{name}.mgf"])
     matches = search(spectra, held, parameters)
-    psms = collect_psms(matches, held.peptides, held.proteins, tuple(parse_modification(one) for one in parameters.variable_modifications))
+    psms = collect_psms(
+        matches,
+        held.peptides,
+        held.proteins,
+        tuple(parse_modification(variable_modification) for variable_modification in parameters.variable_modifications),
+    )
     found = {
         spectra.identifier[int(spectrum)]: held.sequence(int(peptide)).replace("I", "L")
         for spectrum, peptide, rank in zip(matches.spectrum, matches.peptide, matches.rank, strict=True)

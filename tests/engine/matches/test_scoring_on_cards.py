@@ -42,7 +42,9 @@ def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
         for number, one in enumerate(used):
             one.name = f"shim:{number}"
         progress = RecordingProgress(Progress())
-        one = scoring.Search(index, peptides, modifications, IdentificationParameters(), Resources(2, list(used), with_processor, progress))
+        one = scoring.ScoringPass(
+            index, peptides, modifications, IdentificationParameters(), Resources(2, list(used), with_processor, progress)
+        )
         one.plan()
         return one.run(), [text for text in progress.messages if not text.startswith(("Planned shares", "The processor does"))]
 
@@ -92,7 +94,7 @@ def test_a_fragment_index_on_any_cards_gives_the_hits_of_the_processor(
     from engine.matches import fragment_index, scoring
     from kernels.cuda.fragment_index import FragmentSearch as FragmentSearchOnCard
 
-    monkeypatch.setattr(fragment_index.FragmentSearch, "is_worthwhile", lambda *_: True)
+    monkeypatch.setattr(fragment_index.FragmentIndexSearch, "is_worthwhile", lambda *_: True)
     expected, _ = searched([])
     monkeypatch.setattr(FragmentSearchOnCard, "pairs_of_batch", 8)
     monkeypatch.setattr(FragmentSearchOnCard, "forms_of_chunk", 1024)
@@ -122,7 +124,7 @@ def test_spectra_with_more_peaks_than_a_card_takes_go_to_the_processor_and_no_ot
         return search_queries(self, spectra, queries, *others)
 
     monkeypatch.setattr(SpectrumSearch, "search_queries", noting)
-    monkeypatch.setattr(scoring, "MOST_PEAKS", {2: 80})
+    monkeypatch.setattr(scoring, "MAXIMUM_PEAKS", {2: 80})
     found, told = searched([shim.ShimCard(), shim.ShimCard()], with_processor=with_processor)
     assert_same(found, expected)
     assert told == []

@@ -165,7 +165,7 @@ def test_the_q_values_of_matches_are_those_of_a_plain_loop(psms):
     assert len({row["spectrum_id"] for row in first}) == len(first)
     decoys = [row["sequence"] for row in first if row["is_decoy"] == "true"]
     # Of one peptide are those of the same residues, but for those at which trypsin cuts.
-    peptides = {"".join(sorted(one.replace("I", "L").replace("K", "").replace("R", ""))) for one in decoys}
+    peptides = {"".join(sorted(decoy.replace("I", "L").replace("K", "").replace("R", ""))) for decoy in decoys}
     for row, q_value in looped_q_values(first, "score", at_once=len(decoys) / len(peptides)):
         assert float(row["q_value"]) == pytest.approx(q_value, abs=1e-9)
     assert sum(is_accepted(row) for row in first) > 250
@@ -185,8 +185,8 @@ def test_the_q_values_of_peptides_are_those_of_a_plain_loop(peptides, psms):
         assert float(row["q_value"]) == pytest.approx(q_value, abs=1e-9)
     for row in peptides:
         matches = [
-            one for one in psms if one["rank"] == "1" and float(one["q_value"]) <= 0.01
-            and (one["peptide"], one["is_decoy"]) == (row["peptide"], row["is_decoy"])
+            psm for psm in psms if psm["rank"] == "1" and float(psm["q_value"]) <= 0.01
+            and (psm["peptide"], psm["is_decoy"]) == (row["peptide"], row["is_decoy"])
         ]  # fmt: skip
         assert int(row["n_psms"]) == len(matches)
 

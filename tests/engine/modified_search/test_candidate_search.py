@@ -22,9 +22,9 @@ KEPT = 7
 def made():
     random = np.random.default_rng(12)
     sequences = ["".join(random.choice(list("ACDEFGHIKLMNPQRSTVWY"), int(random.integers(6, 12)))) for _ in range(150)]
-    masses = np.array([sum(RESIDUE_MASS[ord(letter) - 65] for letter in one) + WATER_MASS for one in sequences])
+    masses = np.array([sum(RESIDUE_MASS[ord(letter) - 65] for letter in sequence) + WATER_MASS for sequence in sequences])
     sequences, masses = [sequences[i] for i in np.argsort(masses)], np.sort(masses)
-    lengths = np.array([len(one) for one in sequences])
+    lengths = np.array([len(sequence) for sequence in sequences])
     text = np.frombuffer("".join(sequences).encode(), np.uint8)
     peptides = PeptideArrays(
         masses, offsets_of(lengths)[:-1].astype(np.uint32), lengths.astype(np.uint8), np.zeros(len(lengths), np.uint8),
@@ -35,7 +35,7 @@ def made():
         prefix = np.cumsum([RESIDUE_MASS[ord(letter) - 65] for letter in sequences[row]])[:-1]
         ions = np.concatenate((prefix, masses[row] - prefix)) + PROTON_MASS
         peaks.append(np.sort(np.concatenate((ions[random.random(len(ions)) < 0.6], random.uniform(100, 900, 15)))))
-    offsets = offsets_of(np.array([len(one) for one in peaks]))
+    offsets = offsets_of(np.array([len(peak) for peak in peaks]))
     weight = np.ones(offsets[-1], np.float32)
     order = np.argsort(masses[queried] + 40.0)
     queries = QueryArrays(order, np.full(len(order), 2), (masses[queried] + 40.0)[order])

@@ -18,8 +18,8 @@ PHOSPHATE, SULFATE = mass.calculate_mass(formula="H3PO4"), mass.calculate_mass(f
 def loss_of(peaks, charge=2, *, is_tyrosine=False):
     """What is told of a spectrum with these peaks (m/z, intensity) and some others, between two of other precursors."""
     peaks = sorted([*peaks, (300.1, 100.0), (500.2, 40.0)])
-    mz = np.array([one[0] for one in peaks])
-    weight = np.sqrt([one[1] for one in peaks]).astype(np.float32)
+    mz = np.array([peak[0] for peak in peaks])
+    weight = np.sqrt([peak[1] for peak in peaks]).astype(np.float32)
     other = np.array([(NEUTRAL - PHOSPHATE) / charge + PROTON, 900.0])
     offsets = np.array([0, 2, 2 + len(mz), 4 + len(mz)])
     heights = np.concatenate((np.ones(2, np.float32), weight, np.ones(2, np.float32)))

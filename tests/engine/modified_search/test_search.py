@@ -39,7 +39,7 @@ class Made:
         proteins = proteins_of(REPOSITORY / "resources" / "samples" / "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
         self.database = folder / "proteins.fasta"
         self.database.write_text("".join(f">{name} a protein\n{one}\n" for name, one in proteins.items()))
-        every = {peptide for one in proteins.values() for peptide in parser.cleave(one, "trypsin")}
+        every = {peptide for protein in proteins.values() for peptide in parser.cleave(protein, "trypsin")}
         peptides = sorted(peptide for peptide in every if 9 <= len(peptide) <= 20 and set(peptide) <= RESIDUES)
         random = np.random.default_rng(5)
         chosen = random.permutation(peptides).tolist()
@@ -272,7 +272,18 @@ def test_gzipped_spectra_from_the_command_line(made, tmp_path):
     packed = tmp_path / "spectra.mgf.gz"
     packed.write_bytes(gzip.compress(made.spectra.read_bytes()))
     out = tmp_path / "p"
-    command = ["modified", str(packed), "--database", str(made.database), "--out", str(out), "--mass-shift=10..20", "--top", "2", "--json"]
+    command = [
+        "modified",
+        str(packed),
+        "--database",
+        str(made.database),
+        "--out",
+        str(out),
+        "--mass-shift=10..20",
+        "--hits-per-spectrum",
+        "2",
+        "--json",
+    ]
     assert main([*command, "--device", "cpu"]) == 0
     rows = rows_of(out)
     assert {row["rank"] for row in rows} == {"1", "2"}

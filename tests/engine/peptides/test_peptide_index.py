@@ -41,7 +41,7 @@ def protein_index(folder: Path, sequences: list[str], decoys: str = "reverse", a
 
 def digestion(agent: str = "Trypsin", ends: int = 2, missed: int = 2, **changes: Any) -> Digestion:
     values: dict[str, Any] = {
-        "min_length": 5, "max_length": 30, "clip_methionine": True, "min_mass": 300.0, "max_mass": 4000.0, "fixed": (),
+        "minimum_length": 5, "maximum_length": 30, "clip_methionine": True, "minimum_mass": 300.0, "maximum_mass": 4000.0, "fixed": (),
     }  # fmt: skip
     return Digestion(enzyme(agent), ends, missed, **{**values, **changes})
 
@@ -84,17 +84,21 @@ def reference(proteins: ProteinIndex, how: Digestion, chosen: list[int] | None =
         spans = digest(
             sequence,
             how.enzyme,
-            how.max_missed,
+            how.maximum_missed,
             SPECIFICITIES[how.required_ends],
-            how.min_length,
-            how.max_length,
+            how.minimum_length,
+            how.maximum_length,
             how.clip_methionine,
         )
         for start, stop, missed in spans:
             peptide = sequence[start:stop]
             if WITHOUT_MASS & set(peptide):
                 continue
-            if not round(how.min_mass * 1e9) <= terminal + sum(letter_mass(one, how) for one in peptide) <= round(how.max_mass * 1e9):
+            if (
+                not round(how.minimum_mass * 1e9)
+                <= terminal + sum(letter_mass(one, how) for one in peptide)
+                <= round(how.maximum_mass * 1e9)
+            ):
                 continue
             at_start = start == 0 or (how.clip_methionine and start == 1 and sequence[0] == "M")
             _, flags, places = found.get(peptide, (peptide, missed << 2, ()))
@@ -123,7 +127,7 @@ def test_random_proteins_give_the_peptides_of_the_reference_digest(
     fixed = tuple(parse_modification(name) for name in ("Carbamidomethyl (C)", "TMT6plex (N-term)", "TMT6plex (K)")) if modified else ()
     how = digestion(agent, ends, missed, clip_methionine=clip, fixed=fixed)
     if ends == 0:
-        how = digestion(agent, ends, 62, clip_methionine=clip, fixed=fixed, max_length=12)
+        how = digestion(agent, ends, 62, clip_methionine=clip, fixed=fixed, maximum_length=12)
     proteins = protein_index(tmp_path / "index", sequences, "pseudo-reverse", agent)
     found = listed(build(tmp_path / "index", proteins, how), proteins)
     assert {entry[0]: entry for entry in found} == reference(proteins, how)
@@ -160,7 +164,7 @@ def test_equal_compositions_have_masses_equal_to_the_last_bit(tmp_path: Path) ->
 @pytest.mark.parametrize("ends", [2, 1])
 def test_threads_and_memory_do_not_change_the_index(tmp_path: Path, ends: int) -> None:
     proteins = protein_index(tmp_path, random_proteome(15 if ends == 2 else 4))
-    how = digestion(ends=ends, max_mass=2000.0)
+    how = digestion(ends=ends, maximum_mass=2000.0)
     first = build(tmp_path / "a", proteins, how, threads=1)
     expected = {
         name: np.array(getattr(first, name)) for name in ("mass", "position", "length", "flags", "letters", "pointer", "occurrence")
@@ -199,9 +203,9 @@ def test_limits_are_inclusive(tmp_path: Path) -> None:
     mass = pyteomics_mass.fast_mass("GASPVTLNDK")
     exact = sum(round(float(RESIDUE_MASS[ord(letter) - 65]) * 1e9) for letter in "GASPVTLNDK") + round(WATER_MASS * 1e9)
     assert exact * 1e-9 == pytest.approx(mass, abs=1e-5)
-    for change in ({"min_mass": exact / 1e9}, {"max_mass": exact / 1e9}, {"min_length": 10}, {"max_length": 10}):
+    for change in ({"minimum_mass": exact / 1e9}, {"maximum_mass": exact / 1e9}, {"minimum_length": 10}, {"maximum_length": 10}):
         assert len(build(tmp_path, proteins, digestion(**change))) == 1, change
-    for change in ({"min_mass": (exact + 1) / 1e9}, {"max_mass": (exact - 1) / 1e9}, {"min_length": 11}, {"max_length": 9}):
+    for change in ({"minimum_mass": (exact + 1) / 1e9}, {"maximum_mass": (exact - 1) / 1e9}, {"minimum_length": 11}, {"maximum_length": 9}):
         assert len(build(tmp_path, proteins, digestion(**change))) == 0, change
 
 

@@ -78,7 +78,7 @@ def test_a_run_and_all_about_it_are_found_again(project, tmp_path):
     ]
     assert [(entry.level, entry.text) for entry in reopened.log(record.id)] == [("info", "two PSMs")]
     assert reopened.latest("identify") == record.id
-    assert {one.name: one.rows for one in reopened.results()} == {"psms": 2, "summary": None}
+    assert {result.name: result.rows for result in reopened.results()} == {"psms": 2, "summary": None}
     assert json.loads(reopened.table("summary").read_text()) == {"n": 2, "name": "β"}
 
 
@@ -103,7 +103,7 @@ def test_a_table_may_come_in_pieces(project):
     assert pq.read_table(project.table("reader")).num_rows == 6
     assert pq.read_table(project.table("pieces"))["score"].to_pylist() == [1.5, 2.5] * 5
     assert pq.read_table(project.table("empty")).num_rows == 0
-    assert {one.name: one.rows for one in project.results()} == {"empty": 0, "pieces": 10, "reader": 6}
+    assert {result.name: result.rows for result in project.results()} == {"empty": 0, "pieces": 10, "reader": 6}
 
 
 def test_texts_are_written_with_a_dictionary_and_numbers_without(project):
@@ -243,7 +243,7 @@ def test_killed_at_any_moment_every_registered_result_is_whole(project):
         done = [record.id for record in reopened.runs() if record.status == "done"]
         assert {record.status for record in reopened.runs()} <= {"done", "failed"}
         assert reopened.verify() == []
-        assert sorted(one.run for one in reopened.results()) == sorted(done * 3), "a run has all of its results or none"
+        assert sorted(result.run for result in reopened.results()) == sorted(done * 3), "a run has all of its results or none"
         assert result_folders(reopened) == sorted(done)
         assert [path.name for path in reopened.folder.rglob(".*")] == []
         n_killed_inside += len(reopened.runs()) - len(done)
@@ -296,7 +296,7 @@ def test_a_second_writer_may_wait_and_is_queued_meanwhile(project):
     holder.start()
     assert inside.wait(10)
     waiter.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while len(project.runs()) < 2 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert [record.status for record in project.runs()] == ["running", "queued"]

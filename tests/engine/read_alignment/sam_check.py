@@ -65,15 +65,15 @@ def check(header: list[str], records: list[Record], texts: dict[str, str], *, ga
         else:
             assert line.startswith("@PG\tID:")
     assert lengths == {name: len(text) for name, text in texts.items()}
-    for one in records:
-        assert QUERY_NAME.fullmatch(one.name), one
-        assert 0 <= one.quality <= 255 and one.text in {*texts, "*"}, one
-        assert one.qualities == "*" or len(one.qualities) == len(one.letters), one
-        assert one.mate_text == "=" or one.mate_text in {*texts, "*"}
-        if not one.is_placed:
-            assert one.cigar == "*" and one.quality == 0 and not one.tags, one
+    for record in records:
+        assert QUERY_NAME.fullmatch(record.name), record
+        assert 0 <= record.quality <= 255 and record.text in {*texts, "*"}, record
+        assert record.qualities == "*" or len(record.qualities) == len(record.letters), record
+        assert record.mate_text == "=" or record.mate_text in {*texts, "*"}
+        if not record.is_placed:
+            assert record.cigar == "*" and record.quality == 0 and not record.tags, record
             continue
-        _check_placed(one, texts[one.text], (gap_open, gap_extend, match, mismatch))
+        _check_placed(record, texts[record.text], (gap_open, gap_extend, match, mismatch))
 
 
 def _check_placed(one: Record, text: str, costs: tuple[int, int, int, int]) -> None:

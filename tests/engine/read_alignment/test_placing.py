@@ -54,7 +54,7 @@ def test_planted_reads_come_back_with_the_alignment_that_the_whole_text_has(geno
     asked = ReadAlignmentParameters().changed(mode=mode)
     summary = align_reads(*files, tmp_path / "placed.tsv", asked, device="cpu")
     align_reads(*files, tmp_path / "every.tsv", asked.changed(places="every"), device="cpu")
-    assert any("by minimisers" in one for one in summary.messages)
+    assert any("by minimisers" in message for message in summary.messages)
     assert (tmp_path / "placed.tsv").read_text() == (tmp_path / "every.tsv").read_text()
     for row, (start, strand) in zip(rows_of(tmp_path / "placed.tsv"), origins, strict=True):
         assert row["strand"] == strand and abs(int(row["text_start"]) - 1 - start) <= 25
@@ -70,7 +70,7 @@ def test_what_is_sure_without_layers_changes_nothing(genome, tmp_path, monkeypat
     fast = align_reads(*files, tmp_path / "one.sam", WITHIN, format="sam", device="cpu")
 
     def never(texts, patterns, rules, text_of, pattern_of, *more):
-        return Alignments.none(len(text_of), rules.most_gaps), np.zeros(len(text_of), np.bool_)
+        return Alignments.none(len(text_of), rules.maximum_gaps), np.zeros(len(text_of), np.bool_)
 
     monkeypatch.setattr(ungapped, "align_where_sure", never)
     monkeypatch.setattr(banded, "align_where_near", never)
@@ -106,8 +106,8 @@ def test_repeats_are_told_where_the_first_is_with_mapping_quality_nought(tmp_pat
     align_reads(fasta(tmp_path / "t.fa", [first, second], "t"), fastq(tmp_path / "p.fq", reads), out, SEEDS, format="sam", device="cpu")
     header, records = sam_check.read(out)
     sam_check.check(header, records, {"t0": first, "t1": second})
-    assert [(one.text, one.flag) for one in records] == [("t0", 16), ("t0", 0), ("t0", 0), ("t1", 0), ("t0", 0)]
-    assert [one.quality for one in records] == [0, 0, 20, 20, 60]
+    assert [(record.text, record.flag) for record in records] == [("t0", 16), ("t0", 0), ("t0", 0), ("t1", 0), ("t0", 0)]
+    assert [record.quality for record in records] == [0, 0, 20, 20, 60]
     assert records[0].position == 9000 + 150 + 1
 
 
@@ -124,8 +124,8 @@ def test_what_belongs_nowhere_has_a_row_without_a_place(genome, tmp_path):
     align_reads(*files, tmp_path / "o.sam", SEEDS, format="sam", device="cpu")
     header, records = sam_check.read(tmp_path / "o.sam")
     sam_check.check(header, records, {"t0": genome})
-    assert [one.flag for one in records] == [4, 0, 4, 4, 4]
-    assert [one.letters for one in records] == [one or "*" for one in reads]
+    assert [record.flag for record in records] == [4, 0, 4, 4, 4]
+    assert [record.letters for record in records] == [read or "*" for read in reads]
 
 
 def test_a_circle_is_not_closed_and_ends_may_be_clipped(tmp_path):
@@ -198,7 +198,7 @@ def test_mates_lie_as_the_ends_of_their_fragments_and_say_so(genome, tmp_path):
     assert any(text.startswith("Mates belong together from ") for text in summary.messages)
     header, records = sam_check.read(tmp_path / "o.sam")
     sam_check.check(header, records, {"t0": genome})
-    assert [one.name for one in records] == [name for name in names for _ in range(2)]
+    assert [record.name for record in records] == [name for name in names for _ in range(2)]
     for k, (start, end) in enumerate(places):
         first, second = records[2 * k : 2 * k + 2]
         assert first.flag & 0b11000001 == 0b01000001 and second.flag & 0b11000001 == 0b10000001
@@ -253,7 +253,7 @@ def test_fragments_may_be_given_and_are_assumed_of_few_pairs(genome, tmp_path):
     summary = align_reads(*files, tmp_path / "o.sam", WITHIN, **more)
     assert "Mates belong together from 0 to 1,000 letters, assumed: fewer than 20 pairs are placed well" in summary.messages
     assert all(one.flag & 2 for one in sam_check.read(tmp_path / "o.sam")[1])
-    align_reads(*files, tmp_path / "o.sam", WITHIN.changed(least_insert=100, most_insert=300), **more)
+    align_reads(*files, tmp_path / "o.sam", WITHIN.changed(minimum_insert=100, maximum_insert=300), **more)
     assert not any(one.flag & 2 for one in sam_check.read(tmp_path / "o.sam")[1])
 
 
@@ -270,7 +270,7 @@ def test_mates_that_do_not_go_together_are_told_by_record(genome, tmp_path):
         align_reads(texts, one, None, WITHIN, mates=fastq(tmp_path / "4.fq", ["MKVLAAGILWYQ"] * 3), device="cpu")
     named = fastq(tmp_path / "5.fq", [genome[:100]] * 3, ["a/2", "z/2", "c/2"])
     summary = align_reads(texts, one, None, WITHIN, mates=named, device="cpu")
-    assert any("1 mate has another name than its read, the first in record 2: b/1 and z/2" in one for one in summary.messages)
+    assert any("1 mate has another name than its read, the first in record 2: b/1 and z/2" in message for message in summary.messages)
     with pytest.raises(ParameterError, match="--mates is for reads whose places are looked for"):
         align_reads(texts, one, None, ReadAlignmentParameters(), mates=named, device="cpu")
 

@@ -129,7 +129,7 @@ def test_names_that_sam_does_not_allow_or_that_are_given_twice_are_changed(tmp_p
     header, records = sam_check.read(tmp_path / "o.sam")
     names = [line.split("\t")[1][3:] for line in header if line.startswith("@SQ")]
     sam_check.check(header, records, dict(zip(names, (text, text[::-1], text), strict=True)))
-    assert {one.name for one in records} == {"n" * 254}
+    assert {record.name for record in records} == {"n" * 254}
 
 
 def test_proteins_become_sam_too(tmp_path):

@@ -62,7 +62,7 @@ def test_with_gaps_enough_reads_score_as_biopython_aligns_them(genome, tmp_path,
         aligner.open_right_deletion_score = aligner.extend_right_deletion_score = 0
     if mode == "within":
         aligner.open_left_deletion_score = aligner.extend_left_deletion_score = 0
-    asked = ReadAlignmentParameters().changed(mode=mode, max_gaps=12, strands="forward")
+    asked = ReadAlignmentParameters().changed(mode=mode, maximum_gaps=12, strands="forward")
     out = tmp_path / "found.tsv"
     files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", patterns)
     assert align_reads(*files, out, asked, pairs=True, device="cpu").device == "cpu"
@@ -74,7 +74,7 @@ def test_with_gaps_enough_reads_score_as_biopython_aligns_them(genome, tmp_path,
 def test_every_pair_has_a_row_that_the_definition_gives(tmp_path):
     random = np.random.default_rng(SEED)
     texts, patterns = (["".join("ACGT"[k] for k in random.integers(0, 4, n)) for n in lengths] for lengths in ((4, 6, 5), (3, 5, 6, 4)))
-    out, asked = tmp_path / "found.tsv", ReadAlignmentParameters().changed(max_gaps=1)
+    out, asked = tmp_path / "found.tsv", ReadAlignmentParameters().changed(maximum_gaps=1)
     summary = align_reads(fasta(tmp_path / "t.fa", texts, "t"), fasta(tmp_path / "p.fa", patterns, "p"), out, asked, device="cpu")
     rows = rows_of(out)
     assert tuple(rows[0]) == ALIGNMENTS.saved
@@ -94,7 +94,7 @@ def test_every_pair_has_a_row_that_the_definition_gives(tmp_path):
 
 def test_a_pair_without_an_alignment_has_the_score_minus_infinity_and_no_places(tmp_path):
     texts, patterns = fasta(tmp_path / "t.fa", ["ACG", "ACGTACGT"]), fasta(tmp_path / "p.fa", ["ACGTACGT"])
-    out, asked = tmp_path / "found.tsv", ReadAlignmentParameters().changed(max_gaps=0)
+    out, asked = tmp_path / "found.tsv", ReadAlignmentParameters().changed(maximum_gaps=0)
     summary = align_reads(texts, patterns, out, asked, project_folder=tmp_path / "project", device="cpu")
     none, whole = rows_of(out)
     assert none["score"] == "-inf"
@@ -128,8 +128,8 @@ def test_reads_with_qualities_are_aligned_as_without(tmp_path):
     summary = align_reads(texts, tmp_path / "p.fq.gz", tmp_path / "one.tsv", ReadAlignmentParameters(), device="cpu")
     align_reads(texts, plain, tmp_path / "two.tsv", ReadAlignmentParameters(), device="cpu")
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
-    assert any("began at 64" in one for one in summary.messages)
-    assert any("1 read is empty" in one for one in summary.messages)
+    assert any("began at 64" in message for message in summary.messages)
+    assert any("1 read is empty" in message for message in summary.messages)
 
 
 def test_the_published_recurrence_is_a_preset(tmp_path):
@@ -154,7 +154,7 @@ def test_threads_and_the_size_of_rounds_change_nothing(tmp_path, monkeypatch):
 
     random = np.random.default_rng(SEED)
     texts = [BASES[random.integers(0, 4, n)].tobytes().decode() for n in random.integers(30, 90, 12)]
-    files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", [damaged(one[:25] + one[:20], random) for one in texts])
+    files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", [damaged(text[:25] + text[:20], random) for text in texts])
     asked = ReadAlignmentParameters().changed(mode="within")
     align_reads(*files, tmp_path / "one.tsv", asked, threads=1, device="cpu")
     monkeypatch.setattr(pairing, "_PAIRS_OF_ROUND", 7)
@@ -168,7 +168,7 @@ def test_a_run_of_a_project_exports_the_file_that_the_search_writes(tmp_path, ca
     patterns = fasta(tmp_path / "p.fa", ["ACGTTGCCAGT", "GGGGGGG"])
     out = tmp_path / "found.tsv"
     arguments = ["reads", str(tmp_path / "t.fa.gz"), str(patterns), "--out", str(out), "--project", str(tmp_path / "project")]
-    assert main([*arguments, "--device", "cpu", "--max-gaps", "0", "--json"]) == 0
+    assert main([*arguments, "--device", "cpu", "--maximum-gaps", "0", "--json"]) == 0
     run = Project.open(tmp_path / "project").runs()[-1]
     assert run.kind == "reads"
     capsys.readouterr()
@@ -209,8 +209,8 @@ def test_a_project_holds_what_an_alignment_is_drawn_from(tmp_path):
     run = project.runs()[-1].id
     rows, patterns, texts = (pq.read_table(project.table(name, run)).to_pylist() for name in ("alignments", "patterns", "texts"))
     assert texts == [{"text": "t0", "length": 4}, {"text": "t1", "length": 900}]
-    assert [one["letters"] for one in patterns] == reads
-    assert all(one["qualities"] == ("ABC" * 80)[: len(one["letters"])] and one["mate"] is None for one in patterns)
+    assert [pattern["letters"] for pattern in patterns] == reads
+    assert all(pattern["qualities"] == ("ABC" * 80)[: len(pattern["letters"])] and pattern["mate"] is None for pattern in patterns)
     assert [(row["pattern_row"], row["text_row"]) for row in rows] == [(k, i) for k in range(len(reads)) for i in range(2)]
     for row in rows[1::2]:
         read = patterns[row["pattern_row"]]["letters"]

@@ -30,12 +30,12 @@ def test_every_table_names_known_columns_once_and_those_that_are_shown_say_what_
     for table in search.all_tables:
         names = [one.name for one in table.stored]
         assert len(set(names)) == len(names)
-        assert {*table.links, *table.saved, *(one.name for one in table.columns)} <= set(names)
-        assert all(one is table.by_name[one.name] for one in table.columns), "one entry for each"
+        assert {*table.links, *table.saved, *(column.name for column in table.columns)} <= set(names)
+        assert all(column is table.by_name[column.name] for column in table.columns), "one entry for each"
         assert all(one.meaning for one in table.stored), table.name
         assert {one.as_long_as for one in table.stored} - {""} <= set(names)
         assert {name for rule in table.rules for name in rule.columns} <= set(names)
-        assert {one.rows_of for one in table.stored} - {""} <= {one.name for one in search.all_tables}
+        assert {one.rows_of for one in table.stored} - {""} <= {all_table.name for all_table in search.all_tables}
         assert table.schema().names == names
 
 
@@ -54,9 +54,9 @@ def test_a_column_that_a_writer_forgets_or_that_nobody_described_is_an_error(tab
 def test_a_run_writes_exactly_the_described_columns_of_the_described_types(kind: str, tmp_path: Path):
     assert kind in KINDS
     project = make(kind, tmp_path / "project")
-    described = {one.name: one for one in search_of_kind(kind).all_tables}
+    described = {all_table.name: all_table for all_table in search_of_kind(kind).all_tables}
     run = project.latest(kind)
-    written = {one.name for one in project.results(run) if one.path.suffix == ".parquet"}
+    written = {result.name for result in project.results(run) if result.path.suffix == ".parquet"}
     assert written == OF_LISTS[kind] == described.keys()
     for name in written:
         assert pq.read_schema(project.table(name, run)).remove_metadata() == described[name].schema()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.errors import InputError
+from engine.results import reader
 from engine.results.columns import Column, Rule, Table
 from engine.results.queries import create_view, shut_off
 from engine.results.reader import TableFile, row_count
+from tests.effort import lines_run
 
 TURN = [float(one) for one in range(9)]
 TABLE = Table.of(
@@ -151,3 +154,32 @@ def test_a_view_of_a_table_has_the_described_columns_and_types_and_reaches_nothi
     with pytest.raises(duckdb.Error):
         connection.execute(f"SELECT * FROM read_text('{secret}')").fetchall()
     connection.close()
+
+
+def looked_at(path: Path, n_others: int = 3) -> int:
+    """Lines of Python that looking at all rows takes."""
+    with TableFile(path, TABLE, n_rows_of={"others": n_others}) as source:
+        return lines_run(source.check)
+
+
+def test_a_table_that_was_found_sound_is_not_looked_at_again_until_it_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reader, "_SETTLED_NS", -(10**18))
+    path = written(tmp_path / "t.parquet", GOOD)
+    first = looked_at(path)
+    assert looked_at(path) < 30 < first
+    assert looked_at(path, n_others=4) > 30, "of other tables beside it nothing was known"
+    assert looked_at(path) < 30
+    spoilt = written(tmp_path / "spoilt.parquet", {**GOOD, "count": pa.array([1, 2, 101], pa.int32())})
+    before = path.stat()
+    path.write_bytes(spoilt.read_bytes())
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    for _ in range(2):
+        with pytest.raises(InputError, match="holds numbers outside 0 to 100"):
+            looked_at(path)
+
+
+def test_a_file_that_was_written_just_now_is_looked_at_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reader, "_SETTLED_NS", 10**18)
+    path = written(tmp_path / "t.parquet", GOOD)
+    first = looked_at(path)
+    assert looked_at(path) > first / 2

@@ -170,7 +170,7 @@ class TestFromFilesToFiles:
             return opened
 
         machine.failing_launch = -1
-        monkeypatch.setattr("engine.execution.looking.chosen_device", chosen)
+        monkeypatch.setattr("engine.execution.device_lookup.chosen_device", chosen)
         monkeypatch.setattr("engine.search_run.cards", cards)
         return machine
 
@@ -227,7 +227,7 @@ class TestFromFilesToFiles:
             wishes.append(wish)
             return Device("cpu", "a processor", 1, True)
 
-        monkeypatch.setattr("engine.execution.looking.chosen_device", chosen)
+        monkeypatch.setattr("engine.execution.device_lookup.chosen_device", chosen)
         align([files[0]], [files[1]], None, SequenceSearchParameters())
         monkeypatch.setattr(computing, "_SHORT_SECONDS", 0)
         align([files[0]], [files[1]], None, SequenceSearchParameters())
@@ -235,7 +235,7 @@ class TestFromFilesToFiles:
 
     def test_a_gpu_that_auto_cannot_use_is_told(self, files, monkeypatch):
         monkeypatch.setattr(computing, "_SHORT_SECONDS", 0)
-        monkeypatch.setattr("engine.execution.looking.chosen_device", lambda wish: Device("cpu", "a processor", 1, True))
+        monkeypatch.setattr("engine.execution.device_lookup.chosen_device", lambda wish: Device("cpu", "a processor", 1, True))
         unusable = Device("cuda:0", "a card", 1 << 30, False, "the driver is too old", numbers=(0,))
         monkeypatch.setattr("engine.search_run.gpus", lambda: (unusable,))
         summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="auto")

@@ -34,7 +34,7 @@ def files(fasta, random_protein):
 
 @pytest.fixture
 def project(files, tmp_path):
-    align(*([path] for path in files), None, SequenceSearchParameters(max_e_value=1e-3), project_folder=tmp_path / "P", device="cpu")
+    align(*([path] for path in files), None, SequenceSearchParameters(maximum_e_value=1e-3), project_folder=tmp_path / "P", device="cpu")
     return Project.open(tmp_path / "P")
 
 
@@ -42,7 +42,7 @@ def project(files, tmp_path):
 @pytest.mark.parametrize("format", FORMATS)
 def test_an_export_is_what_the_search_writes(project, files, tmp_path, monkeypatch, format, rows):
     monkeypatch.setattr("engine.sequence_search.exporting._ROWS", rows)
-    parameters = SequenceSearchParameters(max_e_value=1e-3)
+    parameters = SequenceSearchParameters(maximum_e_value=1e-3)
     summary = align(*([path] for path in files), tmp_path / "a", parameters, format=format, device="cpu")
     assert export_hits(project, "align-0001", format, tmp_path / "b", Progress()) == summary.n_hits == 3
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
@@ -80,7 +80,7 @@ def test_what_cannot_be_exported_is_told_and_nothing_is_written_over(project, fi
 
 
 def test_the_command_line_exports_the_last_run_or_the_one_that_is_named(project, files, tmp_path, capsys):
-    align([files[0]], [files[1]], None, SequenceSearchParameters(max_e_value=1e-3, top=1), project_folder=tmp_path / "P", device="cpu")
+    align([files[0]], [files[1]], None, SequenceSearchParameters(maximum_e_value=1e-3, top=1), project_folder=tmp_path / "P", device="cpu")
     arguments = ["export", str(tmp_path / "P"), "--format", "blast6", "--out", str(tmp_path / "o")]
     for wish, n_hits in ((["--run", "align-0001"], 3), ([], 2)):
         assert main([*arguments, *wish]) == 0
@@ -111,7 +111,7 @@ def test_a_dash_is_standard_output_and_nothing_else_stands_there(project, files,
     export_hits(project, "align-0001", "tsv", tmp_path / "o.tsv", Progress())
     assert main(["export", "P", "--format", "tsv", "--out", "-"]) == 0
     assert capsysbinary.readouterr().out == (tmp_path / "o.tsv").read_bytes()
-    arguments = ["align", "q.fasta", "d.fasta", "--max-e-value", "1e-3", "--device", "cpu"]
+    arguments = ["align", "q.fasta", "d.fasta", "--maximum-e-value", "1e-3", "--device", "cpu"]
     assert main([*arguments, "--out", "-"]) == 0
     assert capsysbinary.readouterr().out == (tmp_path / "o.tsv").read_bytes()
     assert not (tmp_path / "-").exists()
@@ -143,7 +143,7 @@ def test_a_pipe_is_no_file_of_sequences(files, tmp_path):
 def test_hits_for_a_spreadsheet_hold_no_formulas(fasta, random_protein, tmp_path, capsys):
     letters = random_protein(1, 120)
     query, database = fasta("q.fasta", [("=1+1 The first", letters)]), fasta("d.fasta", [("@SUM(A1) -2+3", letters)])
-    align([query], [database], None, SequenceSearchParameters(max_e_value=1e-3), project_folder=tmp_path / "P", device="cpu")
+    align([query], [database], None, SequenceSearchParameters(maximum_e_value=1e-3), project_folder=tmp_path / "P", device="cpu")
     rows = {}
     for name, wish in (("plain", []), ("safe", ["--spreadsheet-safe"])):
         assert main(["export", str(tmp_path / "P"), "--format", "tsv", "--out", str(tmp_path / name), *wish]) == 0

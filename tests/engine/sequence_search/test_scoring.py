@@ -19,7 +19,7 @@ ODD = "ARNDCQEGHILKMFPSTWYVBZX*UOJ"
 
 def packed(sequences):
     """Codes end to end, and where each begins."""
-    offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences]))).astype(np.int64)
+    offsets = np.concatenate(([0], np.cumsum([len(sequence) for sequence in sequences]))).astype(np.int64)
     return encode(np.frombuffer("".join(sequences).encode(), np.uint8)), offsets
 
 

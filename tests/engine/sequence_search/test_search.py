@@ -77,7 +77,7 @@ def test_batches_give_what_one_batch_gives(files, tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
     for name, scores, columns in (("one", 64_000_000, 1 << 24), ("scores", 1, 1 << 24), ("hits", 64_000_000, 1)):
-        monkeypatch.setattr("engine.sequence_search.hit_search._MOST_SCORES", scores)
+        monkeypatch.setattr("engine.sequence_search.hit_search._MAXIMUM_SCORES", scores)
         monkeypatch.setattr("engine.sequence_search.hit_search._COLUMNS_OF_ALIGNMENTS", columns)
         align(
             [files[0]], [files[1]], tmp_path / f"{name}.tsv", STANDARD, all_scores=tmp_path / f"{name}.npy", project_folder=tmp_path / name
@@ -91,10 +91,10 @@ def test_batches_give_what_one_batch_gives(files, tmp_path, monkeypatch):
         assert projects["one"].runs()[0].message == projects[name].runs()[0].message
 
 
-def test_top_and_max_e_value_bound_the_hits(files, tmp_path):
-    align([files[0]], [files[1]], tmp_path / "a.tsv", SequenceSearchParameters(top=1))
+def test_top_and_maximum_e_value_bound_the_hits(files, tmp_path):
+    align([files[0]], [files[1]], tmp_path / "a.tsv", SequenceSearchParameters(hits_per_query=1))
     assert [row["query"] for row in read_tsv(tmp_path / "a.tsv")].count("one") == 1
-    align([files[0]], [files[1]], tmp_path / "b.tsv", SequenceSearchParameters(max_e_value=1e-3))
+    align([files[0]], [files[1]], tmp_path / "b.tsv", SequenceSearchParameters(maximum_e_value=1e-3))
     assert [row["subject"] for row in read_tsv(tmp_path / "b.tsv")] == ["copy", "relative"]
 
 
@@ -102,7 +102,7 @@ def test_other_readers_read_the_formats(files, tmp_path):
     from Bio import AlignIO, SearchIO, SeqIO
 
     for format in ("blast6", "fasta", "clustal", "sam", "html"):
-        align([files[0]], [files[1]], tmp_path / format, SequenceSearchParameters(max_e_value=1e-3), format=format)
+        align([files[0]], [files[1]], tmp_path / format, SequenceSearchParameters(maximum_e_value=1e-3), format=format)
     with (tmp_path / "blast6").open() as file:
         (blast,) = SearchIO.parse(file, "blast-tab")
     assert [hit.id for hit in blast] == ["copy", "relative"]
@@ -113,7 +113,7 @@ def test_other_readers_read_the_formats(files, tmp_path):
     assert len(records[2]) == len(records[3]) == 120
     with (tmp_path / "clustal").open() as file:
         alignments = list(AlignIO.parse(file, "clustal"))
-    assert [[row.id for row in one] for one in alignments] == [["one", "copy"], ["one", "relative"]]
+    assert [[row.id for row in alignment] for alignment in alignments] == [["one", "copy"], ["one", "relative"]]
     assert str(alignments[1][1].seq).count("-") == 3
     page = (tmp_path / "html").read_text()
     assert "An exact &quot;copy&quot; &lt;&amp;&gt;" in page and page.count("<pre>") == 2
@@ -125,7 +125,7 @@ def test_other_readers_read_the_formats(files, tmp_path):
 def test_sam_can_be_read_and_spells_the_query(files, tmp_path):
     from Bio import Align
 
-    align([files[0]], [files[1]], tmp_path / "hits.sam", SequenceSearchParameters(max_e_value=1e-3), format="sam")
+    align([files[0]], [files[1]], tmp_path / "hits.sam", SequenceSearchParameters(maximum_e_value=1e-3), format="sam")
     lines = (tmp_path / "hits.sam").read_text().splitlines()
     assert lines[1:3] == ["@SQ\tSN:copy\tLN:120", "@SQ\tSN:relative\tLN:117"]
     records = [line.split("\t") for line in lines if line[0] != "@"]
@@ -177,7 +177,7 @@ def test_a_database_of_relatives_does_not_pass_for_chance(fasta, tmp_path, share
         kept = generator.random(200) < generator.uniform(0.1, 0.7) * (k < share * 2200)
         records.append((f"s{k}", "".join(np.where(kept, one, other))))
     query, database = fasta("q.fasta", [("q", "".join(one))]), fasta("d.fasta", records)
-    parameters = SequenceSearchParameters(gap_open=14, gap_extend=3, top=3000, max_e_value=1e-3)
+    parameters = SequenceSearchParameters(gap_open=14, gap_extend=3, hits_per_query=3000, maximum_e_value=1e-3)
     summary = align([query], [database], None, parameters)
     assert summary.statistics == "fitted to the scores of random sequences"
     assert "too few pairs of this search are unrelated" in summary.messages[-1]
@@ -251,7 +251,7 @@ def test_a_cancel_from_the_alignments_to_the_end_leaves_nothing(files, tmp_path,
             search(Looks(n), "out")
         assert list((tmp_path / "out").iterdir()) == []
     project = Project.open(tmp_path / "project")
-    assert {run.status for run in project.runs()[2:]} == {"cancelled"} and len({one.run for one in project.results()}) == 2
+    assert {run.status for run in project.runs()[2:]} == {"cancelled"} and len({result.run for result in project.results()}) == 2
 
 
 @pytest.mark.parametrize(("format", "is_begun"), [("tsv", False), ("sam", True)])
@@ -284,7 +284,7 @@ def test_the_bar_of_the_hits_ends_where_it_should(files, tmp_path):
 def test_queries_without_hits_are_looks_too(fasta, files, random_protein, tmp_path):
     queries = fasta("many.fasta", [(str(k), random_protein(500 + k, 60)) for k in range(20)])
     looks = Looks()
-    none = SequenceSearchParameters(max_e_value=1e-300)
+    none = SequenceSearchParameters(maximum_e_value=1e-300)
     summary = align([queries], [files[1]], None, none, project_folder=tmp_path / "project", progress=looks, device="cpu")
     assert summary.n_hits == 0 and looks.n > 20
 
@@ -299,7 +299,7 @@ def test_what_was_found_is_said_in_words(n_queries, n_hits, n_with_hits, said):
 
 
 def test_the_run_and_the_command_line_say_how_many_hits_there_are(files, tmp_path, capsys):
-    arguments = ["align", str(files[0]), str(files[1]), "--out", str(tmp_path / "o.tsv"), "--max-e-value", "1e-3"]
+    arguments = ["align", str(files[0]), str(files[1]), "--out", str(tmp_path / "o.tsv"), "--maximum-e-value", "1e-3"]
     assert main([*arguments, "--project", str(tmp_path / "project")]) == 0
     said = "2 hits; 1 of 2 queries with hits"
     assert f"{said}; lambda 0.267" in capsys.readouterr().out
@@ -345,11 +345,11 @@ def test_a_matrix_of_ones_own_is_part_of_the_record(files, tmp_path):
 def test_where_no_e_value_can_be_trusted_and_none_is_small_the_way_to_the_scores_is_told(files, monkeypatch):
     monkeypatch.setattr("engine.sequence_search.hit_search._RANDOM_SUBJECTS", 200)
     cases = [((0, 1), 1e-30, 0, True), ((0, 1), 1e9, 2 * 72, False), ((11, 1), 1e-300, 0, False)]
-    for (gap_open, gap_extend), max_e_value, n_hits, is_told in cases:
-        parameters = SequenceSearchParameters(gap_open=gap_open, gap_extend=gap_extend, max_e_value=max_e_value)
+    for (gap_open, gap_extend), maximum_e_value, n_hits, is_told in cases:
+        parameters = SequenceSearchParameters(gap_open=gap_open, gap_extend=gap_extend, maximum_e_value=maximum_e_value)
         summary = align([files[0]], [files[1]], None, parameters)
         assert summary.n_hits == n_hits
-        assert any("raise the largest E-value (max_e_value)" in message for message in summary.messages) == is_told
+        assert any("raise the largest E-value (maximum_e_value)" in message for message in summary.messages) == is_told
 
 
 def test_the_command_line_searches(files, tmp_path, capsys):
@@ -367,7 +367,7 @@ def test_the_command_line_searches(files, tmp_path, capsys):
         (["--device", "cuda:977"], "device = 'cuda:977'"),
         (["--gap-open", "x"], "gap_open"),
         (["--matrix", "BLOSUM63"], "there is no matrix 'BLOSUM63'"),
-        (["--top", "0"], "top"),
+        (["--hits-per-query", "0"], "hits_per_query"),
         (["--preset", "nonsense"], "there is no preset 'nonsense'"),
         (["--out", "/proc/nowhere/hits.tsv"], "/proc/nowhere"),
     ],

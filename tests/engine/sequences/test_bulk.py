@@ -12,7 +12,7 @@ from engine.arrays import Texts, offsets_of
 from engine.jobs.progress import Progress
 from engine.sequences import hits as hits_module
 from engine.sequences.alignment import Pairs, align_pair, align_pairs
-from engine.sequences.hits import FORMATS, Hits, Places, QueryHits, hits_table
+from engine.sequences.hits import FORMATS, Hits, QueryHits, SequenceEntries, hits_table
 from engine.sequences.matrices import read_matrix
 from engine.sequences.scheme import ScoringScheme
 from kernels.cpu.alignment import lane_count
@@ -51,7 +51,9 @@ def found_of(pairs, scheme):
     """The pairs as hits of one query."""
     n = len(pairs)
     names, others = Texts.of(f"p{k}" for k in range(n)), Texts.of(["q"] * n)
-    queries, subjects = (Places(one, names, np.arange(n), lengths) for one, lengths in zip((others, names), pairs.lengths, strict=True))
+    queries, subjects = (
+        SequenceEntries(one, names, np.arange(n), lengths) for one, lengths in zip((others, names), pairs.lengths, strict=True)
+    )
     aligned = align_pairs(pairs, scheme, 1, Progress())
     hits = Hits.of(aligned, queries, subjects, pairs.scores, np.arange(n) + 1, np.linspace(0, 9, n), np.linspace(0, 1, n))
     return QueryHits(np.zeros(1, np.int64), names[:1], names[:1], Texts.of(["ARND"]), np.array([0, n]), hits)
@@ -84,7 +86,7 @@ def test_subjects_of_one_query_are_aligned_side_by_side_as_each_by_itself(gaps, 
     scheme, pairs = ScoringScheme(replace(matrix, scores=matrix.scores * scale), *gaps), pairs_of(n)
     # Pieces that recur give ends and beginnings that tie.
     query = np.concatenate([pairs.queries[20:60], pairs.queries[20:60], pairs.queries[:150], pairs.queries[20:60]])
-    alone = [align_pair(query, pairs.subjects[slice(*one)], scheme, Progress()) for one in pairs.subject_places]
+    alone = [align_pair(query, pairs.subjects[slice(*subject_place)], scheme, Progress()) for subject_place in pairs.subject_places]
     scores, places = np.array([one.score for one in alone], np.int64), np.tile([0, len(query)], (n, 1))
     together = align_pairs(Pairs(query, places, pairs.subjects, pairs.subject_places, scores), scheme, 2, Progress())
     assert together.cigars.strings() == [one.cigar for one in alone]

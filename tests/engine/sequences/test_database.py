@@ -56,7 +56,7 @@ def test_long_columns_are_sorted_in_pieces(fasta, random_protein, monkeypatch):
 
 def nucleotides_among(*sequences):
     residues = np.frombuffer("".join(sequences).encode(), np.uint8)
-    offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences])))
+    offsets = np.concatenate(([0], np.cumsum([len(sequence) for sequence in sequences])))
     return looks_like_nucleotides(np.diff(offsets), nucleotide_counts(residues, offsets)).tolist()
 
 

@@ -18,7 +18,7 @@ def test_expected_counts_by_definition(scheme):
     def passed(score):
         """Over all subjects, each by itself."""
         e_values = [statistics.e_values(np.array([score]), 250, np.array([length]), int(length))[0] for length in lengths]
-        return sum(1 - np.exp(-one) for one in e_values)
+        return sum(1 - np.exp(-e_value) for e_value in e_values)
 
     # So few subjects are each a group of their own.
     for score in (20, 30, 40, 55):

@@ -104,7 +104,7 @@ def found(sequences, fasta, tmp_path):
     files = fasta("q.fasta", queries.items()), fasta("d.fasta", [(f"{name} About <{name}>", one) for name, one in subjects.items()])
 
     def search(format, project=None):
-        parameters = SequenceSearchParameters(max_e_value=1e-3)
+        parameters = SequenceSearchParameters(maximum_e_value=1e-3)
         align([files[0]], [files[1]], tmp_path / format, parameters, format=format, project_folder=project, device="cpu")
         return (tmp_path / format).read_text()
 
@@ -183,7 +183,7 @@ def test_sam_names_are_short_and_each_of_one_sequence_and_sequences_hold_no_star
     long, names = "n" * 300, ("same", "same_2", "same", "*=" + "n" * 260)
     query = fasta("q.fasta", [(f"{long}one", proteins[0]), (f"{long}two", proteins[1][:40] + "*" + proteins[1][40:]), ("*", "WWWW")])
     database = fasta("d.fasta", list(zip(names, (proteins[0], proteins[0], proteins[0], proteins[1]), strict=True)))
-    align([query], [database], tmp_path / "o.sam", SequenceSearchParameters(max_e_value=1e-6), format="sam", device="cpu")
+    align([query], [database], tmp_path / "o.sam", SequenceSearchParameters(maximum_e_value=1e-6), format="sam", device="cpu")
     lines = [line.split("\t") for line in (tmp_path / "o.sam").read_text().splitlines()]
     assert [line[1][3:] for line in lines if line[0] == "@SQ"] == ["same", "same_2", "same_3", "n" * 260]
     records = [line for line in lines if line[0][0] != "@"]

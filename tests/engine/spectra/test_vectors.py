@@ -40,7 +40,7 @@ def elements(vectors: SpectrumVectors, spectrum: int) -> dict[int, int]:
 def by_definition(peaks: Peaks, precursor: float, values: dict[str, Any]) -> dict[int, int]:
     low, high, width = values["minimum_mz"], values["maximum_mz"], values["bin_width"]
     kept = [peak for peak in peaks if low <= peak[0] < high and not 0 <= abs(peak[0] - precursor) <= (values["precursor_removal"] or -1)]
-    kept = sorted(kept, key=lambda peak: -peak[1])[: values["most_peaks"]]
+    kept = sorted(kept, key=lambda peak: -peak[1])[: values["maximum_peaks"]]
     if len(kept) < values["minimum_peaks"]:
         return {}
     in_bin: dict[int, list[float]] = defaultdict(list)
@@ -67,7 +67,7 @@ def by_definition(peaks: Peaks, precursor: float, values: dict[str, Any]) -> dic
     [
         {}, {"intensity_transform": "square-root"}, {"intensity_transform": "logarithm"}, {"intensity_transform": "rank"},
         {"peak_merging": "mean", "bin_width": 5.0}, {"peak_merging": "largest", "bin_width": 5.0}, {"bin_spread": 0.5},
-        {"bin_spread": 1.0, "bin_width": 5.0}, {"precursor_removal": 20.0}, {"most_peaks": 7}, {"minimum_peaks": 20},
+        {"bin_spread": 1.0, "bin_width": 5.0}, {"precursor_removal": 20.0}, {"maximum_peaks": 7}, {"minimum_peaks": 20},
         {"minimum_mz": 200.0, "maximum_mz": 300.0},
     ],
 )  # fmt: skip
@@ -119,13 +119,13 @@ def test_limits_of_precursor_and_charge_leave_spectra_without_elements(changes, 
 
 def test_of_equal_peaks_the_lighter_are_taken():
     held = spectra([[(100.0 + i, 1.0) for i in range(10)]], [500.0], [4])
-    assert list(elements(made(held, most_peaks=3), 0)) == [50, 51, 52]
+    assert list(elements(made(held, maximum_peaks=3), 0)) == [50, 51, 52]
 
 
 def test_threads_change_nothing():
     random = np.random.default_rng(2)
     places = [np.sort(random.uniform(60, 900, 40)).tolist() for _ in range(99)]
-    held = spectra([[(mz, 1.0 + k) for k, mz in enumerate(one)] for one in places], [500.0] * 99, [4] * 99)
+    held = spectra([[(mz, 1.0 + k) for k, mz in enumerate(place)] for place in places], [500.0] * 99, [4] * 99)
     one, many = made(held, 1), made(held, 7)
     assert all(np.array_equal(a, b) for a, b in zip((one.order, *one.arrays), (many.order, *many.arrays), strict=True))
 

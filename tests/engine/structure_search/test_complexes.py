@@ -88,7 +88,7 @@ def test_a_database_groups_its_chains_by_file_and_pairs_beyond_the_hits_are_supe
     build_database([str(folder)], tmp_path / "database", processes=1)
     tables = []
     for number, (given, top) in enumerate(((folder, 100), (tmp_path / "database", 100), (folder, 2))):
-        parameters = StructureSearchParameters().changed(qualification_threshold=0, top=top)
+        parameters = StructureSearchParameters().changed(qualification_threshold=0, hits_per_query=top)
         out = tmp_path / f"{number}.tsv"
         find_structures([folder / "pair.pdb"], [given], None, parameters, complexes=out, device="cpu")
         tables.append([{name: row[name] for name in ("target", "matched_chains", "z_score", "tm_score_query")} for row in rows_of(out)])

@@ -128,14 +128,14 @@ def test_every_column_is_what_the_structures_say(folder, tmp_path, mode):
 
 def test_a_weight_without_a_meaning_in_the_mode_is_told(folder, tmp_path):
     for mode, is_told in (("sensitive", True), ("published", False)):
-        parameters = without_skipping(mode=mode, weights=(1, 1, 2, 1), top=1)
+        parameters = without_skipping(mode=mode, weights=(1, 1, 2, 1), hits_per_query=1)
         summary = find_structures([folder / "1bvyf.pdb"], [folder], None, parameters, device="cpu")
         assert any("no weight of its own" in text for text in summary.messages) == is_told
 
 
 def test_a_database_gives_the_hits_of_its_files(folder, tmp_path, own_cache):
     build_database([str(folder)], tmp_path / "database", processes=1)
-    parameters, tables = without_skipping(top=8), []
+    parameters, tables = without_skipping(hits_per_query=8), []
     for k, given in enumerate(([folder], [tmp_path / "database"], [tmp_path / "database"])):
         out = tmp_path / f"{k}.tsv"
         find_structures([folder / "1c7na.pdb"], given, out, parameters, device="cpu")
@@ -179,7 +179,7 @@ def test_a_project_keeps_the_run_and_exports_the_same_table(folder, tmp_path):
 def test_hits_are_written_superposed_into_folders_that_lie_where_they_should(folder, tmp_path):
     shutil.copy(folder / "1bvyf.pdb", folder / "..; rm x $(y).pdb")
     target = tmp_path / "superposed"
-    find_structures([folder / "..; rm x $(y).pdb"], [folder], None, without_skipping(top=3), superpose=target, device="cpu")
+    find_structures([folder / "..; rm x $(y).pdb"], [folder], None, without_skipping(hits_per_query=3), superpose=target, device="cpu")
     places = sorted(path for path in target.glob("*/*"))
     assert len(places) == 3 and all(re.fullmatch(r"[0-9A-Za-z_-]+", part) for path in places for part in path.relative_to(target).parts)
     assert all({"superposition.tsv", "superposition.pml", "superposition.cxc"} <= {one.name for one in path.iterdir()} for path in places)
@@ -204,7 +204,7 @@ def test_a_chain_that_is_not_there_is_told_with_those_that_are(shared_data, fold
 def test_a_broken_file_of_a_folder_is_left_out_and_told_and_one_that_was_named_is_an_error(folder, tmp_path):
     (folder / "broken.pdb").write_bytes(b"no structure at all\n" * 3)
     query = folder / "1bvyf.pdb"
-    summary = find_structures([query], [folder], tmp_path / "hits.tsv", without_skipping(top=3))
+    summary = find_structures([query], [folder], tmp_path / "hits.tsv", without_skipping(hits_per_query=3))
     assert [text for text in summary.messages if text.startswith("Left out:")]
     assert "broken.pdb" in next(text for text in summary.messages if text.startswith("Left out:"))
     assert rows_of(tmp_path / "hits.tsv")[0]["target"] == "1bvyf"

@@ -15,11 +15,11 @@ from engine.sequences.matrices import LETTERS
 from engine.structures.chains import Chains
 from engine.structures.colouring import (
     CHAIN_COLOURS,
-    MOST_HITS,
+    MAXIMUM_HITS,
     SCALE,
     SCHEMES,
     UNALIGNED,
-    Scene,
+    ColouredScene,
     ShownChain,
     coloured,
     conservation,
@@ -34,17 +34,17 @@ from tests.engine.structures.examples import as_mmcif, as_pdb, atoms_of, helix
 def chain(letters: str, name: str = "one", **columns: NDArray) -> Chains:
     n = len(letters)
     made = Chains(
-        (name,), ("",), np.array([0, n]), helix(n).astype(np.float32), np.array([LETTERS.index(one) for one in letters], np.int8),
+        (name,), ("",), np.array([0, n]), helix(n).astype(np.float32), np.array([LETTERS.index(letter) for letter in letters], np.int8),
         np.ones(n, np.uint8), np.full(n, np.nan, np.float32), np.arange(1, n + 1, dtype=np.int32), np.zeros(n, np.uint8),
         np.arange(1, n + 1, dtype=np.int32),
     )  # fmt: skip
     return dataclasses.replace(made, **columns)
 
 
-def scene(**more: object) -> Scene:
+def scene(**more: object) -> ColouredScene:
     pairs = np.array([[0, 1], [1, 2], [2, 3]], np.int32)
     hit = ShownChain(chain("WACLE", "hit"), 1, pairs, np.array([0.0, 4.0, 20.0]))
-    return Scene((ShownChain(chain("ACIX")), hit), **more)  # type: ignore[arg-type]
+    return ColouredScene((ShownChain(chain("ACIX")), hit), **more)  # type: ignore[arg-type]
 
 
 def linear(colours: NDArray) -> NDArray[np.float64]:
@@ -68,7 +68,7 @@ WITHOUT = (
 
 @pytest.mark.parametrize("eyes", [np.eye(3), *WITHOUT])
 def test_query_and_twenty_hits_are_told_apart_with_any_colour_vision(eyes: NDArray) -> None:
-    assert len(CHAIN_COLOURS) == MOST_HITS + 1
+    assert len(CHAIN_COLOURS) == MAXIMUM_HITS + 1
     seen = lab(np.clip(linear(np.array([*CHAIN_COLOURS, UNALIGNED])) @ eyes.T, 0, 1))
     distance = np.linalg.norm(seen[:, None] - seen[None], axis=2) + 99.0 * np.eye(len(seen))
     # Two are just told apart side by side at 2.3.
@@ -85,11 +85,11 @@ def test_each_scheme_colours_every_residue_of_every_chain_and_has_a_legend() -> 
     shown = scene(conservation=np.zeros(4), n_hits=1)
     for scheme in SCHEMES:
         found = coloured(shown, scheme.name)
-        assert [one.shape for one in found.colours] == [(4, 3), (5, 3)]
-        assert all(one.dtype == np.uint8 for one in found.colours)
+        assert [colour.shape for colour in found.colours] == [(4, 3), (5, 3)]
+        assert all(colour.dtype == np.uint8 for colour in found.colours)
         assert found.legend.title and (found.legend.entries or found.legend.scales or scheme.name == "confidence")
     assert {one.name for one in SCHEMES if one.needs(shown)} == {"confidence"}
-    alone = Scene((ShownChain(chain("ACDE")),))
+    alone = ColouredScene((ShownChain(chain("ACDE")),))
     assert {one.name for one in SCHEMES if one.needs(alone)} == {"distance", "identity", "conservation", "confidence"}
     for scheme in SCHEMES:
         assert coloured(alone, scheme.name).colours[0].shape == (4, 3)
@@ -120,7 +120,7 @@ def test_conservation_counts_hits_that_have_the_residue() -> None:
 def test_bands_of_confidence_and_b_factors() -> None:
     predicted = chain("ACDEF", confidence=np.array([95.0, 90.0, 70.0, 50.0, 12.0], np.float32))
     measured = ShownChain(chain("ACDE"), 1, b_factor=np.array([10.0, 20.0, 30.0, np.nan]))
-    found = coloured(Scene((ShownChain(predicted), measured)), "confidence")
+    found = coloured(ColouredScene((ShownChain(predicted), measured)), "confidence")
     bands = {text: list(colour) for colour, text in found.legend.entries}
     assert found.colours[0].tolist() == [bands[one] for one in ("pLDDT over 90", "70 to 90", "50 to 70", "under 50", "under 50")]
     assert found.colours[1][3].tolist() == list(UNALIGNED)
@@ -129,7 +129,7 @@ def test_bands_of_confidence_and_b_factors() -> None:
 
 
 def commands(text: str) -> list[str]:
-    return [one for one in text.splitlines() if one and not one.startswith("#")]
+    return [splitline for splitline in text.splitlines() if splitline and not splitline.startswith("#")]
 
 
 def numbers_in(text: str) -> set[str]:
@@ -137,7 +137,7 @@ def numbers_in(text: str) -> set[str]:
     for part in re.split(r"[+,]", text.replace("\\-", "~")):
         ends = part.split("-") if "~" in part or not part.startswith("-") else [part]
         if len(ends) == 2:
-            found |= {str(one) for one in range(*(int(one.replace("~", "-")) for one in ends))} | {ends[1].replace("~", "-")}
+            found |= {str(one) for one in range(*(int(end.replace("~", "-")) for end in ends))} | {ends[1].replace("~", "-")}
         else:
             found.add(ends[0].replace("~", "-"))
     return found
@@ -175,7 +175,7 @@ def test_a_picture_is_written_with_names_that_are_no_commands(tmp_path: Path) ->
     insertion = chains.insertion.copy()
     insertion[3] = ord(";")
     hostile = dataclasses.replace(chains, insertion=insertion, names=("a;delete all",))
-    colours = coloured(Scene((ShownChain(hostile),)), "rainbow").colours[0]
+    colours = coloured(ColouredScene((ShownChain(hostile),)), "rainbow").colours[0]
     shown = np.arange(9) > 1
     parts = [
         PictureChain(ScriptedChain("query", hostile, colours), chain_atoms(path, chains)),

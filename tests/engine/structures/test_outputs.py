@@ -25,7 +25,7 @@ def run(name: str, *arguments: object) -> list[str]:
     parser = ArgumentParser()
     COMMAND[name].add(parser)
     told: list[str] = []
-    COMMAND[name].run(parser.parse_args([str(one) for one in arguments]), Progress(lambda event: told.append(event.message)))
+    COMMAND[name].run(parser.parse_args([str(argument) for argument in arguments]), Progress(lambda event: told.append(event.message)))
     return [line for line in told if line]
 
 

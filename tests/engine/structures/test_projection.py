@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.structures.meshes import Mesh, spheres, tube
-from engine.structures.projection import Camera, drawn, projected
+from engine.structures.projection import Projection, drawn, projected
 from tests.engine.structures.examples import helix
 
 RED, BLUE = [255, 0, 0], [0, 0, 255]
@@ -18,7 +18,7 @@ def test_the_nearest_is_seen_from_either_side() -> None:
     for order in ([0, 1], [1, 0]):
         mesh = Mesh.joined([spheres(place[[k]], 2.0, 2) for k in order], [1, 1])
         for rotation, seen in ((np.eye(3), 0), (np.diag([1.0, -1.0, -1.0]), 2)):
-            image = drawn(mesh, colours[order], Camera(rotation, np.zeros(3), 5.0), 40, 40, fog=0.0)
+            image = drawn(mesh, colours[order], Projection(rotation, np.zeros(3), 5.0), 40, 40, fog=0.0)
             assert image[20, 20, seen] > 90 and image[20, 20, 2 - seen] == 0
             assert image[0, 0].tolist() == [255, 255, 255]
 
@@ -26,7 +26,7 @@ def test_the_nearest_is_seen_from_either_side() -> None:
 def test_a_ball_covers_its_disc() -> None:
     for distance in (np.inf, 1e6):
         image = drawn(
-            spheres(np.zeros((1, 3)), 8.0, 4), np.array([RED], np.uint8), Camera(np.eye(3), np.zeros(3), 10.0, distance), 200, 220
+            spheres(np.zeros((1, 3)), 8.0, 4), np.array([RED], np.uint8), Projection(np.eye(3), np.zeros(3), 10.0, distance), 200, 220
         )
         covered = (image != 255).any(axis=2)
         assert covered.sum() == pytest.approx(np.pi * 80**2, rel=0.01)
@@ -35,12 +35,12 @@ def test_a_ball_covers_its_disc() -> None:
 
 
 def test_perspective_makes_the_nearer_greater_and_leaves_out_what_is_behind_the_eye() -> None:
-    at = projected(np.array([[1.0, 0, 0], [1.0, 0, 5.0], [1.0, 0, 11.0]]), Camera(np.eye(3), np.zeros(3), 10.0, 10.0), 100, 100)
+    at = projected(np.array([[1.0, 0, 0], [1.0, 0, 5.0], [1.0, 0, 11.0]]), Projection(np.eye(3), np.zeros(3), 10.0, 10.0), 100, 100)
     assert at.x[:2].tolist() == [60.0, 70.0] and np.isnan(at.x[2])
 
 
 def test_edges_are_smooth_where_it_is_drawn_finer() -> None:
-    mesh, camera = tube(helix(10)), Camera(np.eye(3), helix(10).mean(axis=0), 3.0)
+    mesh, camera = tube(helix(10)), Projection(np.eye(3), helix(10).mean(axis=0), 3.0)
     colours = np.zeros((10, 3), np.uint8)
     plain, fine = (drawn(mesh, colours, camera, 60, 60, fog=0.0, finer=k) for k in (1, 3))
     assert fine.shape == plain.shape and len(np.unique(fine)) > len(np.unique(plain))
@@ -54,7 +54,7 @@ def test_hostile_meshes_are_drawn_as_far_as_they_are_places() -> None:
     vertices[6:9] *= 1e30
     spoilt = Mesh(vertices, mesh.normals, mesh.triangles, mesh.residue)
     with np.errstate(all="ignore"):
-        image = drawn(spoilt, np.array([RED], np.uint8), Camera(np.eye(3), np.zeros(3), 9.0), 30, 30, fog=0.0)
+        image = drawn(spoilt, np.array([RED], np.uint8), Projection(np.eye(3), np.zeros(3), 9.0), 30, 30, fog=0.0)
     assert image.shape == (30, 30, 3)
     with pytest.raises(ValueError, match="cannot be drawn"):
-        drawn(mesh, np.array([RED], np.uint8), Camera(np.eye(3), np.zeros(3), 9.0), 100_000, 100_000)
+        drawn(mesh, np.array([RED], np.uint8), Projection(np.eye(3), np.zeros(3), 9.0), 100_000, 100_000)

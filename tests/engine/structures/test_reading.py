@@ -113,16 +113,16 @@ PLDDT = [90.0, 80.0, 95.5, 40.0, 91.0, 92.0, 30.0, 88.0]
 def test_confidence_of_predictions_is_read_and_may_bound_what_counts(tmp_path: Path) -> None:
     path = written(tmp_path, predicted(PLDDT, "TITLE     ALPHAFOLD MONOMER V2.0 PREDICTION FOR X\n"))
     assert read_structure(path).chains.confidence.tolist() == PLDDT
-    some = read_structure(path, least_confidence=50.0)
+    some = read_structure(path, minimum_confidence=50.0)
     assert some.chains.author_number.tolist() == [1, 2, 3, 5, 6, 8]
-    none = read_structure(path, least_confidence=91.5)
+    none = read_structure(path, minimum_confidence=91.5)
     assert "has 2 residues with a pLDDT of 91.5 or more" in str(none.why_empty())
 
 
 def test_b_factors_of_experiments_are_no_confidence(tmp_path: Path) -> None:
     path = written(tmp_path, predicted(PLDDT, "HEADER    X\nEXPDTA    X-RAY DIFFRACTION\n"))
-    assert np.isnan(read_structure(path, least_confidence=50.0).chains.confidence).all()
-    assert len(read_structure(path, least_confidence=50.0).chains.residue) == 8
+    assert np.isnan(read_structure(path, minimum_confidence=50.0).chains.confidence).all()
+    assert len(read_structure(path, minimum_confidence=50.0).chains.residue) == 8
 
 
 def test_confidence_of_model_archives_comes_from_its_own_table(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.engine.structures.examples import codes_of
 
 def chains_of(*positions: np.ndarray, seed: int = 0) -> Chains:
     rng = np.random.default_rng(seed)
-    offsets = np.concatenate(([0], np.cumsum([len(one) for one in positions]))).astype(np.int64)
+    offsets = np.concatenate(([0], np.cumsum([len(position) for position in positions]))).astype(np.int64)
     n = int(offsets[-1])
     whole = np.zeros(n, np.int32)
     return Chains(
@@ -48,7 +48,7 @@ def plain_published(chains: Chains, a: int, b: int, weights: Weights, gaps: tupl
         steps = [atoms[k + 1] - atoms[k] for k in range(len(atoms) - 1)]
         lengths = [float(np.linalg.norm(step)) for step in steps]
         cosines = [float(s @ t) / (p * q) for s, t, p, q in zip(steps, steps[1:], lengths, lengths[1:], strict=False)]
-        angles = [math.acos(max(-1.0, min(1.0, one))) for one in cosines]
+        angles = [math.acos(max(-1.0, min(1.0, cosine))) for cosine in cosines]
         lengths, angles = [*lengths, lengths[-1]], [*angles, angles[-1], angles[-1]]  # what a chain's end lacks is that before it
         return list(zip(lengths, angles, chains.secondary[rows].tolist(), chains.residue[rows].tolist(), strict=True))
 

@@ -8,36 +8,17 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QFontDatabase, QFontMetricsF, QGuiApplication, QWheelEvent
 from pytestqt.qtbot import QtBot
 
 import gui.alignment.alignment_plot as module
-from gui.alignment.aligned_pair import GAP, IDENTICAL, MISMATCH, POSITIVE, AlignedPair
+from engine.views.aligned_pair import AlignedPair
 from gui.alignment.alignment_plot import AlignmentLayout
 from gui.alignment.alignment_view import AlignmentView
 from gui.plots.export import figure_font
 from gui.theme import Theme
-
-
-def pair_of(columns: list[tuple[str, str, bool]], query_start: int = 1, subject_start: int = 1) -> AlignedPair:
-    query, subject = ("".join(column[k] for column in columns) for k in (0, 1))  # type: ignore[misc]
-    middle = "".join(a if a == b else "+" if positive and "-" not in (a, b) else " " for a, b, positive in columns)
-    return AlignedPair("QUERY", "SUBJECT", "a relative", query_start, subject_start, query, middle, subject, ("45.2 bits", "gaps 3"))
-
-
-LETTER = st.sampled_from("ACDEFGHIKLMNPQRSTVWY")
-COLUMNS = st.lists(
-    st.one_of(
-        st.tuples(LETTER, LETTER, st.booleans()),
-        st.tuples(LETTER, st.just("-"), st.just(False)),
-        st.tuples(st.just("-"), LETTER, st.just(False)),
-    ),
-    min_size=1,
-    max_size=150,
-).map(lambda columns: [("A", "A", False), *columns])
+from tests.engine.views.test_aligned_pair import pair_of
 
 
 def long_pair(n: int = 700) -> AlignedPair:
@@ -58,39 +39,6 @@ def view(qtbot: QtBot, theme: Theme) -> AlignmentView:
     widget.show_pair(long_pair())
     widget.plot.setFocus()
     return widget
-
-
-@settings(max_examples=60, deadline=None)
-@given(COLUMNS, st.integers(1, 500), st.integers(1, 500), st.integers(5, 80))
-def test_numbers_are_those_of_the_first_and_last_residue_of_each_line(columns, query_start, subject_start, width) -> None:  # type: ignore[no-untyped-def]
-    pair = pair_of(columns, query_start, subject_start)
-    at = [query_start, subject_start]
-    for first in range(0, len(pair), width):
-        last = min(first + width, len(pair))
-        found = pair.numbers(first, last)
-        for k, line in enumerate((pair.query, pair.subject)):
-            n = sum(letter != "-" for letter in line[first:last])
-            assert found[k] == ((at[k], at[k] + n - 1) if n else (at[k] - 1, at[k] - 1))
-            at[k] += n
-
-
-@settings(max_examples=60, deadline=None)
-@given(COLUMNS)
-def test_kinds_of_columns_by_definition(columns) -> None:  # type: ignore[no-untyped-def]
-    kinds = [GAP if "-" in (a, b) else IDENTICAL if a == b else POSITIVE if positive else MISMATCH for a, b, positive in columns]
-    assert pair_of(columns).kinds.tolist() == kinds
-
-
-@settings(max_examples=60, deadline=None)
-@given(COLUMNS, st.integers(10, 80))
-def test_what_is_copied_holds_both_sequences_whole(columns, width) -> None:  # type: ignore[no-untyped-def]
-    pair = pair_of(columns)
-    lines = pair.text(width).splitlines()
-    for name, letters in (("Query", pair.query), ("Subject", pair.subject)):
-        assert "".join(line.split()[2] for line in lines if line.startswith(name + " ")) == letters
-    records = pair.fasta().split(">")[1:]
-    assert ["".join(record.splitlines()[1:]) for record in records] == [pair.query, pair.subject]
-    assert records[1].splitlines()[0].startswith(f"SUBJECT/1-{sum(letter != '-' for letter in pair.subject)} a relative")
 
 
 @pytest.mark.parametrize("width", [200, 333, 640, 1500])

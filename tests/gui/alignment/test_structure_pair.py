@@ -4,111 +4,18 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
-import numpy as np
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QFontDatabase, QImage, QPainter
 from pytestqt.qtbot import QtBot
 
 import gui.alignment.alignment_plot as module
-from engine.structure_search.hit_chains import pairs_of_cigar
+from engine.views.structure_pair import StructurePair
 from gui.alignment.alignment_plot import AlignmentLayout, paint_alignment
 from gui.alignment.alignment_view import AlignmentView
 from gui.alignment.secondary_structure import state_colours
-from gui.alignment.structure_pair import ALIGNED, APART, BEYOND, WITHIN, ChainFacts, StructurePair, columns_of_cigar
 from gui.plots.colours import PAPER
 from gui.theme import Theme
-from tests.engine.structures.examples import helix
-
-RUNS = st.lists(st.tuples(st.integers(1, 12), st.sampled_from("MID")), min_size=1, max_size=12)
-
-
-def pair_of(cigar: str, *, knows_places: bool = True, seed: int = 3) -> StructurePair:
-    """A pair of random residues."""
-    random = np.random.default_rng(seed)
-    rows = columns_of_cigar(cigar)
-    sequences, facts = [], []
-    for k, one in enumerate(rows):
-        n = int((one >= 0).sum())
-        sequences.append("".join(random.choice(list("ACDEFGHIKLMNPQRSTVWY"), n)))
-        states = "".join("CHE"[i // 7 % 3] for i in range(n))
-        labels = tuple(f"{i - 2 + 100 * k}{'A' if i == 3 else ''}" for i in range(n)) if knows_places else None
-        facts.append(ChainFacts(states, labels, np.full(n, 3.8), np.full(n, 90.0), np.full(n, np.nan)))
-    distances = random.uniform(0, 8, len(pairs_of_cigar(cigar))) if knows_places else None
-    return StructurePair.of(("Q", "T", "a target"), (sequences[0], sequences[1]), cigar, distances, (facts[0], facts[1]), ("TM-score 0.5",))
-
-
-@settings(max_examples=80, deadline=None)
-@given(RUNS)
-def test_columns_hold_every_residue_of_both_chains_once(runs: list[tuple[int, str]]) -> None:
-    cigar = "".join(f"{n}{kind}" for n, kind in runs)
-    pair = pair_of(cigar)
-    assert len(pair) == sum(n for n, _ in runs)
-    for line, rows, facts in ((pair.query, pair.of_query, pair.query_facts), (pair.subject, pair.of_target, pair.target_facts)):
-        assert rows[rows >= 0].tolist() == list(range(len(facts.states)))
-        assert [letter == "-" for letter in line] == (rows < 0).tolist()
-    both = np.stack([pair.of_query, pair.of_target], axis=1)[(pair.of_query >= 0) & (pair.of_target >= 0)]
-    assert both.tolist() == pairs_of_cigar(cigar).tolist()
-
-
-@settings(max_examples=80, deadline=None)
-@given(RUNS)
-def test_kinds_and_marks_are_those_of_the_distances(runs: list[tuple[int, str]]) -> None:
-    pair = pair_of("".join(f"{n}{kind}" for n, kind in runs))
-    for column, distance in enumerate(pair.distance.tolist()):
-        a, b = pair.query[column], pair.subject[column]
-        if "-" in (a, b):
-            assert (pair.kinds[column], pair.middle[column]) == (APART, " ")
-            continue
-        limits = [kind for kind, limit in zip(WITHIN, (1.0, 2.0, 3.5, 5.0), strict=True) if distance <= limit]
-        assert pair.kinds[column] == (limits[0] if limits else BEYOND)
-        assert pair.middle[column] == (a if a == b else ":" if distance < 5.0 else ".")
-
-
-def test_without_places_numbers_are_counted_and_pairs_have_no_distance() -> None:
-    pair = pair_of("2I5M3D", knows_places=False)
-    assert set(pair.kinds.tolist()) == {APART, ALIGNED} and pair.labels(0, len(pair)) == (("1", "7"), ("1", "8"))
-    assert pair.column_text(3).splitlines()[-1] == "Aligned"
-
-
-def test_numbers_are_the_authors_with_insertion_codes() -> None:
-    pair = pair_of("2I5M3D")
-    assert pair.labels(0, len(pair)) == (("-2", "4"), ("98", "105"))
-    assert pair.labels(3, 4)[0] == ("1A", "1A")
-    # Before its first residue a chain has no number.
-    assert pair.labels(0, 2)[1] == ("", "")
-
-
-def test_a_column_tells_residues_descriptors_and_distance() -> None:
-    pair = pair_of("2I5M3D")
-    query, target, distance = pair.column_text(3).splitlines()
-    assert query.startswith("Query: ") and query.endswith(" 1A, coil, 3.80 Å to the next Cα, 90° between the vectors")
-    assert target.startswith("Target: ") and " 99, coil" in target
-    assert distance == f"Aligned, {pair.distance[3]:.2f} Å apart"
-    assert pair.column_text(0).splitlines()[1:] == ["Target: gap", "Not aligned"]
-
-
-def test_the_text_has_secondary_structure_over_and_under_its_residues() -> None:
-    pair = pair_of("8I32M20D")
-    lines = pair.text(20).split("\n")
-    shown = ["", ""]
-    for block, at in enumerate(i for i, line in enumerate(lines) if line.startswith("Query")):
-        letters = pair.query[20 * block : 20 * block + 20]
-        start, n = lines[at].index(letters), len(letters)
-        for k, line in enumerate((lines[at - 1], lines[at + 3])):
-            shown[k] += f"{line[start : start + n]:<{n}}"
-    assert shown == [line.replace("C", " ").replace("-", " ") for line in pair.states]
-    assert any("HHH" in line for line in shown) and any("EEE" in line for line in shown)
-
-
-def test_geometry_is_that_of_an_ideal_helix() -> None:
-    from engine.structure_search.hit_chains import trace_geometry
-
-    length, angle = trace_geometry(helix(10))
-    assert np.allclose(length[:9], length[0]) and length[0] == pytest.approx(3.8, abs=0.05) and np.isnan(length[9])
-    assert np.allclose(angle[:8], angle[0]) and 80 < angle[0] < 100 and np.isnan(angle[8:]).all()
+from tests.engine.views.test_structure_pair import pair_of
 
 
 def test_every_column_is_where_it_is_pointed_at(theme: Theme) -> None:

@@ -28,4 +28,4 @@ def test_a_folder_counts_the_structures_that_a_search_takes_of_it_and_stands_for
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text("x")
     assert file_kind(tmp_path).format == f"folder with {len(structure_files([tmp_path]))} files of structures"
-    assert [one.path for one in survey([tmp_path]).files] == [tmp_path]
+    assert [file.path for file in survey([tmp_path]).files] == [tmp_path]

@@ -24,7 +24,7 @@ from gui.forms.modification_picker import ModificationPicker
 from gui.forms.numbers import IntegerBox, NumberBox, number_text
 from gui.forms.parameter_form import ParameterForm
 from gui.forms.preset_files import preset_text, write_preset
-from gui.forms.sections import Card
+from gui.forms.sections import Section
 from gui.theme import Theme
 from tests.effort import lines_run
 
@@ -98,7 +98,7 @@ def test_cards_stand_in_their_order_without_holes(form: ParameterForm, qtbot: Qt
     for width in widths:
         form.resize(width, 900)
         qtbot.wait(20)
-    cards = [card for card in form.findChildren(Card) if card.isVisible()]
+    cards = [card for card in form.findChildren(Section) if card.isVisible()]
     columns = {x: [card for card in cards if card.x() == x] for x in sorted({card.x() for card in cards})}
     assert len(columns) == (2 if widths[-1] == 1000 else 1)
     groups = [card.title.text() for column in columns.values() for card in sorted(column, key=lambda card: card.y())]

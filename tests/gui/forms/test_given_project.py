@@ -18,7 +18,7 @@ from gui.forms.prefill import FormPrefill
 from gui.forms.search_form import SearchForm
 from gui.theme import Theme
 from gui.window import MainWindow
-from tests.gui.result_projects import project_with_results
+from tests.engine.views.result_projects import project_with_results
 from tests.gui.test_window import click, drop
 
 
@@ -156,7 +156,7 @@ def test_a_saved_preset_does_not_name_a_run_of_one_project(form: SearchForm, pro
     assert parameters is not None and parameters.model_dump()["run"] == "identify-0001"
     form.save_preset_file(tmp_path / "mine.toml")
     text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
-    assert "min_similarity = 0.6" in text and "identify-0001" not in text
+    assert "minimum_similarity = 0.6" in text and "identify-0001" not in text
 
 
 def test_what_an_identification_left_is_searched_for_modified_peptides(window: MainWindow, project: Project, qtbot: QtBot) -> None:
@@ -165,7 +165,7 @@ def test_what_an_identification_left_is_searched_for_modified_peptides(window: M
     window.open_project(project.folder)
     window.searches["identify"].results.searchAsked.emit("modified", "identify-0001", FormPrefill())
     assert window.form is form and form.project_folder() == project.folder
-    qtbot.waitUntil(form.run_button.isEnabled, timeout=10_000)
+    qtbot.waitUntil(form.run_button.isEnabled)
     task = form.task()
     assert task is not None and task.title == f"Find modified peptides in what {project.folder.name} left"
     assert task.request.options["from_project"] == project.folder and task.request.options["run"] == "identify-0001"

@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,50 +14,19 @@ from pytestqt.qtbot import QtBot
 
 from engine.views.coverage import cover
 from engine.views.identification import mass_error_histogram, score_histogram
-from engine.views.tables import ResultTables, TableSource
+from engine.views.tables import TableSource
 from gui.plots.axes import nice_ticks, tick_texts
 from gui.plots.coverage_map import CoverageMap
 from gui.plots.histogram import HistogramPlot
 from gui.theme import Theme
-from tests.engine.identification_tables import Identification, identification
-
-FOUND = identification(n_spectra=400)
+from tests.engine.identification_tables import identification
+from tests.engine.views.test_coverage import PEPTIDES, SEQUENCE
+from tests.engine.views.test_histograms import FOUND, opened
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Iterator[TableSource]:
     yield from opened(FOUND, tmp_path)
-
-
-def opened(found: Identification, folder: Path) -> Iterator[TableSource]:
-    paths = {}
-    for name in ("psms", "peptides", "proteins"):
-        paths[name] = folder / f"{name}.parquet"
-        pq.write_table(getattr(found, name), paths[name])
-    tables = ResultTables(paths)
-    yield tables.source("psms")
-    tables.close()
-
-
-def test_scores_are_counted_as_numpy_counts_them(source: TableSource) -> None:
-    rows = [row for row in FOUND.psms.to_pylist() if row["rank"] == 1]
-    histogram = score_histogram(source, 0.01)
-    for (name, counts), is_decoy in zip(histogram.series, (False, True), strict=True):
-        expected, _ = np.histogram([row["score"] for row in rows if row["is_decoy"] == is_decoy], histogram.edges)
-        assert counts.tolist() == expected.tolist(), name
-    assert histogram.mark is not None
-    assert histogram.mark[0] == min(row["score"] for row in rows if not row["is_decoy"] and row["q_value"] <= 0.01)
-    assert histogram.mark[1] == "1 % FDR"
-
-
-def test_mass_errors_are_those_of_accepted_matches(source: TableSource) -> None:
-    errors = [
-        row["mass_error_ppm"] for row in FOUND.psms.to_pylist() if row["rank"] == 1 and not row["is_decoy"] and row["q_value"] <= 0.01
-    ]
-    histogram = mass_error_histogram(source, 0.01)
-    assert histogram.series[0][1].tolist() == np.histogram(errors, histogram.edges)[0].tolist()
-    assert histogram.mark is not None
-    assert histogram.mark[0] == pytest.approx(np.median(errors))
 
 
 def test_nothing_identified_is_said(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
@@ -120,43 +86,6 @@ def test_tick_numbers_are_in_the_user_s_language() -> None:
     assert tick_texts([-0.5, -2e-17, 0.5], german) == ["-0,5", "0,0", "0,5"]
 
 
-letters = st.text("ACDEFGHIKL", min_size=1, max_size=60)
-
-
-@settings(max_examples=100, deadline=None)
-@given(letters, st.lists(st.tuples(st.integers(0, 59), st.integers(1, 12)), max_size=8))
-def test_coverage_by_definition(sequence: str, pieces: list[tuple[int, int]]) -> None:
-    rows: list[dict[str, Any]] = []
-    for i, (start, length) in enumerate(pieces):
-        piece = sequence[start % len(sequence) :][:length]
-        rows.append({"row": i, "peptide": piece, "sequence": piece, "n_psms": 1, "q_value": 0.0})
-    coverage = cover("", sequence, rows)
-    alike = sequence.replace("I", "L")
-    expected = np.zeros(len(sequence), bool)
-    places = set()
-    for row in rows:
-        wanted = row["sequence"].replace("I", "L")
-        for start in range(len(sequence)):
-            if alike[start : start + len(wanted)] == wanted:
-                expected[start : start + len(wanted)] = True
-                places.add((row["row"], start, start + len(wanted)))
-    assert coverage.covered.tolist() == expected.tolist()
-    assert {(peptide.row, peptide.start, peptide.end) for peptide in coverage.peptides} == places
-    by_lane: dict[int, list[Any]] = {}
-    for peptide in coverage.peptides:
-        for other in by_lane.setdefault(peptide.lane, []):
-            assert peptide.start > other.end or other.start > peptide.end, "bars of a lane do not touch"
-        by_lane[peptide.lane].append(peptide)
-
-
-SEQUENCE = "MKAAACDEFGHIKLLLLMNPQRSTVWYKGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGR" * 3
-PEPTIDES = [
-    {"row": 10, "peptide": "AAAC[Carbamidomethyl]DEFGHIK", "sequence": "AAACDEFGHIK", "n_psms": 3, "q_value": 0.001},
-    {"row": 11, "peptide": "[Acetyl]-MKAAACDEFGHIK", "sequence": "MKAAACDEFGHIK", "n_psms": 1, "q_value": 0.005},
-    {"row": 12, "peptide": "LLLLM[Oxidation]NPQR", "sequence": "LLLLMNPQR", "n_psms": 2, "q_value": 0.0},
-]
-
-
 @pytest.fixture
 def coverage_map(qtbot: QtBot, theme: Theme) -> CoverageMap:
     widget = CoverageMap()
@@ -167,13 +96,6 @@ def coverage_map(qtbot: QtBot, theme: Theme) -> CoverageMap:
         widget.activateWindow()
     widget.show_coverage(cover("P1: a protein", SEQUENCE, PEPTIDES))
     return widget
-
-
-def test_modified_residues_are_where_the_peptide_has_them() -> None:
-    coverage = cover("", SEQUENCE[:70], PEPTIDES)
-    assert coverage.modified == {0: ("Acetyl",), 5: ("Carbamidomethyl",), 17: ("Oxidation",)}
-    assert SEQUENCE[5] == "C"
-    assert SEQUENCE[17] == "M"
 
 
 def test_a_click_on_a_bar_chooses_the_peptide_and_the_pointer_tells_it(coverage_map: CoverageMap, qtbot: QtBot) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QWheelEvent
@@ -15,29 +14,18 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from engine.views import run_map as map_points
-from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints, MapView, draw_points
+from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints
+from gui.plots import map_picture
 from gui.plots.colours import plot_colours
+from gui.plots.map_picture import MapView, draw_points
 from gui.plots.run_map import RunMap
 from gui.theme import Theme
 from tests.effort import lines_run
+from tests.engine.views.test_run_map import table
 from tests.gui.result_views import cut_off
 
 COLOURS = (0x112233, 0x445566, 0x778899)
 ALL = frozenset((UNEXPLAINED, IDENTIFIED, EXPLAINED))
-
-
-def table(n: int, seed: int = 1, *, has_times: bool = True) -> pa.Table:
-    random = np.random.default_rng(seed)
-    time = random.uniform(0, 6000, n) if has_times else np.full(n, np.nan)
-    return pa.table(
-        {
-            "spectrum": np.arange(n),
-            "retention_time": pa.array(time, from_pandas=True),
-            "precursor_mz": random.uniform(300, 1500, n),
-            "status": random.choice(np.array([0, 1, 2], np.uint8), n, p=[0.6, 0.3, 0.1]),
-        }
-    )
 
 
 @pytest.fixture
@@ -56,32 +44,9 @@ def click(shown: RunMap, at: QPointF) -> None:
     QTest.mouseClick(shown.canvas, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, at.toPoint())
 
 
-def test_points_stand_in_the_order_of_their_times_and_keep_their_rows() -> None:
-    made = table(500)
-    points = MapPoints.of_table(made)
-    rows = {int(row["spectrum"]): row for row in made.to_pylist()}
-    assert (np.diff(points.x) >= 0).all() and len(points) == 500 and points.has_times
-    for i in range(0, 500, 37):
-        row = rows[int(points.spectrum[i])]
-        assert points.x[i] == pytest.approx(row["retention_time"] / 60, rel=1e-6) and points.mz[i] == pytest.approx(row["precursor_mz"])
-        assert points.status[i] == row["status"]
-    assert points.counts == tuple(Counter(made["status"].to_pylist())[one] for one in range(3))
-
-
-def test_spectra_without_times_stand_in_the_order_of_the_files() -> None:
-    points = MapPoints.of_table(table(50, has_times=False))
-    assert not points.has_times and points.x.tolist() == list(range(50)) and points.n_missing == 0
-
-
-def test_spectra_without_a_time_among_others_are_counted_and_left_out() -> None:
-    made = table(50).set_column(1, "retention_time", pa.array([None if i % 10 == 0 else float(i) for i in range(50)]))
-    points = MapPoints.of_table(made)
-    assert points.n_missing == 5 and 10 not in points.spectrum.tolist() and points.point_of(10) is None and points.point_of(11) is not None
-
-
 @pytest.mark.parametrize("shown", [ALL, frozenset((UNEXPLAINED, EXPLAINED)), frozenset((IDENTIFIED,)), frozenset()])
 def test_of_many_points_each_pixel_has_the_colour_of_most_of_its_points(shown: frozenset[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_points, "_MOST_SMALL", -1)
+    monkeypatch.setattr(map_picture, "_MAXIMUM_SMALL", -1)
     points = MapPoints.of_table(table(5000))
     view = MapView((10.0, 80.0), (500.0, 1200.0), 40, 30)
     picture = draw_points(points, view, COLOURS, shown)
@@ -108,7 +73,7 @@ def test_of_many_points_each_pixel_has_the_colour_of_most_of_its_points(shown: f
 
 
 def test_more_points_in_a_pixel_are_never_fainter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_points, "_MOST_SMALL", -1)
+    monkeypatch.setattr(map_picture, "_MAXIMUM_SMALL", -1)
     alphas = []
     for n in range(1, 12):
         points = MapPoints(np.arange(n), np.full(n, 0.5, np.float32), np.full(n, 0.5, np.float32), np.zeros(n, np.uint8), True, 0)
@@ -154,7 +119,7 @@ def test_a_click_chooses_the_nearest_spectrum_and_marks_it(shown: RunMap, qtbot:
     assert points is not None
     places = [shown.canvas.place_of(i) for i in range(len(points))]
     for at in (QPointF(200, 150), QPointF(431, 222)):
-        distances = [(at.x() - one.x()) ** 2 + (at.y() - one.y()) ** 2 for one in places]
+        distances = [(at.x() - place.x()) ** 2 + (at.y() - place.y()) ** 2 for place in places]
         nearest = int(np.argmin(distances))
         target = places[nearest]
         with qtbot.waitSignal(shown.spectrumChosen) as chosen:

@@ -14,8 +14,9 @@ from engine.project import Project
 from engine.searches import search_of_kind
 from gui.results.cluster_view import ClusterView
 from gui.theme import Theme
-from tests.gui.cluster_projects import SIZES, project_with_clusters
-from tests.gui.result_views import click_row, cut_off, opened, overlapping, rows_of, settle, shown
+from tests.engine.views.cluster_projects import SIZES, project_with_clusters
+from tests.engine.views.result_projects import rows_of
+from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def test_the_filter_shows_what_a_plain_loop_finds(
 ) -> None:
     view.members.all_button.click()
     view.filters.text.setText(text)
-    view.filters.least_spectra.setValue(least)
+    view.filters.minimum_spectra.setValue(least)
     for box, value in ((view.filters.lowest_mz, low), (view.filters.highest_mz, high)):
         if value is not None:
             box.setValue(value)

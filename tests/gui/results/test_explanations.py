@@ -15,8 +15,9 @@ from engine.searches import search_of_kind
 from engine.views.run_map import EXPLAINED, IDENTIFIED, UNEXPLAINED
 from gui.results.explanation_view import ExplanationView
 from gui.theme import Theme
-from tests.gui.cluster_projects import project_with_explanation
-from tests.gui.result_views import click_row, cut_off, opened, overlapping, rows_of, settle, shown
+from tests.engine.views.cluster_projects import project_with_explanation
+from tests.engine.views.result_projects import rows_of
+from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown
 
 
 @pytest.fixture

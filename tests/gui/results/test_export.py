@@ -15,10 +15,10 @@ from engine.jobs import Progress
 from engine.project import Project
 from gui.results.export import ExportDialog, fitted
 from gui.window import MainWindow
-from tests.gui.result_projects import project_with_results
+from tests.engine.views.result_projects import project_with_results
 from tests.gui.result_views import settle
 
-FORMATS = {one.name: one for one in IDENTIFICATION.exports}
+FORMATS = {export.name: export for export in IDENTIFICATION.exports}
 
 
 @pytest.fixture(scope="session")
@@ -38,8 +38,8 @@ def test_an_identification_is_exported_as_the_engine_does_it(
     dialog = window.results.findChild(ExportDialog)
     assert dialog is not None
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
-    dialog.selectNameFilter(next(one for one in dialog.nameFilters() if one.startswith(FORMATS[format].title)))
-    with qtbot.waitSignal(window.bridge.finished, timeout=30_000) as finished:
+    dialog.selectNameFilter(next(nameFilter for nameFilter in dialog.nameFilters() if nameFilter.startswith(FORMATS[format].title)))
+    with qtbot.waitSignal(window.bridge.finished) as finished:
         dialog.fileSelected.emit(str(tmp_path / "mine"))
         dialog.close()
     job = finished.args[0]

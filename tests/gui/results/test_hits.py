@@ -26,26 +26,26 @@ from engine.sequences.alignment import align_pair
 from engine.sequences.database import read_sequences
 from engine.sequences.matrices import read_matrix
 from engine.sequences.scheme import ScoringScheme
-from engine.views.hits import Bar, Bars
+from engine.views.hits import Bar, QueryBars
 from gui.forms.field import Outlined
 from gui.plots.colours import PAPER, plot_colours
 from gui.plots.export import export_figure, figure_font
 from gui.plots.histogram import paint_histogram
 from gui.plots.hit_bars import HitBars
-from gui.results.hits import open_sequence_search
 from gui.results.hits_view import HitsView
 from gui.theme import Theme
+from tests.engine.views.search_projects import project_with_search, search_files
 from tests.gui.result_views import click_row, cut_off, overlapping, settle, shown
-from tests.gui.search_projects import project_with_search, search_files
 from tests.searching import align
-
-Opener = Callable[..., tuple[HitsView, Project]]
 
 
 @pytest.fixture(scope="session")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project whose run searched with three queries."""
     return project_with_search(tmp_path_factory.mktemp("searched") / "project").folder
+
+
+Opener = Callable[..., tuple[HitsView, Project]]
 
 
 @pytest.fixture(scope="session")
@@ -387,13 +387,13 @@ def test_the_histogram_counts_every_sequence_and_expects_as_many(open_hits: Open
     view, project = open_hits()
     counts = [row for row in rows_of(project, "score_counts") if row["query_index"] == 0]
     histogram = view.scores.histogram
-    assert histogram is not None and histogram.is_log
+    assert histogram is not None and view.scores.is_log
     edges, bins = histogram.edges, histogram.series[0][1]
     for low, high, n in zip(edges[:-1], edges[1:], bins, strict=True):
         assert n == sum(row["n_subjects"] for row in counts if low <= row["score"] < high)
     beyond = sum(row["n_subjects"] for row in counts if row["score"] >= edges[-1])
     assert bins.sum() + beyond == sum(row["n_subjects"] for row in counts)
-    assert histogram.note.startswith(f"{beyond} score higher")
+    assert view.scores.note.startswith(f"{beyond} score higher")
     assert histogram.curve is not None
     _, places, heights = histogram.curve
     width = edges[1] - edges[0]
@@ -410,7 +410,7 @@ def test_the_histogram_counts_every_sequence_and_expects_as_many(open_hits: Open
     view.tabs.setCurrentIndex(1)
     view.log_axis.click()
     settle(view, qtbot)
-    assert view.scores.histogram is not None and not view.scores.histogram.is_log
+    assert view.scores.histogram is not None and not view.scores.is_log
 
 
 @pytest.mark.parametrize("expected", [[2.9], [0.3, 0.2, 0.1]])
@@ -434,7 +434,9 @@ def test_three_sequences_of_one_score_have_an_axis_of_whole_scores_and_no_legend
     assert histogram.series[0][1].tolist() == [3, *[0] * (len(histogram.edges) - 2)]
     # So wide that there would be room for parts of a score.
     export_figure(
-        tmp_path / "scores.svg", QSizeF(1600, 300), lambda painter, area: paint_histogram(painter, area, histogram, PAPER, figure_font())
+        tmp_path / "scores.svg",
+        QSizeF(1600, 300),
+        lambda painter, area: paint_histogram(painter, area, histogram, PAPER, figure_font(), is_log=True),
     )
     drawn = [text.strip() for text in ElementTree.parse(tmp_path / "scores.svg").getroot().itertext() if text.strip()]
     assert "Expected by chance" not in drawn
@@ -497,19 +499,6 @@ def test_a_query_with_a_name_of_hundreds_of_letters_makes_nothing_wider(open_hit
     assert view.width() == 1300 and view.minimumSizeHint().width() < 700
     view._fail(ValueError("/" + "x" * 400))
     assert view.minimumSizeHint().width() < 700
-
-
-def test_warnings_of_a_run_stand_before_what_it_said_else(searched: Path, tmp_path: Path) -> None:
-    shutil.copytree(searched, tmp_path / "project")
-    project = Project.open(tmp_path / "project")
-    with project.run("align", project.runs()[-1].parameters, [], version="1", device="cpu") as run:
-        for level, text in (("info", "read"), ("warning", "few pairs"), ("info", "fitted"), ("warning", "do not trust")):
-            run.log(level, text)
-        for name in ("queries", "hits", "score_counts"):
-            run.write_table(name, pq.read_table(project.table(name, "align-0001")))
-    opened = open_sequence_search(project, run.id)
-    opened.close()
-    assert opened.messages == ("few pairs", "do not trust", "read", "fitted")
 
 
 def test_clear_lets_go_at_once(open_hits: Opener, qtbot: QtBot) -> None:
@@ -585,7 +574,7 @@ def bars(qtbot: QtBot, theme: Theme) -> HitBars:
         widget.show()
         widget.activateWindow()
     made = tuple(Bar(10 + i, f"S{i}", "a protein", 1 + 50 * i, 100 + 50 * i, bits, 1e-9, 0.5) for i, bits in enumerate(BITS))
-    widget.show_bars(Bars("Q", 400, made, len(made)))
+    widget.show_bars(QueryBars("Q", 400, made, len(made)))
     return widget
 
 
@@ -624,7 +613,7 @@ def test_the_pointer_tells_a_hit_and_a_click_chooses_it(bars: HitBars, qtbot: Qt
 
 def test_names_are_shown_letter_by_letter(bars: HitBars, qtbot: QtBot) -> None:
     bar = Bar(1, "<b>bold</b>&amp;", "d" * 600, 1, 100, 90.0, 1e-9, 0.5)
-    bars.show_bars(Bars("Q", 400, (bar,), 1))
+    bars.show_bars(QueryBars("Q", 400, (bar,), 1))
     box = bars.box_of(1)
     assert box is not None
     at = box.center().toPoint()
@@ -640,7 +629,7 @@ def test_names_are_shown_letter_by_letter(bars: HitBars, qtbot: QtBot) -> None:
 
 def test_a_chosen_bar_comes_into_sight(bars: HitBars) -> None:
     many = tuple(Bar(i, f"S{i}", "", 1, 50, 45.0, 1e-3, 0.3) for i in range(400))
-    bars.show_bars(Bars("Q", 60, many, 2000))
+    bars.show_bars(QueryBars("Q", 60, many, 2000))
     bars.mark(390)
     box = bars.box_of(390)
     assert box is not None and bars.viewport().rect().contains(box.toRect())
@@ -656,14 +645,14 @@ def test_the_bars_are_exported(bars: HitBars, tmp_path: Path) -> None:
     drawn = [part.strip() for part in ElementTree.fromstring(text).itertext() if part.strip()]
     assert "Hits of Q (400 residues)" in drawn and [part for part in drawn if re.fullmatch(r"S\d", part)] == [f"S{i}" for i in range(5)]
     assert bars.bars is not None
-    bars.show_bars(Bars("Q", 400, bars.bars.bars, 1234))
+    bars.show_bars(QueryBars("Q", 400, bars.bars.bars, 1234))
     bars.export_action.write(tmp_path / "hits.svg")
     assert "the best 5 of 1234 hits" in (tmp_path / "hits.svg").read_text(encoding="utf-8")
 
 
 def test_an_exported_figure_has_room_for_names_of_any_length(bars: HitBars, tmp_path: Path) -> None:
     many = tuple(Bar(i, f"{i:03d}{'W' * 300}", "", 1, 50, 45.0, 1e-3, 0.3) for i in range(150))
-    bars.show_bars(Bars("L" * 300, 60, many, 2000))
+    bars.show_bars(QueryBars("L" * 300, 60, many, 2000))
     figure = bars._figure()
     assert figure is not None and figure.size.width() == 480
     bars.export_action.write(tmp_path / "hits.svg")

@@ -20,8 +20,9 @@ from gui.forms.prefill import FormPrefill
 from gui.results.modified_view import ModifiedView
 from gui.theme import Theme
 from gui.window import MainWindow
-from tests.gui.modified_projects import PROTEINS, QC_SHEW, project_with_modifications
-from tests.gui.result_views import click_row, cut_off, opened, overlapping, rows_of, settle, shown
+from tests.engine.views.modified_projects import PROTEINS, QC_SHEW, project_with_modifications
+from tests.engine.views.result_projects import rows_of
+from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown
 
 FDR = 0.01
 
@@ -156,7 +157,7 @@ def test_ions_that_carry_the_shift_are_heavier_by_it(view: ModifiedView, accepte
         plain = np.array([mass for position, name, mass in spectrum.peptidoform.modifications if (position, name) == spectrum.shift[:2]])
         deltas = spectrum.peptidoform.mass_deltas().copy()
         deltas[row["shift_position"]] -= plain[0]
-        bare = fragment_ions(row["sequence"], deltas, series="by", max_charge=max(1, min(2, row["charge"] - 1)))
+        bare = fragment_ions(row["sequence"], deltas, series="by", maximum_charge=max(1, min(2, row["charge"] - 1)))
         mz_of = {
             key: mz for *key_parts, mz in zip(bare.series, bare.number, bare.charge, bare.mz, strict=True) for key in [tuple(key_parts)]
         }
@@ -252,6 +253,6 @@ def test_the_form_of_the_search_again_is_filled_and_can_be_run(
     form = window.form
     assert form.search.kind == "identify" and form.project_folder() == project.folder
     assert form.file_lists["spectra"].paths == [shared_data / QC_SHEW]
-    qtbot.waitUntil(form.run_button.isEnabled, timeout=10_000)
+    qtbot.waitUntil(form.run_button.isEnabled)
     assert any(text.startswith("Oxidation (") for text in form.parameters.values()["variable_modifications"])
     assert form.parameters.values()["fragment_tolerance"] == results.run.parameters["fragment_tolerance"]  # type: ignore[union-attr]

@@ -23,10 +23,10 @@ from gui.results.identification_view import IdentificationView
 from gui.results.run_view import RunView
 from gui.tables.panel import TablePanel
 from gui.theme import Theme
-from tests.gui.cluster_projects import project_with_clusters, project_with_explanation
-from tests.gui.result_projects import project_with_results
+from tests.engine.views.cluster_projects import project_with_clusters, project_with_explanation
+from tests.engine.views.result_projects import project_with_results
+from tests.engine.views.search_projects import project_with_search
 from tests.gui.result_views import settle
-from tests.gui.search_projects import project_with_search
 
 TABLES = [
     ("identify", "proteins"),

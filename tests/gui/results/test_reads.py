@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,37 +18,24 @@ from pytestqt.qtbot import QtBot
 from engine.project import Project
 from engine.read_alignment.parameters import ReadAlignmentParameters
 from engine.searches import search_of_kind
-from engine.views.finished_run import open_finished_run
-from gui.alignment.aligned_pair import IDENTICAL
+from engine.views.aligned_pair import IDENTICAL
 from gui.plots.histogram import HistogramPlot
-from gui.results.reads import read_row
 from gui.results.reads_view import ReadsView
 from gui.theme import Theme
-from tests.gui.read_projects import N_STRANGERS, project_with_reads
-from tests.gui.result_views import click_row, cut_off, opened, overlapping, rows_of, settle, shown
-
-_OTHER = str.maketrans("ACGT", "TGCA")
-
-
-@pytest.fixture(scope="module")
-def genome(shared_data: Path) -> str:
-    path = shared_data / "dna" / "dna_lambda.fasta"
-    if not path.exists():
-        pytest.skip("the genome of lambda is not there")
-    return "".join(path.read_text().splitlines()[1:])[:6000]
+from tests.engine.views.read_projects import N_STRANGERS, WITHIN, genome_of, project_with_reads
+from tests.engine.views.result_projects import rows_of
+from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown
 
 
 @pytest.fixture(scope="module")
-def project(genome: str, tmp_path_factory: pytest.TempPathFactory) -> Project:
+def project(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Local alignments of reads from both strands of three parts of lambda; the parts are short, so that all pairs have one."""
-    return project_with_reads(tmp_path_factory.mktemp("reads") / "project", genome)
+    return project_with_reads(tmp_path_factory.mktemp("reads") / "project", genome_of(shared_data))
 
 
 @pytest.fixture(scope="module")
-def within(genome: str, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Whole reads, with a seed that few of the wrong parts have: most pairs have no alignment."""
-    folder = tmp_path_factory.mktemp("within") / "project"
-    return project_with_reads(folder, genome, mode="within", seed_length=12, has_qualities=False)
+def within(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return project_with_reads(tmp_path_factory.mktemp("within") / "project", genome_of(shared_data), **WITHIN)
 
 
 def view_of(project: Project, qtbot: QtBot) -> ReadsView:
@@ -65,18 +51,6 @@ def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ReadsView]:
     widget.clear()
 
 
-def records(path: Path, *, is_fastq: bool) -> dict[str, tuple[str, str]]:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    if is_fastq:
-        return {lines[k][1:]: (lines[k + 1], lines[k + 3]) for k in range(0, len(lines), 4)}
-    return {lines[k][1:].split()[0]: (lines[k + 1], "") for k in range(0, len(lines), 2)}
-
-
-def files_of(project: Project) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
-    paths = {one.kind: one.path for one in project.inputs("reads-0001")}
-    return records(paths["texts"], is_fastq=False), records(paths["patterns"], is_fastq=paths["patterns"].suffix == ".fastq")
-
-
 def test_the_first_row_is_drawn_and_the_header_counts(view: ReadsView, project: Project) -> None:
     rows = rows_of(project, "alignments")
     n_patterns = len({row["pattern"] for row in rows})
@@ -88,35 +62,6 @@ def test_the_first_row_is_drawn_and_the_header_counts(view: ReadsView, project: 
     assert view.texts.currentText() == rows[0]["text"] and view.texts.count() == 3
     assert view.coverage.marked == (rows[0]["text_start"], rows[0]["text_end"])
     assert cut_off(view) == [] and overlapping(view.filters) == []
-
-
-@pytest.mark.parametrize("which", ["project", "within"])
-def test_what_is_drawn_of_every_row_stands_in_the_files(which: str, request: pytest.FixtureRequest) -> None:
-    project: Project = request.getfixturevalue(which)
-    texts, patterns = files_of(project)
-    run = open_finished_run(project, search_of_kind("reads"), None, optional=("patterns",))
-    source, letters_of = run.tables.source("alignments"), run.tables.source("patterns")
-    strands: Counter[str] = Counter()
-    for number, row in enumerate(rows_of(project, "alignments")):
-        found = read_row(source, letters_of, number, None)
-        if row["score"] is None:
-            assert found.pair is None and found.said == f"{row['pattern']}: no alignment with {row['text']} with so few gaps."
-            continue
-        strands[row["strand"]] += 1
-        pair, (read, qualities) = found.pair, patterns[row["pattern"]]
-        assert pair is not None
-        given = slice(row["pattern_start"] - 1, row["pattern_end"])
-        expected, signs = read[given], qualities[given]
-        if row["strand"] == "-":
-            expected, signs = expected.translate(_OTHER)[::-1], signs[::-1]
-        assert pair.query.replace("-", "") == expected
-        assert pair.subject.replace("-", "") == texts[row["text"]][0][row["text_start"] - 1 : row["text_end"]]
-        assert pair.quality[pair.quality >= 0].tolist() == [ord(sign) - 33 for sign in signs]
-        same = sum(one == two for one, two in zip(pair.query, pair.subject, strict=True))
-        assert row["identity"] == pytest.approx(same / len(pair)) and found.letters == (row["text_start"], row["text_end"])
-    assert min(strands["+"], strands["-"]) > 10
-    for held in (source, letters_of, run):
-        held.close()
 
 
 def test_another_row_brings_its_alignment_and_its_text(view: ReadsView, project: Project, qtbot: QtBot) -> None:
@@ -133,9 +78,9 @@ def test_another_row_brings_its_alignment_and_its_text(view: ReadsView, project:
 Passes = Callable[[dict[str, Any]], bool]
 FILTERS: dict[str, tuple[dict[str, Any], Passes]] = {
     "score": ({"score": 40}, lambda row: (row["score"] or -1) >= 40),
-    "gaps": ({"least_gaps": 1, "most_gaps": 1}, lambda row: row["gaps"] == 1),
-    "no gaps": ({"most_gaps": 0}, lambda row: row["gaps"] == 0),
-    "identity": ({"least_identity": 95, "below_identity": 99.5}, lambda row: 0.95 <= (row["identity"] or 0) < 0.995),
+    "gaps": ({"minimum_gaps": 1, "maximum_gaps": 1}, lambda row: row["gaps"] == 1),
+    "no gaps": ({"maximum_gaps": 0}, lambda row: row["gaps"] == 0),
+    "identity": ({"minimum_identity": 95, "below_identity": 99.5}, lambda row: 0.95 <= (row["identity"] or 0) < 0.995),
     "strand": ({"rows": "-"}, lambda row: row["strand"] == "-"),
     "aligned": ({"rows": "aligned"}, lambda row: row["score"] is not None),
     "not aligned": ({"rows": "none"}, lambda row: row["score"] is None),
@@ -143,7 +88,7 @@ FILTERS: dict[str, tuple[dict[str, Any], Passes]] = {
     "name": ({"text": "part2"}, lambda row: row["text"] == "part2"),
     "cigar": ({"text": "1I"}, lambda row: "1I" in (row["cigar"] or "")),
     "both": (
-        {"text": "read", "most_gaps": 1, "rows": "+"},
+        {"text": "read", "maximum_gaps": 1, "rows": "+"},
         lambda row: row["strand"] == "+" and row["gaps"] <= 1 and "read" in row["pattern"],
     ),
 }  # fmt: skip
@@ -253,14 +198,14 @@ def test_a_click_on_a_bar_filters_and_another_on_it_shows_all_again(view: ReadsV
         QTest.mouseClick(view.identity, Qt.MouseButton.LeftButton, pos=middle_of(view.identity, number))
         settle(view, qtbot)
         assert len(view.alignments.model.rows) == len(rows)
-    assert gaps.is_log and identity.is_log
+    assert view.gaps.is_log and view.identity.is_log
     view.log_axis.click()
     settle(view, qtbot)
-    assert view.gaps.histogram is not None and not view.gaps.histogram.is_log
+    assert view.gaps.histogram is not None and not view.gaps.is_log
     QTest.mouseClick(view.gaps, Qt.MouseButton.LeftButton, pos=middle_of(view.gaps, 1))
     settle(view, qtbot)
     assert shown(view.alignments, "gaps") == [1] * int(gaps.series[0][1][1])
-    assert (view.filters.least_gaps.entered, view.filters.most_gaps.entered) == (1, 1)
+    assert (view.filters.minimum_gaps.entered, view.filters.maximum_gaps.entered) == (1, 1)
 
 
 def test_the_alignment_is_copied_and_qualities_are_pale(view: ReadsView, project: Project, qtbot: QtBot) -> None:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from PySide6.QtCore import QLocale, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
@@ -21,16 +19,15 @@ from pytestqt.qtbot import QtBot
 from engine.project import Project
 from engine.results.counts import Certainty, Count
 from engine.statistics.target_decoy import false_share_interval
-from engine.views.identification import accepted_counts
-from engine.views.tables import ResultTables
 from gui.certainty import certainty_text
 from gui.results.identification_view import IdentificationView
 from gui.tasks import SearchTask
 from gui.theme import Theme
 from tests.engine.identification_tables import Identification, identification
-from tests.gui.result_projects import project_with_results
+from tests.engine.views.result_projects import project_with_results
+from tests.engine.views.search_projects import said
+from tests.engine.views.test_identification import accepted
 from tests.gui.result_views import click_row, cut_off, settle, shown
-from tests.gui.search_projects import said
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 Opener = Callable[..., tuple[IdentificationView, Identification]]
@@ -58,10 +55,6 @@ def open_results(qtbot: QtBot, theme: Theme, tmp_path: Path) -> Iterator[Opener]
         view.clear()
 
 
-def accepted(rows: list[dict[str, Any]], q_value: float = 0.01) -> list[dict[str, Any]]:
-    return [row for row in rows if row["q_value"] <= q_value and not row["is_decoy"]]
-
-
 def test_the_summary_counts_what_is_accepted(open_results: Opener) -> None:
     view, found = open_results(log=("Rescoring not used",))
     psms = [row for row in accepted(found.psms.to_pylist()) if row["rank"] == 1]
@@ -84,31 +77,6 @@ def test_the_summary_counts_what_is_accepted(open_results: Opener) -> None:
     sequences = {row["sequence"] for row in peptides}
     assert f"{len(peptides)}, of {len(sequences)} different sequences" in view.header.help
     assert view.header.message == "Rescoring not used"
-
-
-@pytest.mark.parametrize("fdr", [0.0, 0.001, 0.01, 0.3, 1.0])
-def test_targets_and_decoys_are_counted_in_the_same_way(tmp_path: Path, fdr: float) -> None:
-    found = identification(n_spectra=150)
-    # Decoys with the q-values of the targets around them, as a search gives them.
-    random = np.random.default_rng(5)
-
-    def mixed(table: pa.Table) -> pa.Table:
-        return table.set_column(table.schema.get_field_index("q_value"), "q_value", pa.array(10.0 ** random.uniform(-4, 0, len(table))))
-
-    psms, peptides, proteins = mixed(found.psms), mixed(found.peptides), mixed(found.proteins)
-    Identification(psms, peptides, proteins, found.database, found.spectra).write(tmp_path)
-    tables = ResultTables({name: tmp_path / f"{name}.parquet" for name in ("psms", "peptides", "proteins")})
-    counts = accepted_counts(tables.source("psms"), fdr)
-    tables.close()
-    for count, rows in (
-        (counts.psms, [row for row in psms.to_pylist() if row["rank"] == 1]),
-        (counts.peptides, peptides.to_pylist()),
-        (counts.proteins, proteins.to_pylist()),
-    ):
-        passing = [row["is_decoy"] for row in rows if row["q_value"] <= fdr]
-        assert (count.number, count.certainty.decoys) == (passing.count(False), passing.count(True))
-        assert (count.certainty.low, count.certainty.high) == false_share_interval(count.number, count.certainty.decoys)
-    assert counts.sequences == len({row["sequence"] for row in accepted(peptides.to_pylist(), fdr)})
 
 
 def test_an_interval_is_told_with_the_digits_that_mean_something() -> None:
@@ -332,7 +300,7 @@ def test_a_damaged_table_is_shown_as_text_and_the_next_run_opens(open_results: O
 
 def test_damaged_and_missing_spectra_leave_the_tables_alone(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
     view, _ = open_results(with_spectra=False)
-    assert "spectra" in view.spectrum.text
+    assert view.spectrum.text == "There are no stored peaks of the run identify-0001."
     assert "% of" not in view.header.text
     project, _ = project_with_results(tmp_path / "other")
     path = project.table("spectra", verify=False)

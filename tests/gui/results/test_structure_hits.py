@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import QPointF, Qt
@@ -21,16 +20,14 @@ from engine.errors import InputError
 from engine.jobs import Progress
 from engine.project import Project
 from engine.structures.reading import read_structure
-from engine.views.structure_hits import BOUNDED, StructureFilter, structure_conditions, threshold_columns
-from engine.views.tables import ResultTables, TableSource
-from gui.alignment.structure_pair import StructurePair
+from engine.views.structure_hits import BOUNDED
+from engine.views.structure_pair import StructurePair
 from gui.results.structure_filter import THRESHOLDS
 from gui.results.structure_view import StructureView
 from gui.tasks import SuperpositionTask
 from gui.theme import Theme
-from tests.effort import lines_run
+from tests.engine.views.structure_projects import AUTHORS_SHIFT, project_with_structures
 from tests.gui.result_views import click_row, cut_off, overlapping, settle, shown
-from tests.gui.structure_projects import AUTHORS_SHIFT, project_with_structures
 
 
 @pytest.fixture(scope="session")
@@ -176,41 +173,6 @@ def test_counts_follow_the_chosen_query_and_all_of_them(view: StructureView, pro
     assert view.filters.counts["rmsd"].text() == "{0} of {0}".format(len(every))
 
 
-def test_counting_costs_no_line_of_python_for_each_hit(tmp_path: Path) -> None:
-    lines = []
-    for n in (100, 100_000):
-        random = np.random.default_rng(3)
-        table = pa.table({"query_index": np.zeros(n, np.int64), **{one.column: random.random(n) for one in THRESHOLDS}})
-        path = tmp_path / f"{n}.parquet"
-        pq.write_table(table, path)
-        tables = ResultTables({"hits": path})
-        source = tables.source("hits")
-        counts: list[int] = []
-
-        def count(source: TableSource = source, counts: list[int] = counts) -> None:
-            columns = threshold_columns(source, 0)
-            counts.extend(columns.count(one.column, 0.5) for one in THRESHOLDS)
-
-        lines.append(lines_run(count))
-        for one, count in zip(THRESHOLDS, counts, strict=True):
-            values = table[one.column].to_numpy()
-            assert count == ((values >= 0.5) if BOUNDED[one.column] == ">=" else (values <= 0.5)).sum()
-        source.close()
-        tables.close()
-    assert lines[1] <= lines[0] + 50
-
-
-def test_not_a_number_passes_no_threshold(tmp_path: Path) -> None:
-    pq.write_table(pa.table({one.column: [np.nan, 1.0] for one in THRESHOLDS}), tmp_path / "hits.parquet")
-    tables = ResultTables({"hits": tmp_path / "hits.parquet"})
-    source = tables.source("hits")
-    for one in THRESHOLDS:
-        assert source.rows(structure_conditions(StructureFilter(bounds={one.column: 1.0}))).tolist() == [1]
-        assert threshold_columns(source, None).count(one.column, 1.0) == 1
-    source.close()
-    tables.close()
-
-
 def test_a_hit_is_saved_superposed(view: StructureView, tmp_path: Path, qtbot: QtBot) -> None:
     view.superpose_action.trigger()
     dialog = view.findChild(QFileDialog)
@@ -264,6 +226,6 @@ def test_nothing_is_cut_off(size: tuple[int, int], look: Any, view: StructureVie
     view.resize(*size)
     qtbot.wait(50)
     # Labels that fold ask for another height, which the layout gives when its turn comes.
-    qtbot.waitUntil(lambda: not cut_off(view.filters), timeout=10_000)
+    qtbot.waitUntil(lambda: not cut_off(view.filters))
     assert view.width() <= size[0]
     assert not overlapping(view.filters)

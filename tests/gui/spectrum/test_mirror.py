@@ -7,26 +7,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from engine.chemistry.peptidoforms import parse
 from engine.chemistry.tolerance import Tolerance
+from engine.views.annotation import IonSettings, annotate_peptidoform
+from engine.views.mirror import Half, MirroredSpectra
+from engine.views.peaks import Peaks
+from engine.views.shown_peaks import SHARED, UNMATCHED
 from gui.plots.colours import plot_colours
-from gui.plots.ion_kinds import SHARED, UNMATCHED
-from gui.spectrum.annotated_spectrum import IonSettings, annotate_peptidoform
 from gui.spectrum.mirror_view import MirrorView
-from gui.spectrum.mirrored_spectra import Half, MirroredSpectra, shared_peaks
 from gui.spectrum.peak_plot import PeakPlace
-from gui.spectrum.spectra_reader import Peaks
 from gui.theme import Theme
 from tests.gui.spectrum.test_spectrum import made_peaks
 
 TOLERANCE = Tolerance(0.05, "Da")
-MZ = st.lists(st.integers(1000, 1400).map(lambda tenth: tenth / 10), max_size=30, unique=True).map(sorted)
 
 
 def peaks(*pairs: tuple[float, float]) -> Peaks:
@@ -58,24 +55,6 @@ def view(qtbot: QtBot, theme: Theme) -> Iterator[MirrorView]:
 
 def painted(view: MirrorView) -> None:
     view.plot.viewport().repaint()
-
-
-@given(MZ, MZ, st.sampled_from([Tolerance(0.5, "Da"), Tolerance(0.05, "Da"), Tolerance(2000, "ppm")]))
-def test_shared_peaks_are_the_nearest_to_each_other_within_the_tolerance(
-    first: list[float], second: list[float], tolerance: Tolerance
-) -> None:
-    found = shared_peaks(np.array(first, float), np.array(second, float), tolerance).tolist()
-
-    def nearest(mz: float, among: list[float]) -> int:
-        return min(range(len(among)), key=lambda i: (abs(mz - among[i]), i))
-
-    expected = [
-        [i, j]
-        for i, mz in enumerate(first)
-        for j in ([nearest(mz, second)] if second else [])
-        if nearest(second[j], first) == i and abs(second[j] - mz) <= tolerance.width(mz)
-    ]
-    assert found == expected
 
 
 def test_both_spectra_are_drawn_to_their_base_peaks_on_two_sides_of_the_axis(view: MirrorView) -> None:

@@ -7,11 +7,8 @@ import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,35 +17,12 @@ from PySide6.QtGui import QGuiApplication, QImage, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from engine.chemistry.fragments import SERIES
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import InputError, StorageError
-from gui.plots.ion_kinds import LOSS
+from engine.errors import StorageError
 from gui.plots.label_layout import place_labels
-from gui.spectrum.annotated_spectrum import IonSettings, annotate_match
-from gui.spectrum.spectra_reader import Peaks, SpectraReader
 from gui.spectrum.spectrum_view import SpectrumView
 from gui.theme import Theme
-from tests.gui.result_projects import fragment_mz
-
-SETTINGS = IonSettings(Tolerance(20, "ppm"), "by", 2)
-ROW: dict[str, Any] = {
-    "sequence": "LVNELTEFMK",
-    "charge": 3,
-    "modification_positions": [0, 6, 9],
-    "modification_names": ["Acetyl", "Phospho", "Oxidation"],
-    "modification_masses": [42.010565, 79.966331, 15.994915],
-    "precursor_mz": 450.0,
-}
-
-
-def made_peaks(n_noise: int = 400) -> Peaks:
-    random = np.random.default_rng(5)
-    ions = [fragment_mz(ROW, series, number, charge) for series in "by" for number in range(1, 10) for charge in (1, 2)]
-    mz = np.concatenate((np.array(ions) * (1 + random.normal(0, 3e-6, len(ions))), random.uniform(100, 1400, n_noise)))
-    intensity = np.concatenate((random.lognormal(5, 1, len(ions)), random.lognormal(2, 0.7, n_noise)))
-    order = np.argsort(mz)
-    return Peaks(mz[order], intensity[order])
+from tests.engine.views.result_projects import fragment_mz
+from tests.engine.views.test_annotation import ROW, SETTINGS, made_peaks
 
 
 @pytest.fixture
@@ -62,48 +36,6 @@ def view(qtbot: QtBot, theme: Theme) -> Iterator[SpectrumView]:
     view.show_match(ROW, made_peaks(), SETTINGS, "scan 7")
     view.plot.viewport().repaint()
     yield view
-
-
-def test_ions_have_the_masses_of_pyteomics() -> None:
-    spectrum = annotate_match(ROW, made_peaks(), SETTINGS)
-    ions = spectrum.ions
-    for i in range(len(ions)):
-        letter = SERIES[ions.series[i]]
-        if letter in "by" and not ions.loss[i]:
-            assert ions.mz[i] == pytest.approx(fragment_mz(ROW, letter, int(ions.number[i]), int(ions.charge[i])), abs=1e-4)
-    assert {(SERIES[s], int(c)) for s, c, lost in zip(ions.series, ions.charge, ions.loss, strict=True) if not lost} == {
-        ("b", 1), ("b", 2), ("y", 1), ("y", 2), ("p", 3),
-    }  # fmt: skip
-
-
-def test_matches_are_those_within_the_tolerance() -> None:
-    peaks = made_peaks()
-    spectrum = annotate_match(ROW, peaks, SETTINGS)
-    for ion in range(len(spectrum.ions)):
-        within = np.abs(peaks.mz - spectrum.ions.mz[ion]) <= spectrum.ions.mz[ion] * 20e-6
-        assert bool(within.any()) == bool(spectrum.found[ion])
-    for match in range(len(spectrum.matches)):
-        ion, peak = int(spectrum.matches.ion[match]), int(spectrum.matches.peak[match])
-        error = peaks.mz[peak] - spectrum.ions.mz[ion]
-        assert spectrum.matches.error[match] == pytest.approx(error)
-        assert spectrum.matches.error_ppm[match] == pytest.approx(error / spectrum.ions.mz[ion] * 1e6)
-    assert len(set(spectrum.matches.peak.tolist())) == len(spectrum.matches), "a peak has one name"
-
-
-def test_names_of_ions_for_the_eye() -> None:
-    spectrum = annotate_match(ROW, made_peaks(), SETTINGS)
-    names = {spectrum.name(i) for i in range(len(spectrum.ions))}
-    assert {"b5", "y9", "y9²⁺", "[M+3H]³⁺", "b7−H3PO4", "y3−CH4OS", "b9−H2O²⁺"} <= names
-    assert set(spectrum.kinds) <= {"b", "y", "p", LOSS}
-
-
-def test_bonds_are_proven_by_what_is_found() -> None:
-    spectrum = annotate_match(ROW, made_peaks(n_noise=0), SETTINGS)
-    assert spectrum.bonds("b").tolist() == list(range(1, 10))
-    assert spectrum.bonds("y").tolist() == list(range(1, 10))
-    empty = annotate_match(ROW, Peaks(np.empty(0), np.empty(0)), SETTINGS)
-    assert len(empty.bonds("by")) == len(empty.matches) == 0
-    assert empty.explained == 0
 
 
 boxes = st.lists(st.tuples(st.floats(0, 600), st.floats(0, 300), st.floats(5, 60)), min_size=1, max_size=60)
@@ -288,36 +220,6 @@ def test_losses_are_looked_for_only_when_asked(view: SpectrumView, qtbot: QtBot)
 def test_a_residue_without_mass_is_told(view: SpectrumView) -> None:
     view.show_match({**ROW, "sequence": "LVXELTEFMK"}, made_peaks(), SETTINGS, "")
     assert "LVXELTEFMK" in view.text
-
-
-@pytest.mark.parametrize("row_group_size", [7, 1000])
-def test_the_reader_gives_each_row_its_own_peaks(tmp_path: Path, row_group_size: int) -> None:
-    random = np.random.default_rng(2)
-    lists = [np.sort(random.uniform(100, 1000, size)).tolist() for size in random.integers(0, 60, 40)]
-    lists[11] = lists[11][::-1]
-    intensities = [[value / 10 for value in one] for one in lists]
-    table = pa.table({"mz": pa.array(lists, pa.large_list(pa.float64())), "intensity": pa.array(intensities, pa.list_(pa.float32()))})
-    path = tmp_path / "spectra.parquet"
-    pq.write_table(table, path, row_group_size=row_group_size)
-    reader = SpectraReader(path)
-    assert len(reader) == 40
-    for row in [*range(40), 3, 39, 11]:
-        peaks = reader.peaks(row)
-        assert peaks.mz.tolist() == sorted(lists[row])
-        assert peaks.intensity == pytest.approx(np.array(sorted(lists[row])) / 10, rel=1e-6)
-    with pytest.raises(InputError, match="has no spectrum 40"):
-        reader.peaks(40)
-    reader.close()
-
-
-def test_a_damaged_file_of_spectra_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "spectra.parquet"
-    path.write_bytes(b"PAR1 and no more")
-    with pytest.raises(InputError, match=r"spectra\.parquet"):
-        SpectraReader(path)
-    pq.write_table(pa.table({"spectrum": [1]}), path)
-    with pytest.raises(InputError, match="mz"):
-        SpectraReader(path)
 
 
 def texts_of_svg(path: Path) -> list[str]:

@@ -17,7 +17,8 @@ from gui.structure.canvas import StructureCanvas
 from gui.structure.opengl_renderer import NO_OPENGL
 from gui.structure.pictures import Photograph, PictureDialog, PictureTask, TurntableTask
 from gui.structure.structure_panel import StructurePanel
-from tests.gui.structure.examples import query_and_hits, scene_of
+from tests.engine.views.trace_examples import query_and_hits
+from tests.gui.structure.examples import scene_of
 
 
 @pytest.fixture

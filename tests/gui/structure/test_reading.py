@@ -13,11 +13,12 @@ from engine.jobs import Progress
 from engine.structure_search.hit_chains import FoundChain
 from engine.structures.reading import read_structure
 from engine.structures.superposition import superpose_many
+from engine.views.traces import Trace, trace_of_hit, trace_of_query
 from gui.structure.files import SceneFilesTask
 from gui.structure.reading import chains_beside, side_chain
 from gui.structure.scene import Scene
-from gui.structure.traces import Trace, trace_of_hit, trace_of_query
-from tests.gui.structure.examples import hit_row, scene_of
+from tests.engine.views.trace_examples import hit_row
+from tests.gui.structure.examples import scene_of
 
 
 def chain_of(path: Path, number: int = 0) -> FoundChain:
@@ -90,6 +91,6 @@ def test_what_is_shown_is_written_superposed_with_its_colours(globins: tuple[Tra
     assert np.array(alphas) == pytest.approx(globins[1].position, abs=2e-3)
     assert len(list(written[0].all())) > 5 * len(alphas)
     script = (tmp_path / "saved" / "picture.pml").read_text()
-    tones = {tuple(tone) for one in scene.coloured().colours for tone in one.tolist()}
+    tones = {tuple(tone) for colour in scene.coloured().colours for tone in colour.tolist()}
     assert len(tones) > 2 and all(f"{r:02x}{g:02x}{b:02x}" in script.lower() for r, g, b in tones)
     assert SceneFilesTask.of(Scene(), QColor("black"), tmp_path) is None

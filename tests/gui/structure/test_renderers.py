@@ -86,8 +86,8 @@ def test_buffers_go_with_what_is_no_longer_drawn(opengl: OpenGLRenderer) -> None
     scene = scene_of(3)
     drawn(opengl, scene)
     assert opengl.n_buffers == 3 * 4 + 1
-    for one in scene.hits:
-        one.is_shown = False
+    for hit in scene.hits:
+        hit.is_shown = False
     drawn(opengl, scene)
     assert opengl.n_buffers == 3 + 1
     for style in [*STYLES] * 3:
@@ -149,4 +149,4 @@ def test_where_there_is_no_opengl_the_engine_draws(environment: dict[str, str], 
 
 def test_a_body_without_triangles_is_no_body() -> None:
     scene = scene_of(0)
-    assert all(isinstance(one.mesh, Mesh) and len(one.mesh.triangles) for one in scene.bodies(1000))
+    assert all(isinstance(body.mesh, Mesh) and len(body.mesh.triangles) for body in scene.bodies(1000))

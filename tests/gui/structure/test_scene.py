@@ -6,30 +6,14 @@ import numpy as np
 import pytest
 
 from engine.structures.colouring import CHAIN_COLOURS, SCHEMES
-from gui.structure.scene import MOST_HITS, STYLES, Pick, Scene, _detail
-from gui.structure.traces import Trace, moved, trace_of_hit, trace_of_query, transformation
-from tests.gui.structure.examples import chain, fold, hit_row, query_and_hits, scene_of
+from engine.views.traces import trace_of_hit, trace_of_query
+from gui.structure.scene import MAXIMUM_HITS, STYLES, Pick, Scene, _detail
+from tests.engine.views.trace_examples import chain, fold, hit_row, query_and_hits
+from tests.gui.structure.examples import scene_of
 
 
 def triangles(scene: Scene) -> int:
-    return sum(len(one.mesh.triangles) for one in scene.bodies(300_000))
-
-
-def test_a_hit_is_moved_as_its_row_says_and_without_that_by_least_squares() -> None:
-    query, (hit,) = query_and_hits(1, noise=0.0)
-    assert hit.pairs is not None and hit.pairs.distance.max() < 1e-4
-    target = hit.found
-    for broken in ({"rotation": ""}, {"rotation": "1,0,0"}, {"translation": "nan,0,0"}, {"rotation": None}):
-        found = trace_of_hit({**hit.hit, **broken}, query.found, target)
-        assert np.allclose(found.position, hit.position, atol=1e-3)
-
-
-def test_too_few_pairs_are_moved_and_not_turned() -> None:
-    one, other = chain("one", fold(12)), chain("other", fold(12) + np.array([5.0, 6.0, 7.0]))
-    pairs = np.array([[3, 3]], np.int32)
-    rotation, translation = transformation({}, one.chains.position, other.chains.position, pairs)
-    assert (rotation == np.eye(3)).all() and translation == pytest.approx([-5, -6, -7], abs=1e-4)
-    assert (transformation({}, one.chains.position, other.chains.position, pairs[:0])[1] == 0).all()
+    return sum(len(body.mesh.triangles) for body in scene.bodies(300_000))
 
 
 def test_the_chosen_hit_gives_way_to_the_next_and_a_kept_one_stays() -> None:
@@ -37,18 +21,18 @@ def test_the_chosen_hit_gives_way_to_the_next_and_a_kept_one_stays() -> None:
     scene = Scene()
     scene.show(query, hits[0])
     scene.show(query, hits[1])
-    assert [one.trace for one in scene.hits] == [hits[1]] and scene.chosen is scene.hits[0]
+    assert [hit.trace for hit in scene.hits] == [hits[1]] and scene.chosen is scene.hits[0]
     scene.hits[0].is_kept = True
     scene.show(query, hits[2])
-    assert [(one.trace, one.number) for one in scene.hits] == [(hits[1], 1), (hits[2], 2)]
+    assert [(hit.trace, hit.number) for hit in scene.hits] == [(hits[1], 1), (hits[2], 2)]
     # The same hit again is the one that is there, with its colour.
     scene.show(query, hits[1])
-    assert [(one.trace, one.number) for one in scene.hits] == [(hits[1], 1)]
+    assert [(hit.trace, hit.number) for hit in scene.hits] == [(hits[1], 1)]
     # The same query read again is no other one.
     scene.show(trace_of_query(query.found), hits[3])
     assert scene.query is query and len(scene.hits) == 2
     scene.only_chosen()
-    assert [one.trace for one in scene.hits] == [hits[3]]
+    assert [hit.trace for hit in scene.hits] == [hits[3]]
     other = trace_of_query(chain("another", fold(30)))
     scene.show(other, None)
     assert scene.query is other and scene.hits == [] and scene.chosen is None
@@ -58,14 +42,14 @@ def test_twenty_hits_have_twenty_colours_and_more_are_left_out() -> None:
     query, hits = query_and_hits(23, 40)
     scene = Scene()
     scene.show(query, hits[0])
-    assert scene.add(hits) == 3 and len(scene.hits) == MOST_HITS
-    tones = [tuple(one[0]) for one in scene.coloured("partner").colours]
+    assert scene.add(hits) == 3 and len(scene.hits) == MAXIMUM_HITS
+    tones = [tuple(colour[0]) for colour in scene.coloured("partner").colours]
     assert len(set(tones)) == 21 and tones[0] == CHAIN_COLOURS[0]
     # A hit that goes leaves its colour to the next, and the others keep theirs.
     gone = scene.hits.pop(4)
-    before = {one.trace: one.number for one in scene.hits}
+    before = {hit.trace: hit.number for hit in scene.hits}
     scene.add([hits[22]])
-    assert scene.hits[-1].number == gone.number and {one.trace: one.number for one in scene.hits[:-1]} == before
+    assert scene.hits[-1].number == gone.number and {hit.trace: hit.number for hit in scene.hits[:-1]} == before
 
 
 def test_a_hit_that_is_switched_off_is_not_drawn_and_the_others_are_not_made_anew() -> None:
@@ -99,12 +83,12 @@ def test_every_scheme_colours_every_residue(scheme: str) -> None:
     scene = scene_of(2)
     scene.scheme = scheme
     found = scene.coloured()
-    assert [len(one) for one in found.colours] == [len(one) for one in scene.traces] and found.legend.title
+    assert [len(colour) for colour in found.colours] == [len(trace) for trace in scene.traces] and found.legend.title
     assert len(scene.bodies(100_000)) == 3
 
 
 def test_many_residues_are_drawn_coarser() -> None:
-    few, many = (sum(len(one.mesh.triangles) for one in scene_of(n, 60).bodies(60_000)) for n in (1, 19))
+    few, many = (sum(len(body.mesh.triangles) for body in scene_of(n, 60).bodies(60_000)) for n in (1, 19))
     assert few > many / 10 * 2 and many <= 60_000
     assert _detail("ribbon", 10**7, 1000) == _detail("ribbon", 10**9, 1000)
 
@@ -115,7 +99,7 @@ def test_a_copy_stays_as_it_was() -> None:
     scene.hits[0].is_shown = False
     scene.show(trace_of_query(chain("another", fold(30))), None)
     assert copied.query is not None and copied.query.name == "query"
-    assert all(one.is_shown for one in copied.hits) and copied.chosen is copied.hits[0] and len(copied.bodies(100_000)) == 3
+    assert all(hit.is_shown for hit in copied.hits) and copied.chosen is copied.hits[0] and len(copied.bodies(100_000)) == 3
 
 
 HOSTILE = {
@@ -140,20 +124,8 @@ def test_odd_coordinates_are_drawn_as_far_as_they_can_be(case: str, style: str) 
         scene.show(trace_of_query(query), trace_of_hit(hit_row(query, target, pairs), query, target))
         scene.style = style
         scene.pick([Pick(scene.traces[0], 0)])
-        for one in scene.bodies(100_000):
-            assert np.isfinite(one.mesh.vertices).all() and np.isfinite(one.mesh.normals).all()
+        for body in scene.bodies(100_000):
+            assert np.isfinite(body.mesh.vertices).all() and np.isfinite(body.mesh.normals).all()
         sphere = scene.sphere()
     assert np.isfinite(sphere.centre).all() and np.isfinite(sphere.radius)
     assert all(np.isfinite(pick.place).all() for pick in scene.picks)
-
-
-def test_what_is_no_place_is_nowhere() -> None:
-    found = moved(np.array([[1.0, 2, 3], [1e9, 0, 0], [np.inf, 0, 0]]), np.eye(3), np.ones(3))
-    assert found[0].tolist() == [2, 3, 4] and np.isnan(found[1:]).all()
-
-
-def test_a_residue_is_called_by_its_name_and_the_authors_number() -> None:
-    query, _ = query_and_hits(1)
-    label = query.label(4)
-    assert label.endswith(" 45") and len(label) == 6
-    assert isinstance(query, Trace) and query.label(0).endswith(" 41")

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
-from gui.alignment.structure_pair import StructurePair
+from engine.views.structure_pair import StructurePair
 from gui.results.structure_view import StructureView
 from gui.structure.canvas import BACKGROUNDS
 from gui.structure.drawn_renderer import DrawnRenderer
@@ -27,8 +27,8 @@ from gui.structure.scene import EXTENTS, STYLES, Pick
 from gui.structure.structure_panel import StructurePanel
 from gui.theme import Theme
 from tests.conftest import REPOSITORY
+from tests.engine.views.structure_projects import project_with_structures
 from tests.gui.result_views import click_row, cut_off, settle
-from tests.gui.structure_projects import project_with_structures
 
 
 @pytest.fixture(scope="session")
@@ -161,7 +161,7 @@ def test_a_click_on_a_column_picks_both_residues(drawn_view: StructureView, qtbo
     plot.verticalScrollBar().setValue(max(0, round(at.y()) - 30))
     at -= plot._origin
     QTest.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=at.toPoint())
-    assert [(one.trace.name, one.row) for one in panel.scene.picks] == [
+    assert [(pick.trace.name, pick.row) for pick in panel.scene.picks] == [
         (pair.query_name, pair.of_query[column]), (pair.subject_name, pair.of_target[column]),
     ]  # fmt: skip
     assert plot.marks == {column: (True, True)}
@@ -176,7 +176,7 @@ def test_a_click_on_a_column_picks_both_residues(drawn_view: StructureView, qtbo
     # And back from the table.
     panel.pair_table.setCurrentIndex(panel.pair_table.model().index(0, 0))
     first = int(np.flatnonzero((pair.of_query >= 0) & (pair.of_target >= 0))[0])
-    assert list(plot.marks) == [first] and [one.row for one in panel.scene.picks] == [pair.of_query[first], pair.of_target[first]]
+    assert list(plot.marks) == [first] and [pick.row for pick in panel.scene.picks] == [pair.of_query[first], pair.of_target[first]]
 
 
 def test_the_table_of_pairs_sorts_by_distance_and_is_copied(drawn_view: StructureView) -> None:
@@ -220,24 +220,24 @@ def test_selected_hits_are_superposed_together_and_switched_by_the_keyboard(view
     view.superpose_selected()
     settle(view, qtbot)
     n = min(20, len(view.hits.model.rows))
-    assert len(panel.scene.hits) == n and all(one.is_shown for one in panel.scene.hits)
+    assert len(panel.scene.hits) == n and all(hit.is_shown for hit in panel.scene.hits)
     if isinstance(panel.canvas.renderer, OpenGLRenderer):
         panel.canvas.repaint()
         assert panel.canvas.renderer.n_buffers >= 3 * (n + 1)
     panel.hit_list.setCurrentRow(2)
     panel.hit_list.setFocus()
     QTest.keyClick(panel.hit_list, Qt.Key.Key_Space)
-    assert [one.is_shown for one in panel.scene.hits].count(False) == 1
+    assert [hit.is_shown for hit in panel.scene.hits].count(False) == 1
     assert len(panel.scene.traces) == n
     QTest.keyClick(panel.hit_list, Qt.Key.Key_Space)
-    assert all(one.is_shown for one in panel.scene.hits)
+    assert all(hit.is_shown for hit in panel.scene.hits)
 
 
 def test_a_picked_residue_of_another_hit_marks_the_query_in_the_alignment(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     drawn_view.superpose_selected()
     settle(drawn_view, qtbot)
-    other = next(one.trace for one in panel.scene.hits if one is not panel.scene.chosen)
+    other = next(hit.trace for hit in panel.scene.hits if hit is not panel.scene.chosen)
     assert other.pairs is not None
     of_query, of_other = other.pairs.rows[5].tolist()
     panel.pick([Pick(other, of_other)])

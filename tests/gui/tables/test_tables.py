@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import QLocale, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QPalette
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
-from engine.errors import InputError
 from engine.identification.tables import TABLES
 from engine.results.columns import Column
-from engine.views.conditions import HasAny, Is
-from engine.views.tables import ResultTables, TableSource
+from engine.views.conditions import Is
+from engine.views.tables import TableSource
 from gui.tables.columns import full_text, saved_text, shown_text
 from gui.tables.model import PAGE_ROWS, ParquetTableModel
 from gui.tables.view import TableView
-from gui.tables.worker import Worker
+from gui.tables.worker import TableWorker
 from gui.theme import Theme
 from tests.engine.identification_tables import identification, many_psms
-
-GERMAN = QLocale(QLocale.Language.German, QLocale.Country.Germany)
+from tests.engine.views.test_tables import by_definition, opened
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +35,10 @@ def psms() -> pa.Table:
 
 @pytest.fixture
 def source(psms: pa.Table, tmp_path: Path) -> Iterator[TableSource]:
-    # DuckDB would take these brackets for a pattern.
-    path = tmp_path / "ps[m]s *.parquet"
-    pq.write_table(psms, path, row_group_size=300)
-    tables = ResultTables({"psms": path})
-    yield tables.source("psms")
-    tables.close()
+    yield from opened(psms, tmp_path)
+
+
+GERMAN = QLocale(QLocale.Language.German, QLocale.Country.Germany)
 
 
 @pytest.fixture
@@ -67,7 +60,7 @@ def view(source: TableSource, qtbot: QtBot, theme: Theme) -> Iterator[TableView]
 
 
 def settle(view: TableView, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not view._model.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: not view._model.is_busy)
 
 
 def shown(view: TableView, name: str, n: int | None = None) -> list[Any]:
@@ -87,38 +80,6 @@ def click_header(view: TableView, name: str, qtbot: QtBot) -> None:
     view.scrollTo(view.model().index(0, section))
     at = QPoint(header.sectionViewportPosition(section) + header.sectionSize(section) // 3, header.height() // 2)
     qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=at)
-
-
-def by_definition(values: list[Any], descends: bool) -> list[int]:
-    """The order by Python's own stable sort: what is missing or no number comes last, equals keep their order."""
-    present = [i for i, value in enumerate(values) if value is not None and not (isinstance(value, float) and math.isnan(value))]
-    missing = sorted(set(range(len(values))) - set(present))
-    key = (lambda i: values[i].encode()) if present and isinstance(values[present[0]], str) else (lambda i: values[i])
-    in_order = sorted(present, key=key)
-    if descends:
-        in_order = sorted(present, key=key, reverse=True)
-    return in_order + missing
-
-
-@pytest.mark.parametrize("name", ["score", "q_value", "charge", "peptide", "scan", "ksdp", "delta_score", "is_decoy"])
-@pytest.mark.parametrize("descends", [False, True])
-def test_rows_are_sorted_as_by_definition(source: TableSource, psms: pa.Table, name: str, descends: bool) -> None:
-    assert source.rows(order=[(name, descends)]).tolist() == by_definition(psms[name].to_pylist(), descends)
-
-
-def test_filtered_rows_are_those_that_satisfy_all_conditions(source: TableSource, psms: pa.Table) -> None:
-    found = source.rows([Is("q_value", "<=", 0.01), HasAny("modification_names", ("Phospho",))])
-    expected = [i for i, row in enumerate(psms.to_pylist()) if row["q_value"] <= 0.01 and "Phospho" in row["modification_names"]]
-    assert expected
-    assert found.tolist() == expected
-    assert source.count([Is("q_value", "<=", 0.01)]) == sum(q <= 0.01 for q in psms["q_value"].to_pylist())
-
-
-def test_values_come_in_the_order_of_the_rows(source: TableSource, psms: pa.Table) -> None:
-    rows = np.random.default_rng(1).permutation(len(psms))[:200].astype(np.int64)
-    values = source.values(rows, ["psm_id", "peptide", "proteins"])
-    assert values.to_pylist() == psms.select(["psm_id", "peptide", "proteins"]).take(pa.array(rows)).to_pylist()
-    assert source.values(rows[:0], ["peptide"]).num_rows == 0
 
 
 def test_a_click_on_a_header_sorts_and_shows_the_order(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
@@ -303,15 +264,6 @@ def test_an_empty_table_says_why(view: TableView, qtbot: QtBot) -> None:
     assert len(colours) > 3, "the text is drawn where rows would be"
 
 
-@pytest.mark.parametrize("damage", [lambda content: b"not a table", lambda content: content[: len(content) // 2], lambda content: b""])
-def test_a_damaged_file_is_an_error_that_names_it(psms: pa.Table, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-    path = tmp_path / "psms.parquet"
-    pq.write_table(psms, path)
-    path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(InputError, match=r"psms\.parquet"):
-        ResultTables({"psms": path})
-
-
 VALUES = [
     (Column("x", "", "", "number", decimals=4), 1234.56789, "1,234.5679", "1.234,5679", "1234.56789"),
     (Column("x", "", "", "integer"), 1234567, "1,234,567", "1.234.567", "1234567"),
@@ -344,7 +296,7 @@ def test_values_read_as_the_language_writes_them(column: Column, value: Any, eng
 
 class TestWorker:
     def test_results_arrive_in_the_window_s_thread(self, qtbot: QtBot) -> None:
-        worker, seen = Worker(), []
+        worker, seen = TableWorker(), []
         worker.submit("a", lambda: threading.get_ident(), lambda there: seen.append((there, threading.get_ident())), seen.append)
         qtbot.waitUntil(lambda: bool(seen))
         there, here = seen[0]
@@ -352,13 +304,13 @@ class TestWorker:
         assert not worker.is_busy
 
     def test_errors_arrive_too(self, qtbot: QtBot) -> None:
-        worker, seen = Worker(), []
+        worker, seen = TableWorker(), []
         worker.submit("a", lambda: 1 // 0, seen.append, lambda error: seen.append(type(error)))
         qtbot.waitUntil(lambda: bool(seen))
         assert seen == [ZeroDivisionError]
 
     def test_what_is_dropped_is_never_told(self, qtbot: QtBot) -> None:
-        worker, seen = Worker(), []
+        worker, seen = TableWorker(), []
         for i in range(20):
             worker.submit("same", lambda i=i: (time.sleep(0.01), i)[1], seen.append, seen.append)
         worker.submit("other", lambda: "last", seen.append, seen.append)
@@ -366,7 +318,7 @@ class TestWorker:
         assert sorted(map(str, seen)) == ["19", "last"]
 
     def test_close_ends_the_thread(self, qtbot: QtBot) -> None:
-        worker, seen = Worker(), []
+        worker, seen = TableWorker(), []
         worker.submit("a", lambda: time.sleep(0.05), seen.append, seen.append)
         worker.close()
         qtbot.wait(30)
@@ -374,7 +326,7 @@ class TestWorker:
         assert not worker.is_busy
 
     def test_what_has_run_and_is_on_its_way_is_dropped_too(self, qtbot: QtBot) -> None:
-        worker, seen = Worker(), []
+        worker, seen = TableWorker(), []
         has_run = threading.Event()
         worker.submit("a", has_run.set, seen.append, seen.append)
         assert has_run.wait(5)

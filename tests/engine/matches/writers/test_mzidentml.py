@@ -228,17 +228,19 @@ def test_protein_groups_rest_on_the_psms_that_pass(small, root):
     accessions = {one.get("id"): one.get("accession") for one in root.iterfind(".//m:DBSequence", NAMESPACE)}
     for group, row in zip(groups, small.proteins.to_pylist(), strict=True):
         hypotheses = group.findall("m:ProteinDetectionHypothesis", NAMESPACE)
-        assert [accessions[one.get("dBSequence_ref")] for one in hypotheses] == row["accessions"]
-        assert {one.get("passThreshold") for one in hypotheses} == {"true" if row["q_value"] <= 0.01 and not row["is_decoy"] else "false"}
+        assert [accessions[hypothese.get("dBSequence_ref")] for hypothese in hypotheses] == row["accessions"]
+        assert {hypothese.get("passThreshold") for hypothese in hypotheses} == {
+            "true" if row["q_value"] <= 0.01 and not row["is_decoy"] else "false"
+        }
         told = {one.get("accession"): one.get("value") for one in group.iterfind("m:cvParam", NAMESPACE)}
         assert float(told["MS:1002373"]) == pytest.approx(row["q_value"])
         for hypothesis in hypotheses:
             accession = accessions[hypothesis.get("dBSequence_ref")]
-            own = [one for one in psms if one["rank"] == 1 and accession in one["proteins"]]
+            own = [psm for psm in psms if psm["rank"] == 1 and accession in psm["proteins"]]
             passing = [one for one in own if one["q_value"] <= 0.01]
             expected = {f"SII_{one['psm_id']}" for one in passing or own}
             support = {one.get("spectrumIdentificationItem_ref") for one in hypothesis.iter("{*}SpectrumIdentificationItemRef")}
-            assert support == expected or (not passing and support < {f"SII_{one['psm_id']}" for one in psms})
+            assert support == expected or (not passing and support < {f"SII_{psm['psm_id']}" for psm in psms})
     n_passing = sum(row["q_value"] <= 0.01 and not row["is_decoy"] for row in small.proteins.to_pylist())
     (count,) = root.findall("m:DataCollection/m:AnalysisData/m:ProteinDetectionList/m:cvParam", NAMESPACE)
     assert (count.get("accession"), count.get("value")) == ("MS:1002404", str(n_passing))

@@ -1,0 +1,51 @@
+"""The device that the user wished, looked for while files are read: a driver takes seconds, and may hang."""
+
+from __future__ import annotations
+
+import threading
+
+from engine.execution.devices import Device, chosen_device
+from engine.jobs.progress import Progress
+
+__all__ = ["DeviceLookup"]
+
+_LOOK_SECONDS = 0.05
+
+
+class DeviceLookup:
+    """Looks for the device of a wish (see `engine.execution.devices.chosen_device`) on a thread of its own, from now on."""
+
+    def __init__(self, wish: str) -> None:
+        self.wish = wish
+        self._device: Device | None = None
+        self._error: Exception | None = None
+        # A driver that hangs must not keep the program from ending.
+        self._looking = threading.Thread(target=self._look, name="proteoscope-looking", daemon=True)
+        self._looking.start()
+
+    def _look(self) -> None:
+        try:
+            self._device = chosen_device(self.wish)
+        except Exception as error:  # it belongs to whoever asks for the device
+            self._error = error
+
+    def complain(self) -> None:
+        """Raise what is already known to be wrong with the wish, before more work is done for nothing; see `device`."""
+        if self._error is not None:
+            raise self._error
+
+    def device(self, progress: Progress) -> Device:
+        """The device, when it is found.
+
+        Raises
+        ------
+        ParameterError : the wish names a device that is not there or not usable, and why. Cancelled : the user asked to stop.
+        """
+        if self._looking.is_alive():
+            progress.stage("Looking for GPUs")
+        while self._looking.is_alive():
+            progress.check()
+            self._looking.join(_LOOK_SECONDS)
+        self.complain()
+        assert self._device is not None
+        return self._device

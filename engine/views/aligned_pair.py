@@ -1,0 +1,143 @@
+"""Two aligned sequences, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["GAP", "IDENTICAL", "MISMATCH", "POSITIVE", "AlignedPair"]
+
+MISMATCH, POSITIVE, IDENTICAL, GAP = range(4)
+_DASH, _PLUS = ord("-"), ord("+")
+_WIDTH = 60
+
+
+@dataclass(frozen=True)
+class AlignedPair:
+    """A local alignment.
+
+    Attributes
+    ----------
+    query_name, subject_name, description : of the two, and of the subject.
+    query_start, subject_start : of their first residues in the alignment, from 1.
+    query, middle, subject : the three lines, of one length: ``-`` for a gap; in the middle the letter that both have, ``+`` where the
+        matrix scores above zero.
+    facts : what is known of the alignment, in a few lines of words, which `text` holds too; empty where nobody has put it into words.
+    hit : the row of the table that it was made from.
+    """
+
+    query_name: str
+    subject_name: str
+    description: str
+    query_start: int
+    subject_start: int
+    query: str
+    middle: str
+    subject: str
+    facts: tuple[str, ...] = ()
+    hit: Mapping[str, Any] = field(default_factory=dict)
+
+    titles: ClassVar[tuple[str, str]] = ("Query", "Subject")
+    """Names of the two beside their lines."""
+    has_states: ClassVar[bool] = False
+    """Whether secondary structure is drawn above and below."""
+    kind_names: ClassVar[Mapping[int, str]] = {IDENTICAL: "identical", POSITIVE: "positive", MISMATCH: "not alike", GAP: "gap"}
+    """Names of kinds of columns."""
+
+    @property
+    def legend(self) -> tuple[tuple[int, str], ...]:
+        """The kinds of columns that a picture tells apart, and what each is."""
+        return ((IDENTICAL, "identical"), (POSITIVE, "positive (+)"), (GAP, "gap (-)"))
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    @cached_property
+    def kinds(self) -> NDArray[np.uint8]:
+        """(columns,) `IDENTICAL`, `POSITIVE`, `MISMATCH` or `GAP`."""
+        query, middle, subject = (np.frombuffer(line.encode("ascii"), np.uint8) for line in (self.query, self.middle, self.subject))
+        kinds = np.full(len(query), MISMATCH, np.uint8)
+        kinds[middle == _PLUS] = POSITIVE
+        kinds[query == subject] = IDENTICAL
+        kinds[(query == _DASH) | (subject == _DASH)] = GAP
+        return kinds
+
+    @cached_property
+    def _before(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(columns + 1,) each: residues of query and subject before a column."""
+        lines = (np.frombuffer(line.encode("ascii"), np.uint8) for line in (self.query, self.subject))
+        query, subject = (np.concatenate(([0], np.cumsum(line != _DASH))) for line in lines)
+        return query, subject
+
+    def numbers(self, first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Numbers of the first and the last residue of query and of subject in columns `first` to `last`, which is not included.
+
+        Where there are only gaps, both are the number of the residue before.
+        """
+        ends = []
+        for start, before in zip((self.query_start, self.subject_start), self._before, strict=True):
+            end = start + int(before[last]) - 1
+            ends.append((min(start + int(before[first]), end), end))
+        return ends[0], ends[1]
+
+    def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
+        """What `numbers` gives, as it is shown."""
+        (a, b), (c, d) = self.numbers(first, last)
+        return (str(a), str(b)), (str(c), str(d))
+
+    @cached_property
+    def widest_label(self) -> int:
+        """Letters of the longest label."""
+        return max((len(end) for ends in self.labels(0, len(self)) for end in ends), default=1) if len(self) else 1
+
+    def states_text(self, first: int, last: int) -> tuple[str, str]:
+        """Text above and below the lines of a block of text; empty where nothing does."""
+        return "", ""
+
+    def text(self, width: int = _WIDTH) -> str:
+        """The alignment as BLAST prints it, in blocks of `width` columns."""
+        digits = self.widest_label
+        names = [f"{title:<7}" for title in self.titles]
+        lines = [f"{self.query_name} x {self.subject_name} {self.description}".rstrip(), *self.facts, ""]
+        for first in range(0, len(self), width):
+            last = min(first + width, len(self))
+            query, subject = self.labels(first, last)
+            above, below = (f"         {'':>{digits}}  {states}".rstrip() for states in self.states_text(first, last))
+            lines += [
+                *([above] if self.has_states else []),
+                f"{names[0]}  {query[0]:>{digits}}  {self.query[first:last]}  {query[1]}",
+                f"         {'':>{digits}}  {self.middle[first:last]}".rstrip(),
+                f"{names[1]}  {subject[0]:>{digits}}  {self.subject[first:last]}  {subject[1]}",
+                *([below] if self.has_states else []),
+                "",
+            ]
+        return "\n".join(lines)
+
+    def fasta(self) -> str:
+        """The two sequences with their gaps, as FASTA."""
+        records = []
+        ends = self.labels(0, len(self)) if len(self) else (("0", "0"), ("0", "0"))
+        for name, note, letters, (start, end) in (
+            (self.query_name, "", self.query, ends[0]),
+            (self.subject_name, f" {self.description}" if self.description else "", self.subject, ends[1]),
+        ):
+            wrapped = [letters[first : first + _WIDTH] for first in range(0, len(letters), _WIDTH)]
+            records.append("\n".join([f">{name}/{start}-{end}{note}", *wrapped]))
+        return "\n".join(records) + "\n"
+
+    def column_text(self, column: int) -> str:
+        """Text of a column: ``Query L45, subject V52: positive``."""
+        (query, _), (subject, _) = self.numbers(column, column + 1)
+        parts = [
+            f"{who} gap after {number}" if letter == "-" else f"{who} {letter}{number}"
+            for who, letter, number in (
+                (self.titles[0], self.query[column], query),
+                (self.titles[1].lower(), self.subject[column], subject),
+            )
+        ]
+        return f"{parts[0]}, {parts[1]}: {self.kind_names[int(self.kinds[column])]}"

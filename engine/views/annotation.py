@@ -1,0 +1,206 @@
+"""A spectrum and the ions of a peptide in it, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.fragments import PRECURSOR, SERIES, Annotation, FragmentIons, annotate, fragment_ions, modification_losses
+from engine.chemistry.peptidoforms import Peptidoform, PlacedModification
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ProteoscopeError
+from engine.views.peaks import Peaks
+from engine.views.shown_peaks import LOSS, UNMATCHED, ShownPeaks, relative_intensity
+
+__all__ = ["AnnotatedSpectrum", "IonSettings", "annotate_match", "annotate_peptidoform", "ions_looked_for", "ions_to_show"]
+
+_FROM_THE_FRONT = "abc"
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class IonSettings:
+    """Which ions are looked for: the run's own settings, and what the user adds."""
+
+    tolerance: Tolerance
+    series: str = "by"
+    maximum_charge: int = 2
+    shows_losses: bool = True
+    shows_precursor: bool = True
+
+
+@dataclass(frozen=True)
+class AnnotatedSpectrum:
+    """A spectrum with the ions of one peptide.
+
+    Attributes
+    ----------
+    title : what spectrum it is, for people.
+    peptidoform : the peptide; its charge is the precursor's.
+    precursor_mz : measured, thomson.
+    ions : all ions looked for.
+    matches : ions found, one for a peak.
+    found : (ions,) bool, whether each ion is found, those whose peak is named after another ion included.
+    shift : the modification that was found as a shift of the mass; None where there is none.
+    """
+
+    title: str
+    peptidoform: Peptidoform
+    precursor_mz: float
+    peaks: Peaks
+    settings: IonSettings
+    ions: FragmentIons
+    matches: Annotation
+    found: NDArray[np.bool_]
+    shift: PlacedModification | None = None
+
+    @cached_property
+    def relative(self) -> NDArray[np.float64]:
+        """Intensities in percent of the largest, (peaks,)."""
+        return relative_intensity(self.peaks.intensity)
+
+    @cached_property
+    def shown(self) -> ShownPeaks:
+        """The peaks with what each is."""
+        kinds = np.full(len(self.peaks.mz), UNMATCHED, dtype="<U8")
+        kinds[self.matches.peak] = self.kinds
+        return ShownPeaks(self.peaks.mz, self.relative, kinds, self.matches.peak, self.labels)
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        """Kind of each match: the letter of its series, or `LOSS`."""
+        return [LOSS if self.ions.loss[ion] else SERIES[self.ions.series[ion]] for ion in self.matches.ion.tolist()]
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Name of the ion of each match, for the eye; a star stands behind those that carry the shift."""
+        return [f"{self.name(ion)}{'*' if self.carries_shift[ion] else ''}" for ion in self.matches.ion.tolist()]
+
+    @cached_property
+    def carries_shift(self) -> NDArray[np.bool_]:
+        """Whether each fragment holds the residue or terminus of the shift, (ions,); of the whole peptide it is not told."""
+        if self.shift is None:
+            return np.zeros(len(self.ions), np.bool_)
+        is_front = np.isin(self.ions.series, [SERIES.index(letter) for letter in _FROM_THE_FRONT])
+        is_before = self.shift.position <= self.ions.position
+        return np.where(is_front, is_before, ~is_before) & (self.ions.series != PRECURSOR)
+
+    @cached_property
+    def match_of_peak(self) -> dict[int, int]:
+        """Which match names a peak."""
+        return {peak: match for match, peak in enumerate(self.matches.peak.tolist())}
+
+    @cached_property
+    def explained(self) -> float:
+        """Part of the intensity that the ions found explain, 0 to 1."""
+        total = float(self.peaks.intensity.sum())
+        return float(self.peaks.intensity[self.matches.peak].sum()) / total if total else 0.0
+
+    def name(self, ion: int) -> str:
+        """Name of an ion for the eye: ``y7²⁺``, ``b5−H2O``, ``[M+2H]²⁺``."""
+        ions = self.ions
+        charge = int(ions.charge[ion])
+        raised = ("" if charge == 1 else str(charge).translate(_RAISED)) + "⁺"
+        loss = f"−{ions.loss_names[ions.loss[ion]]}" if ions.loss[ion] else ""
+        if ions.series[ion] == PRECURSOR:
+            return f"[M+{'' if charge == 1 else charge}H{loss}]{raised}"
+        return f"{SERIES[ions.series[ion]]}{ions.number[ion]}{loss}{raised if charge > 1 else ''}"
+
+    def bonds(self, series: str) -> NDArray[np.int64]:
+        """Bonds, as residues before them, that ions of these series prove, with or without losses, ascending."""
+        codes = [SERIES.index(letter) for letter in series]
+        return np.unique(self.ions.position[self.found & np.isin(self.ions.series, codes)]).astype(np.int64)
+
+
+def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
+    """The ions that a search of spectra looked for, by its parameters; None where they do not tell."""
+    try:
+        return IonSettings(
+            Tolerance.parse(str(parameters["fragment_tolerance"])),
+            str(parameters["ion_series"]),
+            int(parameters["maximum_fragment_charge"]),
+            shows_losses=False,
+            shows_precursor=False,
+        )
+    except (ProteoscopeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
+    """The ions that a search of spectra looked for, and besides those that lost something, and the precursor's.
+
+    Raises
+    ------
+    ProteoscopeError : its parameters do not tell.
+    """
+    found = ions_looked_for(parameters)
+    if found is None:
+        raise ProteoscopeError("The parameters of this run do not tell which ions were looked for.")
+    return replace(found, shows_losses=True, shows_precursor=True)
+
+
+def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str = "") -> AnnotatedSpectrum:
+    """Annotate the spectrum of a row of the PSMs.
+
+    Fragments carry up to `settings.maximum_charge` charges and one fewer than the precursor, as in the search. The precursor is looked for
+    at its own charge.
+
+    Where the row has a ``shift_position``, the modification there was found as a shift of the mass.
+
+    Raises
+    ------
+    ParameterError : the row's peptide has no masses.
+    """
+    placed = tuple(
+        PlacedModification(int(position), str(name), float(mass))
+        for position, name, mass in zip(
+            row["modification_positions"] or (), row["modification_names"] or (), row["modification_masses"] or (), strict=True
+        )
+    )
+    peptidoform = Peptidoform(str(row["sequence"]), placed, int(row["charge"]))
+    spectrum = annotate_peptidoform(peptidoform, float(row["precursor_mz"]), peaks, settings, title)
+    at, name = row.get("shift_position"), row.get("modification")
+    shift = next((one for one in placed if one.position == at and one.name == name), None)
+    return spectrum if shift is None else replace(spectrum, shift=shift)
+
+
+def annotate_peptidoform(
+    peptidoform: Peptidoform, precursor_mz: float, peaks: Peaks, settings: IonSettings, title: str = ""
+) -> AnnotatedSpectrum:
+    """Annotate a spectrum with the ions of a peptide, whose charge is the precursor's; see `annotate_match`."""
+    sequence, charge = peptidoform.sequence, peptidoform.charge
+    assert charge is not None
+    losses = ("H2O", "NH3") if settings.shows_losses else ()
+    lost = modification_losses(peptidoform) if settings.shows_losses else {}
+    deltas = peptidoform.mass_deltas()
+    ions = fragment_ions(
+        sequence,
+        deltas,
+        series=settings.series,
+        maximum_charge=max(1, min(settings.maximum_charge, charge - 1)),
+        neutral_losses=losses,
+        losses_of_modifications=lost,
+    )
+    if settings.shows_precursor:
+        whole = fragment_ions(sequence, deltas, series="p", maximum_charge=charge, neutral_losses=losses, losses_of_modifications=lost)
+        ions = _joined(ions, whole, charge)
+    every = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance)
+    found = np.zeros(len(ions), np.bool_)
+    found[every.ion] = True
+    matches = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance, one_ion_per_peak=True)
+    return AnnotatedSpectrum(title, peptidoform, precursor_mz, peaks, settings, ions, matches, found)
+
+
+def _joined(fragments: FragmentIons, whole: FragmentIons, charge: int) -> FragmentIons:
+    """Fragments, then the precursor's ions of one charge; both were made with the same losses."""
+    kept = np.flatnonzero(whole.charge == charge)
+    columns = {
+        name: np.concatenate((getattr(fragments, name), getattr(whole, name)[kept]))
+        for name in ("mz", "series", "number", "charge", "loss", "position")
+    }
+    return FragmentIons(**columns, loss_names=fragments.loss_names, loss_masses=fragments.loss_masses)

@@ -1,0 +1,118 @@
+"""Two spectra to be compared, mirrored at the m/z axis, and the peaks that they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.tolerance import Tolerance
+from engine.views.annotation import AnnotatedSpectrum
+from engine.views.peaks import Peaks
+from engine.views.shown_peaks import SHARED, UNMATCHED, ShownPeaks, relative_intensity
+
+__all__ = ["Half", "MirroredSpectra", "shared_peaks"]
+
+
+@dataclass(frozen=True)
+class Half:
+    """One of the spectra: its name for people, its peaks, and the ions in it where it is known of what peptide it is."""
+
+    name: str
+    peaks: Peaks
+    ions: AnnotatedSpectrum | None = None
+
+    @cached_property
+    def relative(self) -> NDArray[np.float64]:
+        """Intensities in percent of the largest, (peaks,)."""
+        return relative_intensity(self.peaks.intensity)
+
+
+@dataclass(frozen=True)
+class MirroredSpectra:
+    """A spectrum, and below it the one that it is compared with, if any.
+
+    Attributes
+    ----------
+    title : what is compared, for people.
+    tolerance : up to which two peaks are the same. similarity : of the two, as the search has found it; None where it is not known.
+    note : why there is none below, or what else is to be known.
+    """
+
+    title: str
+    upper: Half
+    lower: Half | None
+    tolerance: Tolerance
+    similarity: float | None = None
+    note: str = ""
+
+    @property
+    def halves(self) -> tuple[Half, ...]:
+        """The spectra, the upper first."""
+        return (self.upper,) if self.lower is None else (self.upper, self.lower)
+
+    @cached_property
+    def shared(self) -> NDArray[np.int64]:
+        """(n, 2) peaks that both have: the upper's and the lower's."""
+        return np.empty((0, 2), np.int64) if self.lower is None else shared_peaks(self.upper.peaks.mz, self.lower.peaks.mz, self.tolerance)
+
+    @cached_property
+    def shown(self) -> tuple[ShownPeaks, ...]:
+        """The peaks of each half with what each is. A shared peak is of the kind of the ion that it is in either spectrum."""
+        kinds = []
+        for at, half in enumerate(self.halves):
+            of_half = np.full(len(half.peaks.mz), UNMATCHED, dtype="<U8")
+            of_half[self.shared[:, at]] = SHARED
+            if half.ions is not None:
+                of_half[half.ions.matches.peak] = half.ions.kinds
+            kinds.append(of_half)
+        for mine, other in ((0, 1), (1, 0)) if len(kinds) > 1 else ():
+            is_plain = kinds[mine][self.shared[:, mine]] == SHARED
+            kinds[mine][self.shared[is_plain, mine]] = kinds[other][self.shared[is_plain, other]]
+        none = np.empty(0, np.int64)
+        return tuple(
+            ShownPeaks(
+                half.peaks.mz,
+                half.relative,
+                kinds[at],
+                none if half.ions is None else half.ions.matches.peak,
+                () if half.ions is None else half.ions.labels,
+                is_below=at == 1,
+            )
+            for at, half in enumerate(self.halves)
+        )
+
+    def partner(self, half: int, peak: int) -> int | None:
+        """The peak of the other spectrum that is the same as a peak of one; None where there is none."""
+        found = np.flatnonzero(self.shared[:, half] == peak)
+        return int(self.shared[found[0], 1 - half]) if len(found) else None
+
+
+def shared_peaks(first: NDArray[np.float64], second: NDArray[np.float64], tolerance: Tolerance) -> NDArray[np.int64]:
+    """Pairs of peaks within the tolerance of which each is the nearest to the other, (n, 2), by m/z.
+
+    Parameters
+    ----------
+    first, second : (n,) and (m,) float64, ascending, thomson.
+
+    Examples
+    --------
+    >>> shared_peaks(np.array([100.0, 200.0, 300.0]), np.array([200.01, 200.04, 300.2]), Tolerance(0.05, "Da")).tolist()
+    [[1, 0]]
+    """
+    if not len(first) or not len(second):
+        return np.empty((0, 2), np.int64)
+    nearest = _nearest(first, second)
+    peaks = np.arange(len(first))
+    is_shared = (_nearest(second, first)[nearest] == peaks) & (np.abs(second[nearest] - first) <= tolerance.width(first))
+    return np.column_stack((peaks[is_shared], nearest[is_shared]))
+
+
+def _nearest(of: NDArray[np.float64], among: NDArray[np.float64]) -> NDArray[np.int64]:
+    """For each value the nearest among others; the smaller of two that are equally near."""
+    right = np.clip(np.searchsorted(among, of), 1, max(1, len(among) - 1))
+    left = right - 1
+    right = np.minimum(right, len(among) - 1)
+    return np.where(np.abs(of - among[left]) <= np.abs(among[right] - of), left, right)

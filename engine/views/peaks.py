@@ -1,0 +1,134 @@
+"""The stored peaks of a run: single spectra by their row, or why there are none."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError, ProteoscopeError
+from engine.project import Project
+from engine.results.reader import TableFile, row_count
+from engine.spectra.tables import PEAKS
+
+__all__ = ["Peaks", "PeaksOfRun", "SpectraReader", "open_peaks"]
+
+_PEAKS_KEPT = 4_000_000
+
+
+class Peaks(NamedTuple):
+    """Peaks of one spectrum: `mz` (n,) float64, thomson, ascending; `intensity` (n,) float64."""
+
+    mz: NDArray[np.float64]
+    intensity: NDArray[np.float64]
+
+
+class _Group(NamedTuple):
+    offsets: NDArray[np.int64]
+    mz: NDArray[np.float64]
+    intensity: NDArray[np.float64]
+
+
+class SpectraReader:
+    """Random access to ``spectra.parquet``: a row group is read and decoded at a time, and those used last are kept.
+
+    Raises
+    ------
+    InputError : the file is no Parquet, or has no peaks.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._file = TableFile(self._path, PEAKS, remedy="Run the search again")
+        self._starts = np.concatenate(([0], np.cumsum(self._file.group_rows, dtype=np.int64)))
+        self._groups: OrderedDict[int, _Group] = OrderedDict()
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def peaks(self, row: int) -> Peaks:
+        """The peaks of the spectrum in `row` of the table, ordered by m/z.
+
+        Raises
+        ------
+        InputError : there is no such row, or the file is damaged.
+        """
+        if not 0 <= row < len(self):
+            raise InputError(self._path, f"has no spectrum {row}; it holds {len(self)}", remedy="Run the search again")
+        number = int(np.searchsorted(self._starts, row, side="right")) - 1
+        group = self._group(number)
+        first, last = group.offsets[row - self._starts[number] :][:2]
+        mz, intensity = group.mz[first:last], group.intensity[first:last]
+        if (np.diff(mz) < 0).any():
+            order = np.argsort(mz, kind="stable")
+            mz, intensity = mz[order], intensity[order]
+        return Peaks(mz, intensity)
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._file.close()
+
+    def _group(self, number: int) -> _Group:
+        if number in self._groups:
+            self._groups.move_to_end(number)
+            return self._groups[number]
+        table = self._file.read_group(number, ("mz", "intensity"))
+        mz, intensity = table["mz"].chunk(0), table["intensity"].chunk(0)
+        # Offsets of a list column count from its buffer's begin, its flattened values from its own.
+        offsets = mz.offsets.to_numpy().astype(np.int64)
+        group = _Group(offsets - offsets[0], mz.flatten().to_numpy(), intensity.flatten().to_numpy().astype(np.float64))
+        self._groups[number] = group
+        while len(self._groups) > 1 and sum(len(kept.mz) for kept in self._groups.values()) > _PEAKS_KEPT:
+            self._groups.popitem(last=False)
+        return group
+
+
+class PeaksOfRun:
+    """Peaks by their row in a table of spectra, which is opened when the first are asked for. For one thread at a time.
+
+    `problem`: why there are none, empty where there are some.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        self._path, self._problem = path, problem
+        self._reader: SpectraReader | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there are some."""
+        return not self._problem
+
+    def peaks(self, row: int) -> Peaks:
+        """The peaks of a row.
+
+        Raises
+        ------
+        ProteoscopeError : there are none, or the file is damaged.
+        """
+        if self._problem:
+            raise ProteoscopeError(self._problem)
+        if self._reader is None:
+            self._reader = SpectraReader(self._path)
+        return self._reader.peaks(row)
+
+    def count(self) -> int | None:
+        """How many spectra there are; None where it cannot be told."""
+        return row_count(Path(self._path)) if self.is_there else None
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._reader is not None:
+            self._reader.close()
+
+
+def open_peaks(project: Project, run_id: str, table: str) -> PeaksOfRun:
+    """The peaks in a table of a run. Spectra are large, and each part of the file carries its own check."""
+    try:
+        return PeaksOfRun(str(project.table(table, run_id, verify=False)), "")
+    except InputError:
+        return PeaksOfRun("", f"There are no stored peaks of the run {run_id}.")
+    except ProteoscopeError as error:
+        return PeaksOfRun("", str(error))

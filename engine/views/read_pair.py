@@ -1,0 +1,167 @@
+"""A read aligned with a text, column by column, from its CIGAR and MD; with the read's qualities where they are known."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import ProteoscopeError
+from engine.read_alignment.sequences import other_strand
+from engine.sequences.matrices import Matrix, encode
+from engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
+
+__all__ = ["DIFFERENT", "UNSURE_DIFFERENT", "UNSURE_IDENTICAL", "ReadPair", "lines_of"]
+
+DIFFERENT, UNSURE_IDENTICAL, UNSURE_DIFFERENT = 20, 21, 22
+"""Kinds of columns: other letters; the same or others where the quality of the read's letter is low."""
+_MINIMUM_QUALITY = 20
+"""One wrong letter in a hundred."""
+_FIRST_QUALITY = ord("!")
+_DASH = ord("-")
+_RUNS, _DIFFERENCES = re.compile(r"(\d+)([=XID])"), re.compile(r"(\d+)|\^?([A-Z*]+)")
+
+
+def lines_of(pattern: str, cigar: str, md: str) -> tuple[str, str]:
+    """The lines of pattern and text, of one length, with ``-`` for gaps.
+
+    Parameters
+    ----------
+    pattern : the aligned letters, along the text. md : the text's letters where they differ, as SAM has them.
+
+    Raises
+    ------
+    ValueError : the three do not belong together.
+
+    >>> lines_of("ACGTTA", "2=1X1I2=2D", "2T2^GG0")
+    ('ACGTTA--', 'ACT-TAGG')
+    """
+    runs = _RUNS.findall(cigar)
+    kinds = np.repeat(np.array([kind for _, kind in runs], "U1"), np.array([int(n) for n, _ in runs], np.int64))
+    query, subject = (np.full(len(kinds), _DASH, np.uint8) for _ in range(2))
+    query[kinds != "D"] = np.frombuffer(pattern.encode("ascii"), np.uint8)
+    of_text = np.flatnonzero(kinds != "I")
+    subject[of_text] = query[of_text]
+    place = 0
+    for same, others in _DIFFERENCES.findall(md):
+        n = int(same) if same else len(others)
+        if others:
+            subject[of_text[place : place + n]] = np.frombuffer(others.encode("ascii"), np.uint8)
+        place += n
+    if place != len(of_text):
+        raise ValueError(f"MD is of {place} letters, CIGAR of {len(of_text)}")
+    return query.tobytes().decode("ascii"), subject.tobytes().decode("ascii")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadPair(AlignedPair):
+    """A pattern and a text; `subject` is the text. Where the pattern's reverse complement is aligned, its numbers go down.
+
+    Attributes
+    ----------
+    is_reverse : whether it is. quality : (columns,) Phred quality of the pattern's letter, -1 where there is none.
+    """
+
+    is_reverse: bool
+    quality: NDArray[np.int16]
+
+    titles: ClassVar[tuple[str, str]] = ("Pattern", "Text")
+    kind_names: ClassVar[Mapping[int, str]] = {
+        IDENTICAL: "identical", POSITIVE: "positive", DIFFERENT: "different", UNSURE_IDENTICAL: "identical", UNSURE_DIFFERENT: "different",
+        GAP: "gap",
+    }  # fmt: skip
+
+    @classmethod
+    def of(
+        cls,
+        names: tuple[str, str, str],
+        letters: str,
+        qualities: str,
+        row: Mapping[str, Any],
+        matrix: Matrix | None = None,
+    ) -> ReadPair:
+        """From a row of the table.
+
+        Parameters
+        ----------
+        names : of pattern and text, and what more is told of the text. letters, qualities : of the whole pattern as it was given; empty
+            where there are no qualities. row : with its places, strand, CIGAR and MD. matrix : that tells which letters are alike.
+
+        Raises
+        ------
+        ProteoscopeError : they do not belong together.
+        """
+        try:
+            first, last, is_reverse = int(str(row["pattern_start"])) - 1, int(str(row["pattern_end"])), row["strand"] == "-"
+            pattern, signs = letters[first:last], np.frombuffer(qualities[first:last].encode("ascii"), np.uint8)
+            if is_reverse:
+                pattern, signs = other_strand(pattern), signs[::-1]
+            query, subject = lines_of(pattern, str(row["cigar"]), str(row["md"]))
+            has_letter = np.frombuffer(query.encode("ascii"), np.uint8) != _DASH
+            quality = np.full(len(query), -1, np.int16)
+            if len(signs):
+                quality[has_letter] = signs.astype(np.int16) - _FIRST_QUALITY
+        except ValueError as error:
+            reason = f"its alignment cannot be drawn, since its parts do not fit ({error})"
+            raise ProteoscopeError(f"{names[0]}: {reason}. Do the search again.") from error
+        start = last if is_reverse else first + 1
+        middle = _middle(query, subject, matrix)
+        return cls(*names, start, int(str(row["text_start"])), query, middle, subject, hit=row, is_reverse=is_reverse, quality=quality)
+
+    @property
+    def has_qualities(self) -> bool:
+        """Whether they are known."""
+        return bool((self.quality >= 0).any())
+
+    @property
+    def legend(self) -> tuple[tuple[int, str], ...]:
+        """The kinds of columns that a picture tells apart, and what each is."""
+        positive = ((POSITIVE, "positive (+)"),) if "+" in self.middle else ()
+        known: tuple[tuple[int, str], ...] = ((IDENTICAL, "identical"), *positive, (DIFFERENT, "different"), (GAP, "gap (-)"))
+        if not self.has_qualities:
+            return known
+        return (*known, (UNSURE_IDENTICAL, f"quality below {_MINIMUM_QUALITY}"))
+
+    @cached_property
+    def kinds(self) -> NDArray[np.uint8]:
+        """(columns,) `IDENTICAL`, `POSITIVE`, `DIFFERENT`, `GAP`, or what is unsure."""
+        kinds = super().kinds.copy()
+        kinds[~np.isin(kinds, (IDENTICAL, POSITIVE, GAP))] = DIFFERENT
+        is_low = (self.quality >= 0) & (self.quality < _MINIMUM_QUALITY)
+        for kind, unsure in ((IDENTICAL, UNSURE_IDENTICAL), (DIFFERENT, UNSURE_DIFFERENT)):
+            kinds[is_low & (kinds == kind)] = unsure
+        return kinds
+
+    def numbers(self, first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Numbers of the first and the last letter of pattern and of text; those of a reverse complement go down."""
+        (begin, end), text = super().numbers(first, last)
+        if self.is_reverse:
+            begin, end = 2 * self.query_start - begin, 2 * self.query_start - end
+        return (begin, end), text
+
+    def column_text(self, column: int) -> str:
+        """Text of a column, with the quality of the pattern's letter and how often such a letter is wrong."""
+        text, quality = super().column_text(column), int(self.quality[column])
+        if quality < 0:
+            return text
+        wrong = 10 ** (-quality / 10)
+        return f"{text}; quality {quality} (one of {max(1, math.floor(1 / wrong + 0.5)):,} such letters is wrong)"
+
+
+def _middle(query: str, subject: str, matrix: Matrix | None) -> str:
+    """A letter where both are the same, + where a matrix scores a pair of others above zero."""
+    lines = [np.frombuffer(line.encode("ascii"), np.uint8) for line in (query, subject)]
+    same = lines[0] == lines[1]
+    middle = np.where(same, lines[0], np.uint8(ord(" ")))
+    if matrix is not None:
+        is_pair = ~same & (lines[0] != _DASH) & (lines[1] != _DASH)
+        places = np.flatnonzero(is_pair)
+        scores = matrix.scores[encode(lines[0][places]), encode(lines[1][places])]
+        middle[places[scores > 0]] = ord("+")
+    return middle.tobytes().decode("ascii")

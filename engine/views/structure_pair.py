@@ -1,0 +1,240 @@
+"""Two superposed chains, column by column: residues, secondary structure, distances, descriptors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import ProteoscopeError
+from engine.structure_search.hit_chains import FoundChain, HitChains, trace_geometry
+from engine.views.aligned_pair import AlignedPair
+from engine.views.traces import RESIDUE_NAMES, trace_of_hit
+
+__all__ = ["ALIGNED", "APART", "BEYOND", "WITHIN", "ChainFacts", "StructurePair", "columns_of_cigar", "structure_pair"]
+
+WITHIN = (10, 11, 12, 13)
+"""Kinds of aligned pairs by their distance after superposition, closest first."""
+_LIMITS = np.array([1.0, 2.0, 3.5, 5.0])
+BEYOND, ALIGNED, APART = 14, 15, 16
+"""Aligned farther apart than all limits; aligned at a distance that is not known; not aligned."""
+_CLOSE = 5.0
+"""Å within which a pair is marked, as TM-align does."""
+_RUNS = re.compile(r"(\d+)([MID])")
+_STATES = {"H": "helix", "E": "strand", "C": "coil", "-": ""}
+
+
+@dataclass(frozen=True)
+class ChainFacts:
+    """Residues of a chain.
+
+    Attributes
+    ----------
+    states : a letter each, H helix, E strand, C coil. labels : the authors' numbers, with insertion codes; None where they are not known.
+    length, angle : of the vector to the next Cα in Å, and to the vector after it in degrees; NaN where unknown.
+    confidence : pLDDT, NaN where there is none.
+    """
+
+    states: str
+    labels: tuple[str, ...] | None
+    length: NDArray[np.floating]
+    angle: NDArray[np.floating]
+    confidence: NDArray[np.floating]
+
+    @classmethod
+    def of_states(cls, states: str) -> ChainFacts:
+        """Where only the secondary structure is known."""
+        unknown = np.full(len(states), np.nan)
+        return cls(states, None, unknown, unknown, unknown)
+
+    @classmethod
+    def of_chain(cls, found: FoundChain, states: str) -> ChainFacts:
+        """Of a chain as its file has it."""
+        chains = found.chains
+        insertion = chains.insertion.tolist()
+        labels = tuple(
+            f"{number}{chr(code) if code else ''}" for number, code in zip(chains.author_number.tolist(), insertion, strict=True)
+        )  # fmt: skip
+        return cls(states, labels, *trace_geometry(chains.position), chains.confidence)
+
+
+def columns_of_cigar(cigar: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(columns,) each: row of the query and of the target in each column, -1 for a gap.
+
+    >>> [part.tolist() for part in columns_of_cigar("1I2M1D")]
+    [[0, 1, 2, -1], [-1, 0, 1, 2]]
+    """
+    runs = _RUNS.findall(cigar)
+    kinds = np.repeat(np.array([kind for _, kind in runs], "U1"), np.array([int(n) for n, _ in runs], np.int64))
+    of_query, of_target = kinds != "D", kinds != "I"
+    return np.where(of_query, np.cumsum(of_query) - 1, -1), np.where(of_target, np.cumsum(of_target) - 1, -1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StructurePair(AlignedPair):
+    """Two whole chains aligned; `subject` is the target.
+
+    Attributes
+    ----------
+    of_query, of_target : (columns,) rows of the chains, -1 for a gap. distance : (columns,) Å between the Cα of a pair after superposition,
+    NaN elsewhere. query_facts, target_facts : of the residues.
+    found : both chains as their files have them, None where a file is gone. note : says which then.
+    """
+
+    of_query: NDArray[np.int64]
+    of_target: NDArray[np.int64]
+    distance: NDArray[np.floating]
+    query_facts: ChainFacts
+    target_facts: ChainFacts
+    found: tuple[FoundChain, FoundChain] | None = None
+    note: str = ""
+
+    titles: ClassVar[tuple[str, str]] = ("Query", "Target")
+    has_states: ClassVar[bool] = True
+
+    @property
+    def legend(self) -> tuple[tuple[int, str], ...]:
+        """The distances that a picture tells apart."""
+        return (*((kind, f"≤ {limit:g} Å") for kind, limit in zip(WITHIN, _LIMITS.tolist(), strict=True)), (BEYOND, "farther"))
+
+    @classmethod
+    def of(
+        cls, names: tuple[str, str, str], sequences: tuple[str, str], cigar: str, distances: NDArray[np.floating] | None,
+        facts_of: tuple[ChainFacts, ChainFacts], hit: Mapping[str, Any] | None = None,
+        found: tuple[FoundChain, FoundChain] | None = None, note: str = "",
+    ) -> StructurePair:  # fmt: skip
+        """From an alignment of two whole chains.
+
+        Parameters
+        ----------
+        names : of query and target, and the target's description. distances : (pairs,) Å, None where they are not known.
+        facts_of : the residues of both. hit : its row. found : both chains. note : why those are not known.
+        """
+        of_query, of_target = columns_of_cigar(cigar)
+        letters = [_spread(text, rows) for text, rows in zip(sequences, (of_query, of_target), strict=True)]
+        is_pair = (of_query >= 0) & (of_target >= 0)
+        distance = np.full(len(of_query), np.nan)
+        if distances is not None:
+            distance[is_pair] = distances
+        same = is_pair & (letters[0] == letters[1]) & (letters[0] != ord("X"))
+        middle = np.full(len(of_query), ord(" "), np.uint8)
+        middle[is_pair] = ord(".")
+        with np.errstate(invalid="ignore"):
+            middle[distance < _CLOSE] = ord(":")
+        middle[same] = letters[0][same]
+        query, between, target = (line.tobytes().decode("ascii") for line in (letters[0], middle, letters[1]))
+        return cls(
+            *names, 1, 1, query, between, target, hit=hit or {}, of_query=of_query, of_target=of_target, distance=distance,
+            query_facts=facts_of[0], target_facts=facts_of[1], found=found, note=note,
+        )  # fmt: skip
+
+    @cached_property
+    def kinds(self) -> NDArray[np.uint8]:
+        """(columns,) one of `WITHIN`, `BEYOND`, `ALIGNED` or `APART`."""
+        kinds = np.full(len(self), APART, np.uint8)
+        kinds[(self.of_query >= 0) & (self.of_target >= 0)] = ALIGNED
+        known = np.isfinite(self.distance)
+        kinds[known] = np.array([*WITHIN, BEYOND], np.uint8)[np.searchsorted(_LIMITS, self.distance[known])]
+        return kinds
+
+    @cached_property
+    def states(self) -> tuple[str, str]:
+        """Secondary structure of query and target in each column, ``-`` for a gap."""
+        query, target = (
+            _spread(facts.states, rows).tobytes().decode("ascii")
+            for facts, rows in ((self.query_facts, self.of_query), (self.target_facts, self.of_target))
+        )
+        return query, target
+
+    def states_text(self, first: int, last: int) -> tuple[str, str]:
+        """Helices and strands by their letters."""
+        query, target = (line[first:last].replace("C", " ").replace("-", " ") for line in self.states)
+        return query, target
+
+    def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
+        """The authors' numbers of the residues at both ends, counted numbers where those are not known."""
+        query, target = (
+            (_label(facts, begin), _label(facts, end))
+            for facts, (begin, end) in zip((self.query_facts, self.target_facts), self.numbers(first, last), strict=True)
+        )
+        return query, target
+
+    @cached_property
+    def widest_label(self) -> int:
+        """Letters of the longest label."""
+        counted = max(len(self.query_facts.states), len(self.target_facts.states), 1)
+        named = [len(label) for facts in (self.query_facts, self.target_facts) for label in facts.labels or ()]
+        return max([*named, len(str(counted)) if not named else 1])
+
+    def column_text(self, column: int) -> str:
+        """Text of a column, in three lines: residues with their descriptors, and how far apart they are."""
+        lines = []
+        chains = (self.query, self.of_query, self.query_facts), (self.subject, self.of_target, self.target_facts)
+        for title, (letters, rows, facts) in zip(self.titles, chains, strict=True):
+            letter = letters[column]
+            row = int(rows[column])
+            if row < 0:
+                lines.append(f"{title}: gap")
+                continue
+            parts = [f"{title}: {RESIDUE_NAMES.get(letter, letter)} {_label(facts, row + 1)}", _STATES[facts.states[row]]]
+            for value, text in (
+                (facts.length[row], "{:.2f} Å to the next Cα"), (facts.angle[row], "{:.0f}° between the vectors"),
+                (facts.confidence[row], "pLDDT {:.0f}"),
+            ):  # fmt: skip
+                if np.isfinite(value):
+                    parts.append(text.format(value))
+            lines.append(", ".join(parts))
+        kind = int(self.kinds[column])
+        distance = float(self.distance[column])
+        lines.append("Not aligned" if kind == APART else "Aligned" if kind == ALIGNED else f"Aligned, {distance:.2f} Å apart")
+        return "\n".join(lines)
+
+
+def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
+    """The alignment of a hit. Where the files are gone it has neither distances nor the authors' numbers, and a note that says so.
+
+    Parameters
+    ----------
+    hit : as `engine.views.structure_hits.hit_of_row` gives it. chains : those of the run.
+    """
+    facts_of = [ChainFacts.of_states(hit["query_states"]), ChainFacts.of_states(hit["target_states"])]
+    found: list[FoundChain | None] = [None, None]
+    missing = []
+    reads = (
+        lambda: chains.query(hit["query"], hit["query_sequence"]),
+        lambda: chains.target(hit["target"], hit["target_sequence"], hit["target_index"]),
+    )
+    for k, read in enumerate(reads):
+        try:
+            chain = read()
+        except ProteoscopeError as error:
+            missing.append(str(error))
+            continue
+        found[k], facts_of[k] = chain, ChainFacts.of_chain(chain, facts_of[k].states)
+    distances, both = None, None
+    if found[0] is not None and found[1] is not None:
+        both = found[0], found[1]
+        pairs = trace_of_hit(hit, *both).pairs
+        distances = None if pairs is None else pairs.distance
+    note = f"Without distances and the authors' numbers: {missing[0]}" if missing else ""
+    return StructurePair.of(
+        (hit["query"], hit["target"], hit["description"] or ""), (hit["query_sequence"], hit["target_sequence"]), hit["cigar"], distances,
+        (facts_of[0], facts_of[1]), hit, both, note,
+    )  # fmt: skip
+
+
+def _label(facts: ChainFacts, number: int) -> str:
+    if number < 1:
+        return ""
+    return str(number) if facts.labels is None else facts.labels[number - 1]
+
+
+def _spread(text: str, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Letters of a chain by columns, ``-`` for a gap."""
+    letters = np.append(np.frombuffer(text.encode("ascii", "replace"), np.uint8), np.uint8(ord("-")))
+    return np.ascontiguousarray(letters[rows])

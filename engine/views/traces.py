@@ -1,0 +1,150 @@
+"""Superposed chains: the query where it is, and hits moved onto it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.structure_search.hit_chains import FoundChain, pairs_of_cigar, transformation_of
+from engine.structures.chains import Chains
+
+__all__ = ["RESIDUE_NAMES", "ResiduePairs", "Trace", "moved", "residue_label", "trace_of_hit", "trace_of_query", "transformation"]
+
+RESIDUE_NAMES = {
+    "A": "Ala", "R": "Arg", "N": "Asn", "D": "Asp", "C": "Cys", "Q": "Gln", "E": "Glu", "G": "Gly", "H": "His", "I": "Ile", "L": "Leu",
+    "K": "Lys", "M": "Met", "F": "Phe", "P": "Pro", "S": "Ser", "T": "Thr", "W": "Trp", "Y": "Tyr", "V": "Val", "U": "Sec", "O": "Pyl",
+}  # fmt: skip
+_FARTHEST = 99_999.0
+"""Å that coordinates may be from the origin: more is none."""
+
+
+@dataclass(frozen=True, eq=False)
+class ResiduePairs:
+    """Residues of the query and of a hit that are aligned. `rows`: (k, 2) of both chains. `distance`: (k,) Å between their Cα."""
+
+    rows: NDArray[np.int32]
+    distance: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trace:
+    """A chain in the query's frame.
+
+    Attributes
+    ----------
+    name : of the chain. position : (n, 3) float32, its Cα in Å; NaN where they are no places. found : the chain as its file has it.
+    pairs : with the query; None of the query itself. rotation, translation : that moved it here.
+    hit : its row of the table; empty of the query.
+    """
+
+    name: str
+    position: NDArray[np.float32]
+    found: FoundChain
+    pairs: ResiduePairs | None = None
+    rotation: NDArray[np.float64] = field(default_factory=lambda: np.eye(3))
+    translation: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    hit: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    @property
+    def chains(self) -> Chains:
+        """The chain's columns; it is the only one."""
+        return self.found.chains
+
+    @property
+    def path(self) -> Path:
+        """Its file, which may be gone."""
+        return self.found.path
+
+    @cached_property
+    def letters(self) -> str:
+        """Its residues."""
+        return self.chains.sequence(0)
+
+    @cached_property
+    def partner(self) -> NDArray[np.int64]:
+        """(n,) the query's row that each residue is aligned with, -1 for none."""
+        partner = np.full(len(self), -1, np.int64)
+        if self.pairs is not None:
+            partner[self.pairs.rows[:, 1]] = self.pairs.rows[:, 0]
+        return partner
+
+    def label(self, row: int) -> str:
+        """A residue by its name and the number that the authors gave it: ``Leu 45``."""
+        return residue_label(self.chains, self.letters, row)
+
+
+def residue_label(chains: Chains, letters: str, row: int) -> str:
+    """A residue of a chain by its name and the authors' number."""
+    code = int(chains.insertion[row])
+    letter = letters[row]
+    return f"{RESIDUE_NAMES.get(letter, letter)} {int(chains.author_number[row])}{chr(code) if code else ''}"
+
+
+def trace_of_query(found: FoundChain) -> Trace:
+    """The query, which stays where it is."""
+    return Trace(found.chains.names[0], _places(found.chains.position), found)
+
+
+def trace_of_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain) -> Trace:
+    """A hit moved onto the query as its row of the table says; where that does not, by least squares over its pairs (Kabsch)."""
+    pairs = pairs_of_cigar(str(hit["cigar"]))
+    pairs = pairs[(pairs[:, 0] < len(query.chains.position)) & (pairs[:, 1] < len(target.chains.position))]
+    rotation, translation = transformation(hit, query.chains.position, target.chains.position, pairs)
+    position = moved(target.chains.position, rotation, translation)
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.asarray(query.chains.position, np.float64)[pairs[:, 0]] - position[pairs[:, 1]]
+        distance = np.linalg.norm(apart, axis=1)
+    return Trace(target.chains.names[0], position, target, ResiduePairs(pairs, distance), rotation, translation, hit)
+
+
+def transformation(
+    hit: Mapping[str, Any], query: NDArray[np.floating], target: NDArray[np.floating], pairs: NDArray[np.integer]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The rotation (3, 3) and the translation (3,) that move a hit's target onto its query."""
+    try:
+        rotation, translation = transformation_of(hit)
+    except (KeyError, ValueError, TypeError, AttributeError):
+        return _least_squares(query, target, pairs)
+    if not np.isfinite(rotation).all() or not np.isfinite(translation).all():
+        return _least_squares(query, target, pairs)
+    return rotation, translation
+
+
+def moved(position: NDArray[np.floating], rotation: NDArray[np.float64], translation: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Coordinates (n, 3) moved; NaN where they are no places."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return _places(np.asarray(position, np.float64) @ rotation.T + translation)
+
+
+def _places(position: NDArray[np.floating]) -> NDArray[np.float32]:
+    position = np.asarray(position, np.float64)
+    with np.errstate(invalid="ignore"):
+        is_place = (np.abs(position) <= _FARTHEST).all(axis=1)
+    return np.where(is_place[:, None], position, np.nan).astype(np.float32)
+
+
+def _least_squares(
+    query: NDArray[np.floating], target: NDArray[np.floating], pairs: NDArray[np.integer]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    from engine.structures.superposition import superpose
+
+    fixed, mobile = _places(query)[pairs[:, 0]], _places(target)[pairs[:, 1]]
+    is_place = np.isfinite(fixed).all(axis=1) & np.isfinite(mobile).all(axis=1)
+    fixed, mobile = fixed[is_place].astype(np.float64), mobile[is_place].astype(np.float64)
+    if len(fixed) < 3:
+        # Fewer points do not say how it is turned.
+        return np.eye(3), fixed.mean(axis=0) - mobile.mean(axis=0) if len(fixed) else np.zeros(3)
+    rotation, translation, _ = superpose(fixed, mobile)
+    return rotation, translation

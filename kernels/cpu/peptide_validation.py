@@ -1,0 +1,50 @@
+"""Whether the columns of an index from the disk can be computed with: no number in them leads outside another column.
+
+What is checked here is what the other kernels rely on without looking, since a look in their inner loops would cost much of their time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["peptides_are_valid"]
+
+
+@njit(nogil=True, cache=True)
+def peptides_are_valid(dictionary, n_residues, minimum_length, maximum_length, first, last, first_occurrence, last_occurrence):
+    """Whether the peptides `first:last` of a dictionary, and a share of its lists, are within bounds.
+
+    Parameters
+    ----------
+    dictionary : `PeptideDictionary`, whose `pointer` is (n + 1,). n_residues : of all proteins. minimum_length, maximum_length : residues
+        of a peptide.
+
+    Required: no mass below the one before (nor not-a-number), lengths within their bounds, room for the residues behind each position,
+    no more missed cleavages than bonds, no letter behind Z, a place at least in each list, all places among the residues.
+    """
+    mass, position, length, flags, letters, pointer, occurrence = dictionary
+    # A loop for each column, over a part of it from 0, and an "or" of numbers as wide as its own: of these the compiler makes vector
+    # instructions.
+    falls = np.uint64(0)
+    masses = mass[max(0, first - 1) : last]
+    for i in range(1, len(masses)):
+        falls |= np.uint64(not (masses[i] >= masses[i - 1]))
+    lengths, ends = length[first:last], flags[first:last]
+    shortest, longest, too_many = np.uint8(minimum_length), np.uint8(min(maximum_length, n_residues, 255)), np.uint8(0)
+    for i in range(len(lengths)):
+        n = lengths[i]
+        too_many |= np.uint8((n < shortest) | (n > longest) | (np.uint8(ends[i] >> np.uint8(2)) >= n))
+    positions, room, beyond = position[first:last], np.uint32(n_residues), np.uint32(0)
+    for i in range(len(positions)):
+        beyond |= np.uint32(positions[i] > np.uint32(room - np.uint32(lengths[i])))
+    every, found = np.uint32(0), letters[first:last]
+    for i in range(len(found)):
+        every |= found[i]
+    starts, stops, sign = pointer[first:last], pointer[first + 1 : last + 1], np.int64(0)
+    for i in range(len(starts)):
+        sign |= starts[i] | (stops[i] - starts[i] - 1)
+    places = occurrence[first_occurrence:last_occurrence]
+    for k in range(len(places)):
+        beyond |= np.uint32(places[k] >= room)
+    return falls == 0 and too_many == 0 and beyond == 0 and every >> np.uint32(26) == 0 and sign >= 0

@@ -1,0 +1,110 @@
+"""Forms: peptides with an arrangement of variable modifications, numbered, counted by mass, and listed in order of it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.arrangements import first_arrangement, is_possible, next_arrangement
+from kernels.layouts import ISOTOPE_BITS, ModificationArrays, PeptideArrays, PeptidoformCode
+
+__all__ = ["arrangement_room", "arrangements_of", "count_peptidoforms", "list_peptidoforms", "peptidoform_code"]
+
+_LONGEST = 64
+_CODE_BITS = 63
+
+
+def peptidoform_code(peptides: PeptideArrays, modifications: ModificationArrays) -> PeptidoformCode:
+    """How candidates of these peptides and modifications are numbered.
+
+    Raises ValueError where the numbers would not fit 63 bits.
+    """
+    peptide_bits = max(1, (len(peptides.mass) - 1).bit_length())
+    arrangement_bits = max(1, (modifications.maximum_forms - 1).bit_length())
+    combination_bits = (len(modifications.combination_mass) - 1).bit_length()
+    if peptide_bits + arrangement_bits + combination_bits + ISOTOPE_BITS > _CODE_BITS:
+        raise ValueError("too many peptides, combinations and arrangements for one number")
+    return PeptidoformCode(peptide_bits, arrangement_bits, peptide_bits + arrangement_bits)
+
+
+@njit(nogil=True, cache=True)
+def arrangement_room(modifications):
+    """Room for the arrangements of one peptide: sites (m, 64), numbers of sites (m,), modification, choice and site of each slot; int64."""
+    n, slots = max(1, len(modifications.mass)), 1
+    for c in range(len(modifications.combination_count)):
+        slots = max(slots, modifications.combination_count[c].sum())
+    return (
+        np.zeros((n, _LONGEST), np.int64),
+        np.zeros(n, np.int64),
+        np.zeros(slots, np.int64),
+        np.zeros(slots, np.int64),
+        np.zeros(slots, np.int64),
+    )
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _count_arrangements(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice, slot_site):
+    """Forms of a peptide with combination `c`."""
+    slots = first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice)
+    if slots <= 0:
+        return 1 + slots
+    forms = 0
+    while True:
+        forms += is_possible(slots, slot_modification, slot_choice, sites, slot_site)
+        if forms >= modifications.maximum_forms or not next_arrangement(slots, slot_modification, slot_choice, n_sites):
+            return forms
+
+
+@njit(nogil=True, cache=True)
+def count_peptidoforms(peptides, modifications, first, last, bucket_width, n_forms, n_residues):
+    """Count the forms of peptides `first:last` by total mass, in buckets of `bucket_width` dalton: the pre-calculation of an index.
+
+    Added to `n_forms` (b,) int64, and to `n_residues` (b,) int64 the places between residues of the forms: postings of each ion series.
+    Heavier forms than the buckets reach count in the last one, lighter ones in the first.
+    """
+    sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_room(modifications)
+    for peptide in range(first, last):
+        for c in range(len(modifications.combination_mass)):
+            forms = _count_arrangements(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice, slot_site)
+            if forms:
+                mass = peptides.mass[peptide] + modifications.combination_mass[c]
+                b = min(len(n_forms) - 1, max(0, np.int64(mass / bucket_width)))
+                n_forms[b] += forms
+                n_residues[b] += forms * (np.int64(peptides.length[peptide]) - 1)
+
+
+@njit(nogil=True, cache=True)
+def arrangements_of(peptides, modifications, c, first, last, out):
+    """Number of forms of each peptide `first:last` with combination `c`, into `out` (last - first,) int64."""
+    sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_room(modifications)
+    for peptide in range(first, last):
+        out[peptide - first] = _count_arrangements(
+            c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice, slot_site
+        )
+
+
+def list_peptidoforms(
+    peptides: PeptideArrays, modifications: ModificationArrays, low: float, high: float
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Mass and number of every form whose mass is at least `low` and below `high` (dalton), in order of mass, then of number."""
+    code = peptidoform_code(peptides, modifications)
+    masses, codes, counts = [], [], []
+    for c, added in enumerate(modifications.combination_mass.tolist()):
+        # Rounding may move a mass across a border by a unit in the last place: look a little further, then compare sums.
+        first, last = np.searchsorted(peptides.mass, (low - added - 1e-6, high - added + 1e-6))
+        mass = peptides.mass[first:last] + added
+        inside = (mass >= low) & (mass < high)
+        n = np.zeros(last - first, np.int64)
+        arrangements_of(peptides, modifications, c, int(first), int(last), n)
+        inside &= n > 0
+        masses.append(mass[inside])
+        counts.append(n[inside])
+        start = (c << ISOTOPE_BITS + code.isotope_shift) + (np.arange(first, last, dtype=np.int64) << code.arrangement_bits)
+        codes.append(start[inside])
+    mass, number, count = np.concatenate(masses), np.concatenate(codes), np.concatenate(counts)
+    order = np.argsort(mass, kind="stable")
+    mass, number, count = mass[order], number[order], count[order]
+    before = np.cumsum(count) - count
+    arrangement = np.arange(int(count.sum())) - np.repeat(before, count)
+    return np.repeat(mass, count), np.repeat(number, count) + arrangement

@@ -1,0 +1,103 @@
+"""What the kernels of digestion take and fill, the same for the processor and for CUDA: rules, entries of a digest, and the dictionary."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["DICTIONARY_TYPES", "DigestionRules", "PeptideDictionary", "PeptideEntries"]
+
+_ENTRY_TYPES = (np.int64, np.uint64, np.uint32, np.uint8, np.uint8, np.uint32)
+DICTIONARY_TYPES: dict[str, type[np.generic]] = {
+    "mass": np.float64,
+    "position": np.uint32,
+    "length": np.uint8,
+    "flags": np.uint8,
+    "letters": np.uint32,
+    "pointer": np.int64,
+    "occurrence": np.uint32,
+}
+"""Of the columns of a `PeptideDictionary`."""
+
+
+class DigestionRules(NamedTuple):
+    """Which peptides proteins have. Masses are int64, 1e-9 Da.
+
+    Attributes
+    ----------
+    cleaves : (26, 26) bool, whether the enzyme cuts between a residue and the next.
+    residue_mass : (26,) int64, with fixed modifications, negative for letters that have no mass.
+    terminal_mass : water and fixed terminal modifications.
+    required_ends : 2 for specific, 1 for semi-specific, 0 for non-specific digestion.
+    maximum_missed : missed cleavages allowed inside a peptide (counted but not limited for non-specific digestion).
+    minimum_length, maximum_length : residues. clip_methionine : whether the initial methionine may be lost.
+    minimum_mass, maximum_mass : of peptides. bucket_width : bucket b holds masses from b * bucket_width.
+    """
+
+    cleaves: NDArray[np.bool_]
+    residue_mass: NDArray[np.int64]
+    terminal_mass: int
+    required_ends: int
+    maximum_missed: int
+    minimum_length: int
+    maximum_length: int
+    clip_methionine: bool
+    minimum_mass: int
+    maximum_mass: int
+    bucket_width: int
+
+
+class PeptideEntries(NamedTuple):
+    """Peptides as they are enumerated, a row for each occurrence.
+
+    Attributes
+    ----------
+    mass : int64, 1e-9 Da. signature : uint64, of the sequence. position : uint32, of the first residue. length : uint8.
+    flags : uint8, the protein ends (bits 0 and 1) and the missed cleavages (from bit 2). letters : uint32, bit k is set where letter k
+        occurs.
+    """
+
+    mass: NDArray[np.int64]
+    signature: NDArray[np.uint64]
+    position: NDArray[np.uint32]
+    length: NDArray[np.uint8]
+    flags: NDArray[np.uint8]
+    letters: NDArray[np.uint32]
+
+    @classmethod
+    def empty(cls, n: int) -> PeptideEntries:
+        """Room for n."""
+        columns: list[NDArray] = [np.empty(n, kind) for kind in _ENTRY_TYPES]
+        return cls(*columns)
+
+    def part(self, first: int, last: int) -> PeptideEntries:
+        """The rows `first:last`."""
+        columns: list[NDArray] = [column[first:last] for column in self]
+        return PeptideEntries(*columns)
+
+
+class PeptideDictionary(NamedTuple):
+    """Distinct peptides in order of mass, and the lists of their places.
+
+    Attributes
+    ----------
+    mass : float64, dalton. position, length, flags, letters : as of `PeptideEntries`; the position is that of the first occurrence, the
+        protein ends of the occurrences are joined.
+    pointer : int64, the place of each peptide's first entry in `occurrence` (o,) uint32: positions, ascending.
+    """
+
+    mass: NDArray[np.float64]
+    position: NDArray[np.uint32]
+    length: NDArray[np.uint8]
+    flags: NDArray[np.uint8]
+    letters: NDArray[np.uint32]
+    pointer: NDArray[np.int64]
+    occurrence: NDArray[np.uint32]
+
+    @classmethod
+    def empty(cls, n: int) -> PeptideDictionary:
+        """Room for n peptides and places."""
+        columns: list[NDArray] = [np.empty(n, kind) for kind in DICTIONARY_TYPES.values()]
+        return cls(*columns)

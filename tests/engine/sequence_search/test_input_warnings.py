@@ -1,0 +1,139 @@
+"""What is not the usual protein file, through the command line: what the tables hold and what the user is told."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from engine.command_line.main import main
+
+
+@pytest.fixture
+def searched(tmp_path, capsys):
+    """Search by the command line: exit code, rows of the table, scores, and what was said on stderr."""
+
+    def run(query, database, *options):
+        out, scores = tmp_path / "hits.tsv", tmp_path / "scores.npy"
+        code = main(["align", str(query), str(database), "--out", str(out), "--all-scores", str(scores), *options])
+        said = capsys.readouterr().err
+        if code:
+            assert not out.exists() and not scores.exists()
+            return code, [], None, said
+        with out.open(newline="") as file:
+            return code, list(csv.DictReader(file, delimiter="\t")), np.load(scores), said
+
+    return run
+
+
+@pytest.mark.parametrize("text", ["", "\n \n", ">only a header\n", ">one\n>two\n\n", "no fasta", "\x00\x01\x02"])
+@pytest.mark.parametrize("which", ["query", "database"])
+def test_a_file_without_proteins_is_told_by_name_and_leaves_nothing(searched, fasta, tmp_path, text, which):
+    whole, other = fasta("whole.fasta", [("a", "MKVLAT")]), tmp_path / "other.fasta"
+    other.write_text(text)
+    code, _, _, said = searched(*((other, whole) if which == "query" else (whole, other)))
+    complaint = said.splitlines()[-1]
+    assert code == 2 and complaint.startswith(f"proteoscope: {other}") and complaint.endswith(".")
+
+
+def test_empty_records_among_others_score_nothing_and_are_counted(searched, fasta, random_protein):
+    protein = random_protein(1, 90)
+    query, database = fasta("q.fasta", [("none", ""), ("some", protein)]), fasta("d.fasta", [("a", protein), ("b", ""), ("c", "")])
+    code, rows, scores, said = searched(query, database)
+    assert code == 0 and [(row["query"], row["subject"]) for row in rows] == [("some", "a")]
+    assert scores[0].tolist() == [0, 0, 0] and scores[1, 1:].tolist() == [0, 0] and scores[1, 0] > 300
+    assert "The queries: 1 without residues, which scores 0" in said
+    assert "The sequences of the database: 2 without residues, which score 0" in said
+
+
+def test_one_letter_sequences_are_searched(searched, fasta):
+    path = fasta("w.fasta", [("w", "W"), ("a", "A"), ("x", "X"), ("u", "u")])
+    code, rows, scores, _ = searched(path, path, "--maximum-e-value", "1e9")
+    assert code == 0 and scores.tolist() == [[11, 0, 0, 0], [0, 4, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert [(row["query"], row["subject"], row["cigar"], row["identity"]) for row in rows] == [
+        ("w", "w", "1M", "1.0000"),
+        ("a", "a", "1M", "1.0000"),
+    ]
+
+
+def test_a_database_of_one_protein_of_forty_thousand_residues(searched, fasta, random_protein, scheme, independent_score):
+    long = random_protein(5, 40_000)
+    queries = [("part", long[20_000:20_100] + long[20_103:20_200]), ("stranger", random_protein(6, 120))]
+    code, rows, scores, _ = searched(fasta("q.fasta", queries), fasta("d.fasta", [("long", long)]))
+    assert code == 0 and scores.tolist() == [[independent_score(query, long, scheme())] for _, query in queries]
+    first = rows[0]
+    assert (first["query"], first["subject_start"], first["subject_end"], first["subject_length"]) == ("part", "20001", "20200", "40000")
+    assert "3D" in first["cigar"] and float(first["e_value"]) < 1e-80
+
+
+@pytest.mark.parametrize(
+    ("query_letters", "subject_letters", "told"),
+    [
+        ("ACGT", "ARNDCQEGHILKMFPSTWYV", "The queries look like DNA or RNA"),
+        ("ARNDCQEGHILKMFPSTWYV", "ACGU", "The sequences of the database look like DNA or RNA"),
+        ("ARNDCQEGHILKMFPSTWYV", "ARNDCQEGHILKMFPSTWYV", ""),
+    ],
+)
+def test_dna_where_protein_belongs_is_told(searched, fasta, random_protein, query_letters, subject_letters, told):
+    query = fasta("q.fasta", [("q", random_protein(1, 300, query_letters))])
+    database = fasta("d.fasta", [(f"d{k}", random_protein(2 + k, 200, subject_letters)) for k in range(3)])
+    code, _, scores, said = searched(query, database)
+    assert code == 0 and scores.shape == (1, 3)
+    assert ("DNA" in said) == bool(told) and told in said
+    assert not told or "are compared as protein; translate them first" in said
+
+
+@pytest.mark.parametrize(
+    ("n_dna", "told"),
+    [(1, "1 of 5 queries looks like DNA or RNA, and is compared as protein; translate it first"),
+     (2, "2 of 5 queries look like DNA or RNA, and are compared as protein; translate them first")],
+)  # fmt: skip
+def test_one_dna_query_among_proteins_is_told(searched, fasta, random_protein, n_dna, told):
+    letters = ["ACGT"] * n_dna + ["ARNDCQEGHILKMFPSTWYV"] * (5 - n_dna)
+    query = fasta("q.fasta", [(f"q{k}", random_protein(k, 85 + 400 * (k < n_dna), one)) for k, one in enumerate(letters)])
+    code, _, _, said = searched(query, fasta("d.fasta", [("d", random_protein(9, 200))]))
+    assert code == 0 and told in said
+
+
+@pytest.mark.parametrize(("n_dna", "told"), [(1, False), (2, True)])
+def test_a_database_is_told_of_dna_where_it_is_no_rare_accident(searched, fasta, random_protein, n_dna, told):
+    letters = ["ACGT"] * n_dna + ["ARNDCQEGHILKMFPSTWYV"] * (200 - n_dna)
+    database = fasta("d.fasta", [(f"d{k}", random_protein(k, 60, one)) for k, one in enumerate(letters)])
+    code, _, _, said = searched(fasta("q.fasta", [("q", random_protein(999, 60))]), database)
+    assert code == 0 and ("2 of 200 sequences of the database look like DNA or RNA" in said) == told == ("DNA" in said)
+
+
+def test_sequences_of_one_name_are_each_searched(searched, fasta, random_protein):
+    protein = random_protein(1, 150)
+    query = fasta("q.fasta", [("same", protein), ("same", protein[50:])])
+    database = fasta("d.fasta", [("same first", protein), ("same second", protein[:100]), ("other", random_protein(2, 90))])
+    code, rows, scores, said = searched(query, database, "--maximum-e-value", "1e-9")
+    assert code == 0 and scores.shape == (2, 3)
+    assert [(row["query"], row["description"], row["alignment_length"]) for row in rows] == [
+        ("same", "first", "150"), ("same", "second", "100"), ("same", "first", "100"), ("same", "second", "50"),
+    ]  # fmt: skip
+    assert "The queries: 1 with a name that stood before; it is searched as a sequence of its own" in said
+    assert "The sequences of the database: 1 with a name that stood before" in said
+
+
+def test_sam_tells_sequences_of_one_name_apart(fasta, random_protein, tmp_path):
+    protein = random_protein(1, 150)
+    query = fasta("q.fasta", [("q", protein)])
+    database = fasta("d.fasta", [("same", protein[:60]), ("same", protein), ("same", protein[:100])])
+    assert main(["align", str(query), str(database), "--out", str(tmp_path / "o.sam"), "--format", "sam", "--quiet"]) == 0
+    lines = [line.split("\t") for line in (tmp_path / "o.sam").read_text().splitlines()]
+    lengths = {line[1][3:]: int(line[2][3:]) for line in lines if line[0] == "@SQ"}
+    assert lengths == {"same": 150, "same_3": 100, "same_1": 60}
+    assert [line[2] for line in lines if line[0] == "q"] == ["same", "same_3", "same_1"]
+
+
+def test_a_matrix_without_costs_warns_of_the_e_values_and_still_reports(searched, fasta, random_protein, tmp_path):
+    letters = "ARNDCQEGHILKMFPSTWYV"
+    rows = [letter + " " + " ".join("5" if letter == other else "1" for other in letters) for letter in letters]
+    (tmp_path / "m.txt").write_text("\n".join(["  " + " ".join(letters), *rows]))
+    protein = random_protein(1, 80)
+    path = fasta("p.fasta", [("a", protein), ("b", random_protein(2, 60))])
+    code, rows, scores, said = searched(path, path, "--matrix", str(tmp_path / "m.txt"))
+    assert code == 0 and scores[0, 0] == 400 and "do not trust the E-values" in said
+    assert ("a", "a") in {(row["query"], row["subject"]) for row in rows}

@@ -1,0 +1,125 @@
+"""Projects with a clustering, or with an explanation of an identification, for tests of views: tables as the engine writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from engine.clustering.parameters import ClusteringParameters, ExplanationParameters
+from engine.project import Project
+from tests.engine.identification_tables import identification
+from tests.engine.views.result_projects import project_with_results
+
+SIZES = (6, 4, 3, 2, 1, 1, 1)
+"""Spectra of each cluster that is made, the largest first; those of one are no clusters."""
+
+
+def _spectra(rows: list[tuple[np.ndarray, np.ndarray]]) -> pa.Table:
+    return pa.table(
+        {
+            "spectrum": pa.array(range(len(rows)), pa.int64()),
+            "mz": pa.array([mz.tolist() for mz, _ in rows], pa.large_list(pa.float64())),
+            "intensity": pa.array([intensity.tolist() for _, intensity in rows], pa.large_list(pa.float32())),
+        }
+    )
+
+
+def project_with_clusters(folder: Path, *, sizes: tuple[int, ...] = SIZES, with_labels: bool = False, with_spectra: bool = True) -> Project:
+    """A project with one finished clustering. Spectra of a cluster have the peaks of its consensus and some of their own."""
+    random = np.random.default_rng(11)
+    spectra, consensus, clusters, members = [], [], [], []
+    for number, size in enumerate(sizes, start=1):
+        mz, intensity = np.sort(random.uniform(150, 1200, 25)), random.lognormal(4, 1, 25)
+        precursor, charge = float(random.uniform(400, 900)), int(random.choice([2, 3]))
+        for one in range(size):
+            noise = random.uniform(150, 1200, 10)
+            of_one = np.concatenate((mz + random.normal(0, 0.004, 25), noise))
+            order = np.argsort(of_one)
+            heights = np.concatenate((intensity * random.uniform(0.7, 1.3, 25), random.lognormal(2, 0.5, 10)))
+            spectra.append((of_one[order], heights[order]))
+            members.append(
+                {
+                    "spectrum": len(members), "cluster": number, "title": f"scan={100 * number + one}", "spectrum_file": "run.mgf",
+                    "spectrum_id": f"scan={100 * number + one}", "precursor_mz": precursor + 0.001 * one, "charge": charge,
+                    "retention_time": 60.0 * number + one, "similarity_to_consensus": 1.0 - 0.01 * one, "is_consensus": one == 0,
+                    "n_members": size,
+                }
+            )  # fmt: skip
+        if size > 1:
+            first = members[-size]
+            clusters.append(
+                {
+                    **{name: first[name] for name in ("cluster", "n_members", "precursor_mz", "charge", "retention_time", "title")},
+                    "mean_similarity": 0.95, "least_similarity": 0.9, "consensus": len(consensus),
+                    "label": f"PEPTIDE{number}" if with_labels else None, "label_share": 0.5 if with_labels else None,
+                }
+            )  # fmt: skip
+            consensus.append((mz, intensity))
+    project = Project.create_or_open(folder)
+    parameters = ClusteringParameters().model_dump(mode="json")
+    schema = pa.schema([("label", pa.string()), ("label_share", pa.float64())])
+    with project.run("cluster", parameters) as run:
+        table = pa.Table.from_pylist(clusters) if clusters else _no_clusters()
+        for name in schema.names:
+            table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(schema.field(name).type))
+        run.write_table("clusters", table)
+        run.write_table("members", pa.Table.from_pylist(members))
+        run.write_table("consensus", _spectra(consensus))
+        if with_spectra:
+            run.write_table("spectra", _spectra(spectra))
+    return project
+
+
+def _no_clusters() -> pa.Table:
+    columns: dict[str, Any] = dict.fromkeys(("cluster", "n_members", "consensus"), pa.int64())
+    columns |= dict.fromkeys(("precursor_mz", "mean_similarity", "least_similarity", "retention_time", "label_share"), pa.float64())
+    columns |= {"charge": pa.int32(), "title": pa.string(), "label": pa.string()}
+    return pa.schema(list(columns.items())).empty_table()
+
+
+def project_with_explanation(
+    folder: Path, *, with_spectra: bool = True, with_map: bool = True, with_record: bool = True, **parameters: Any
+) -> Project:
+    """A project with an identification and an explanation of it: every tenth spectrum is explained by the one before it."""
+    project, _ = project_with_results(folder, identification(n_spectra=120), with_spectra=with_spectra)
+    import pyarrow.parquet as pq
+
+    psms = pq.read_table(project.table("psms")).to_pylist()
+    first = {row["spectrum"]: row for row in reversed(psms)}
+    n = max(first) + 1
+    rows = []
+    for at, spectrum in enumerate(one for one in range(9, n, 10) if one - 1 in first):
+        nearest = first[spectrum - 1]
+        rows.append(
+            {
+                "spectrum": spectrum, "spectrum_file": "run.mzML", "spectrum_id": f"scan={spectrum}", "scan": spectrum,
+                "peptide": nearest["peptide"], "charge": nearest["charge"], "similarity": 0.9 - 0.01 * at,
+                "mass_difference": 15.9949 if at % 3 == 2 else 0.001, "q_value": 0.002 * at,
+                "nearest_spectrum": f"scan={spectrum - 1}", "nearest": spectrum - 1, "precursor_mz": nearest["precursor_mz"],
+                "retention_time": 20.0 * spectrum, "kind": "modified" if at % 3 == 2 else "same",
+            }
+        )  # fmt: skip
+    explained = {row["spectrum"]: row for row in rows if row["q_value"] <= 0.01}
+    status = [2 if one in explained else 1 if one % 10 < 4 and one in first else 0 for one in range(n)]
+    random = np.random.default_rng(2)
+    with project.run("explain", {**ExplanationParameters().model_dump(mode="json"), **parameters}) as run:
+        run.write_table("explained", pa.Table.from_pylist(rows))
+        if with_map:
+            run.write_table(
+                "map",
+                pa.table(
+                    {
+                        "spectrum": np.arange(n),
+                        "retention_time": 20.0 * np.arange(n),
+                        "precursor_mz": random.uniform(400, 1200, n),
+                        "status": pa.array(status, pa.uint8()),
+                        "peptide": pa.array([first[one]["peptide"] if status[one] and one in first else None for one in range(n)]),
+                    }
+                ),
+            )
+        if with_record:
+            run.write_json("run", {"source_run": "identify-0001"})
+    return project

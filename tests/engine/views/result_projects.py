@@ -1,0 +1,89 @@
+"""Projects with results for tests of views: tables made from random proteins, and spectra made with pyteomics' masses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyteomics import mass
+
+from engine.project import Project
+from tests.engine.identification_tables import Identification, identification
+
+PROTON = 1.00727646688
+PARAMETERS = {
+    "fdr": 0.01,
+    "fragment_tolerance": "20 ppm",
+    "ion_series": "by",
+    "maximum_fragment_charge": 2,
+}
+
+
+SCORE_OF = {"peptides": "best_score", "proteins": "score"}
+
+
+def fragment_mz(row: dict[str, Any], series: str, number: int, charge: int) -> float:
+    """m/z of a b or y ion of a row of the PSMs, from pyteomics' masses of the residues and the row's own masses of modifications."""
+    sequence, length = row["sequence"], len(row["sequence"])
+    kept = range(number) if series == "b" else range(length - number, length)
+    neutral = sum(mass.std_aa_mass[sequence[i]] for i in kept)
+    for position, delta in zip(row["modification_positions"], row["modification_masses"], strict=True):
+        residue = min(max(position - 1, 0), length - 1)
+        neutral += delta if residue in kept else 0.0
+    if series == "y":
+        neutral += mass.calculate_mass(formula="H2O")
+    return neutral / charge + PROTON
+
+
+def spectra_table(found: Identification, n_noise: int = 150, seed: int = 3) -> pa.Table:
+    """A spectrum for each row number that the PSMs name: half of the b and y ions of its best peptide, and noise."""
+    random = np.random.default_rng(seed)
+    rows = {row["spectrum"]: row for row in reversed(found.psms.to_pylist())}
+    n_spectra = max(rows, default=-1) + 1
+    lists: dict[str, list[Any]] = {"mz": [], "intensity": []}
+    for spectrum in range(n_spectra):
+        mz = random.uniform(100, 1500, n_noise)
+        intensity = random.lognormal(2, 0.8, n_noise)
+        row = rows.get(spectrum)
+        if row is not None:
+            ions = [fragment_mz(row, series, number, 1) for series in "by" for number in range(1, len(row["sequence"]))]
+            ions = [ion * (1 + random.normal(0, 4e-6)) for ion in ions if random.random() < 0.7]
+            mz = np.concatenate((mz, ions))
+            intensity = np.concatenate((intensity, random.lognormal(5, 1, len(ions))))
+        order = np.argsort(mz)
+        lists["mz"].append(mz[order].tolist())
+        lists["intensity"].append(intensity[order].tolist())
+    return pa.table(
+        {
+            "spectrum": pa.array(range(n_spectra), pa.int64()),
+            "mz": pa.array(lists["mz"], pa.large_list(pa.float64())),
+            "intensity": pa.array(lists["intensity"], pa.large_list(pa.float32())),
+        }
+    )
+
+
+def project_with_results(
+    folder: Path, found: Identification | None = None, *, with_spectra: bool = True, log: tuple[str, ...] = ()
+) -> tuple[Project, Identification]:
+    """A project with one finished identification, and what it holds."""
+    found = identification(n_spectra=120) if found is None else found
+    project = Project.create_or_open(folder)
+    with project.run("identify", PARAMETERS) as run:
+        for name in ("psms", "peptides", "proteins"):
+            # As a search does: the best first.
+            best_first = [("rank", "ascending"), ("score", "descending")] if name == "psms" else [(SCORE_OF[name], "descending")]
+            run.write_table(name, getattr(found, name).sort_by(best_first))
+        if with_spectra:
+            run.write_table("spectra", spectra_table(found))
+        for text in log:
+            run.log("info", text)
+    return project, found
+
+
+def rows_of(project: Project, table: str) -> list[dict[str, Any]]:
+    """A table of the newest run that has it."""
+    found: list[dict[str, Any]] = pq.read_table(project.table(table)).to_pylist()
+    return found

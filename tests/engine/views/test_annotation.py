@@ -1,0 +1,78 @@
+"""The ions of a peptide in a spectrum: their masses, against Pyteomics, their names, and the bonds that they prove."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.chemistry.fragments import SERIES
+from engine.chemistry.tolerance import Tolerance
+from engine.views.annotation import IonSettings, annotate_match
+from engine.views.peaks import Peaks
+from engine.views.shown_peaks import LOSS
+from tests.engine.views.result_projects import fragment_mz
+
+SETTINGS = IonSettings(Tolerance(20, "ppm"), "by", 2)
+
+
+ROW: dict[str, Any] = {
+    "sequence": "LVNELTEFMK",
+    "charge": 3,
+    "modification_positions": [0, 6, 9],
+    "modification_names": ["Acetyl", "Phospho", "Oxidation"],
+    "modification_masses": [42.010565, 79.966331, 15.994915],
+    "precursor_mz": 450.0,
+}
+
+
+def made_peaks(n_noise: int = 400) -> Peaks:
+    random = np.random.default_rng(5)
+    ions = [fragment_mz(ROW, series, number, charge) for series in "by" for number in range(1, 10) for charge in (1, 2)]
+    mz = np.concatenate((np.array(ions) * (1 + random.normal(0, 3e-6, len(ions))), random.uniform(100, 1400, n_noise)))
+    intensity = np.concatenate((random.lognormal(5, 1, len(ions)), random.lognormal(2, 0.7, n_noise)))
+    order = np.argsort(mz)
+    return Peaks(mz[order], intensity[order])
+
+
+def test_ions_have_the_masses_of_pyteomics() -> None:
+    spectrum = annotate_match(ROW, made_peaks(), SETTINGS)
+    ions = spectrum.ions
+    for i in range(len(ions)):
+        letter = SERIES[ions.series[i]]
+        if letter in "by" and not ions.loss[i]:
+            assert ions.mz[i] == pytest.approx(fragment_mz(ROW, letter, int(ions.number[i]), int(ions.charge[i])), abs=1e-4)
+    assert {(SERIES[s], int(c)) for s, c, lost in zip(ions.series, ions.charge, ions.loss, strict=True) if not lost} == {
+        ("b", 1), ("b", 2), ("y", 1), ("y", 2), ("p", 3),
+    }  # fmt: skip
+
+
+def test_matches_are_those_within_the_tolerance() -> None:
+    peaks = made_peaks()
+    spectrum = annotate_match(ROW, peaks, SETTINGS)
+    for ion in range(len(spectrum.ions)):
+        within = np.abs(peaks.mz - spectrum.ions.mz[ion]) <= spectrum.ions.mz[ion] * 20e-6
+        assert bool(within.any()) == bool(spectrum.found[ion])
+    for match in range(len(spectrum.matches)):
+        ion, peak = int(spectrum.matches.ion[match]), int(spectrum.matches.peak[match])
+        error = peaks.mz[peak] - spectrum.ions.mz[ion]
+        assert spectrum.matches.error[match] == pytest.approx(error)
+        assert spectrum.matches.error_ppm[match] == pytest.approx(error / spectrum.ions.mz[ion] * 1e6)
+    assert len(set(spectrum.matches.peak.tolist())) == len(spectrum.matches), "a peak has one name"
+
+
+def test_names_of_ions_for_the_eye() -> None:
+    spectrum = annotate_match(ROW, made_peaks(), SETTINGS)
+    names = {spectrum.name(i) for i in range(len(spectrum.ions))}
+    assert {"b5", "y9", "y9²⁺", "[M+3H]³⁺", "b7−H3PO4", "y3−CH4OS", "b9−H2O²⁺"} <= names
+    assert set(spectrum.kinds) <= {"b", "y", "p", LOSS}
+
+
+def test_bonds_are_proven_by_what_is_found() -> None:
+    spectrum = annotate_match(ROW, made_peaks(n_noise=0), SETTINGS)
+    assert spectrum.bonds("b").tolist() == list(range(1, 10))
+    assert spectrum.bonds("y").tolist() == list(range(1, 10))
+    empty = annotate_match(ROW, Peaks(np.empty(0), np.empty(0)), SETTINGS)
+    assert len(empty.bonds("by")) == len(empty.matches) == 0
+    assert empty.explained == 0

@@ -1,0 +1,62 @@
+"""Finished runs, opened to be looked at."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from engine.errors import InputError, ParameterError
+from engine.project import Project
+from engine.views.conditions import Is
+from engine.views.finished_run import open_run
+from tests.engine.views.search_projects import project_with_search
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project whose run searched with three queries."""
+    return project_with_search(tmp_path_factory.mktemp("searched") / "project").folder
+
+
+def test_warnings_of_a_run_stand_before_what_it_said_else(searched: Path, tmp_path: Path) -> None:
+    shutil.copytree(searched, tmp_path / "project")
+    project = Project.open(tmp_path / "project")
+    with project.run("align", project.runs()[-1].parameters, [], version="1", device="cpu") as run:
+        for level, text in (("info", "read"), ("warning", "few pairs"), ("info", "fitted"), ("warning", "do not trust")):
+            run.log(level, text)
+        for name in ("queries", "hits", "score_counts"):
+            run.write_table(name, pq.read_table(project.table(name, "align-0001")))
+    opened = open_run(project, run.id)
+    opened.close()
+    assert opened.messages == ("few pairs", "do not trust", "read", "fitted")
+
+
+def test_the_last_run_or_one_by_its_id_is_opened(searched: Path) -> None:
+    with open_run(searched) as run:
+        assert run.run.id == "align-0001" and set(run.tables.paths) == {"queries", "hits", "score_counts", "score_expectations"}
+        assert run.parameters["matrix"] == "BLOSUM62" and [kind for kind, _ in run.inputs] == ["queries", "database"]
+        hits = run.tables.source("hits")
+        assert hits.beside("queries").total == 3 == hits.query("SELECT count(*) AS n FROM queries")["n"][0].as_py()
+        assert hits.beside("hits").rows([Is("query_index", "=", np.int64(0))]).tolist() == hits.rows([Is("query_index", "=", 0)]).tolist()
+        with pytest.raises(ParameterError, match="has no table 'psms'; it has queries, hits"):
+            run.tables.source("psms")
+    with open_run(str(searched), "align-0001") as again:
+        assert again.run == run.run and again.ions is None
+        with pytest.raises(ParameterError, match="run align-0001 has no false discovery rate"):
+            _ = again.fdr
+
+
+def test_what_is_not_there_is_said(searched: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no run 'align-0009'"):
+        open_run(searched, "align-0009")
+    empty = Project.create_or_open(tmp_path / "empty")
+    with pytest.raises(InputError, match="holds no finished run"):
+        open_run(empty)
+    with empty.run("fortune-telling", {}) as run:
+        run.write_json("run", {})
+    with pytest.raises(ParameterError, match="there is no search 'fortune-telling'"):
+        open_run(empty)

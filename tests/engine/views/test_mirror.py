@@ -1,0 +1,47 @@
+"""Two spectra compared: which peaks they share, against brute force, and what each is."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.chemistry.tolerance import Tolerance
+from engine.views.annotation import annotate_match
+from engine.views.mirror import Half, MirroredSpectra, shared_peaks
+from engine.views.peaks import Peaks
+from engine.views.shown_peaks import SHARED, UNMATCHED
+from tests.engine.views.test_annotation import ROW, SETTINGS, made_peaks
+
+MZ = st.lists(st.integers(1000, 1400).map(lambda tenth: tenth / 10), max_size=30, unique=True).map(sorted)
+
+
+@given(MZ, MZ, st.sampled_from([Tolerance(0.5, "Da"), Tolerance(0.05, "Da"), Tolerance(2000, "ppm")]))
+def test_shared_peaks_are_the_nearest_to_each_other_within_the_tolerance(
+    first: list[float], second: list[float], tolerance: Tolerance
+) -> None:
+    found = shared_peaks(np.array(first, float), np.array(second, float), tolerance).tolist()
+
+    def nearest(mz: float, among: list[float]) -> int:
+        return min(range(len(among)), key=lambda i: (abs(mz - among[i]), i))
+
+    expected = [
+        [i, j]
+        for i, mz in enumerate(first)
+        for j in ([nearest(mz, second)] if second else [])
+        if nearest(second[j], first) == i and abs(second[j] - mz) <= tolerance.width(mz)
+    ]
+    assert found == expected
+
+
+def test_a_shared_peak_is_what_it_is_in_either_spectrum() -> None:
+    with_ions = annotate_match(ROW, made_peaks(n_noise=20), SETTINGS)
+    bare = Peaks(with_ions.peaks.mz[::2].copy(), with_ions.peaks.intensity[::2].copy())
+    found = MirroredSpectra("", Half("above", bare), Half("below", with_ions.peaks, with_ions), Tolerance(0.001, "Da"))
+    upper, lower = found.shown
+    kind_of = dict(zip(with_ions.matches.peak.tolist(), with_ions.kinds, strict=True))
+    for above, below in found.shared.tolist():
+        assert upper.kinds[above] == lower.kinds[below] == kind_of.get(below, SHARED)
+    assert len(found.shared) >= len(bare.mz) - 2 and {"b", "y"} <= set(upper.kinds.tolist())
+    assert set(lower.kinds[np.setdiff1d(np.arange(len(with_ions.peaks.mz)), found.shared[:, 1])]) <= {*with_ions.kinds, UNMATCHED}
+    assert (upper.side, lower.side) == (1, -1) and upper.height.max() == lower.height.max() == 100 and not len(upper.named)

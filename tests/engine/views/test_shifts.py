@@ -1,0 +1,56 @@
+"""Mass shifts counted in bars, against their definition."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from engine.views.shifts import Shifts, bar_edges
+
+NAMES = ("Oxidation", "Phospho", "+12.35")
+
+
+MASSES = (15.994915, 79.966331, 12.3456)
+
+
+@pytest.fixture
+def shifts() -> Shifts:
+    return made_shifts()
+
+
+def made_shifts() -> Shifts:
+    """Of matches without a shift, with one of two that have names, and with one that has none."""
+    random = np.random.default_rng(5)
+    row = random.choice([-1, 0, 1, 2], 4000, p=[0.7, 0.15, 0.1, 0.05])
+    mass = np.array([*MASSES, 0.0])[row] + random.normal(0, 0.002, 4000)
+    return Shifts.of_columns(mass, row != 2, row, NAMES)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-155.0, 505.0), (-1.0, 90.0), (15.99, 16.0), (0.0, 0.0101)])
+@pytest.mark.parametrize("n_most", [1, 7, 400])
+def test_bars_hold_the_range_and_are_of_a_round_width(low: float, high: float, n_most: int) -> None:
+    edges = bar_edges(low, high, n_most)
+    width = (edges[-1] - edges[0]) / (len(edges) - 1)
+    assert edges[0] <= low < edges[1] and edges[-2] < high <= edges[-1] + 1e-9
+    assert len(edges) - 1 <= n_most + 2
+    assert f"{width:.0e}"[0] in "125"
+    np.testing.assert_allclose(np.diff(edges), width, rtol=1e-6)
+
+
+@pytest.mark.parametrize("ends", [(-155.0, 505.0), (15.98, 16.01)])
+def test_counts_are_those_of_the_definition(shifts: Shifts, ends: tuple[float, float]) -> None:
+    edges = bar_edges(*ends, 200)
+    bars = shifts.bars(edges, {0, 2})
+    for counts, chosen in (
+        (bars.counts, np.ones(len(shifts), bool)),
+        (bars.explained, shifts.is_explained),
+        (bars.marked, np.isin(shifts.modification, (0, 2))),
+    ):
+        expected = [int((chosen & (shifts.shift >= low) & (shifts.shift < high)).sum()) for low, high in pairwise(edges)]
+        assert counts.tolist() == expected
+
+
+def test_a_bar_is_called_by_what_most_of_it_is(shifts: Shifts) -> None:
+    assert [shifts.name(mass - 0.5, mass + 0.5) for mass in (0.0, *MASSES, 300.0)] == ["no shift", *NAMES, ""]

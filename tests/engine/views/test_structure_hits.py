@@ -1,0 +1,48 @@
+"""Thresholds on the hits of a structure search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.views.structure_hits import BOUNDED, StructureFilter, structure_conditions, threshold_columns
+from engine.views.tables import ResultTables, TableSource
+from tests.effort import lines_run
+
+
+def test_counting_costs_no_line_of_python_for_each_hit(tmp_path: Path) -> None:
+    lines = []
+    for n in (100, 100_000):
+        random = np.random.default_rng(3)
+        table = pa.table({"query_index": np.zeros(n, np.int64), **{one: random.random(n) for one in BOUNDED}})
+        path = tmp_path / f"{n}.parquet"
+        pq.write_table(table, path)
+        tables = ResultTables({"hits": path})
+        source = tables.source("hits")
+        counts: list[int] = []
+
+        def count(source: TableSource = source, counts: list[int] = counts) -> None:
+            columns = threshold_columns(source, 0)
+            counts.extend(columns.count(one, 0.5) for one in BOUNDED)
+
+        lines.append(lines_run(count))
+        for one, count in zip(BOUNDED, counts, strict=True):
+            values = table[one].to_numpy()
+            assert count == ((values >= 0.5) if BOUNDED[one] == ">=" else (values <= 0.5)).sum()
+        source.close()
+        tables.close()
+    assert lines[1] <= lines[0] + 50
+
+
+def test_not_a_number_passes_no_threshold(tmp_path: Path) -> None:
+    pq.write_table(pa.table({one: [np.nan, 1.0] for one in BOUNDED}), tmp_path / "hits.parquet")
+    tables = ResultTables({"hits": tmp_path / "hits.parquet"})
+    source = tables.source("hits")
+    for one in BOUNDED:
+        assert source.rows(structure_conditions(StructureFilter(bounds={one: 1.0}))).tolist() == [1]
+        assert threshold_columns(source, None).count(one, 1.0) == 1
+    source.close()
+    tables.close()

@@ -1,0 +1,79 @@
+"""Rows of tables by condition and order, and their values, against plain Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.errors import InputError
+from engine.views.conditions import HasAny, Is
+from engine.views.tables import ResultTables, TableSource
+from tests.engine.identification_tables import identification, many_psms
+
+
+@pytest.fixture(scope="module")
+def psms() -> pa.Table:
+    return many_psms(identification(400), 900)
+
+
+@pytest.fixture
+def source(psms: pa.Table, tmp_path: Path) -> Iterator[TableSource]:
+    yield from opened(psms, tmp_path)
+
+
+def opened(psms: pa.Table, folder: Path) -> Iterator[TableSource]:
+    """A table of PSMs in a file of row groups, open."""
+    # DuckDB would take these brackets for a pattern.
+    path = folder / "ps[m]s *.parquet"
+    pq.write_table(psms, path, row_group_size=300)
+    tables = ResultTables({"psms": path})
+    yield tables.source("psms")
+    tables.close()
+
+
+def by_definition(values: list[Any], descends: bool) -> list[int]:
+    """The order by Python's own stable sort: what is missing or no number comes last, equals keep their order."""
+    present = [i for i, value in enumerate(values) if value is not None and not (isinstance(value, float) and math.isnan(value))]
+    missing = sorted(set(range(len(values))) - set(present))
+    key = (lambda i: values[i].encode()) if present and isinstance(values[present[0]], str) else (lambda i: values[i])
+    in_order = sorted(present, key=key)
+    if descends:
+        in_order = sorted(present, key=key, reverse=True)
+    return in_order + missing
+
+
+@pytest.mark.parametrize("name", ["score", "q_value", "charge", "peptide", "scan", "ksdp", "delta_score", "is_decoy"])
+@pytest.mark.parametrize("descends", [False, True])
+def test_rows_are_sorted_as_by_definition(source: TableSource, psms: pa.Table, name: str, descends: bool) -> None:
+    assert source.rows(order=[(name, descends)]).tolist() == by_definition(psms[name].to_pylist(), descends)
+
+
+def test_filtered_rows_are_those_that_satisfy_all_conditions(source: TableSource, psms: pa.Table) -> None:
+    found = source.rows([Is("q_value", "<=", 0.01), HasAny("modification_names", ("Phospho",))])
+    expected = [i for i, row in enumerate(psms.to_pylist()) if row["q_value"] <= 0.01 and "Phospho" in row["modification_names"]]
+    assert expected
+    assert found.tolist() == expected
+    assert source.count([Is("q_value", "<=", 0.01)]) == sum(q <= 0.01 for q in psms["q_value"].to_pylist())
+
+
+def test_values_come_in_the_order_of_the_rows(source: TableSource, psms: pa.Table) -> None:
+    rows = np.random.default_rng(1).permutation(len(psms))[:200].astype(np.int64)
+    values = source.values(rows, ["psm_id", "peptide", "proteins"])
+    assert values.to_pylist() == psms.select(["psm_id", "peptide", "proteins"]).take(pa.array(rows)).to_pylist()
+    assert source.values(rows[:0], ["peptide"]).num_rows == 0
+
+
+@pytest.mark.parametrize("damage", [lambda content: b"not a table", lambda content: content[: len(content) // 2], lambda content: b""])
+def test_a_damaged_file_is_an_error_that_names_it(psms: pa.Table, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "psms.parquet"
+    pq.write_table(psms, path)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(InputError, match=r"psms\.parquet"):
+        ResultTables({"psms": path})

@@ -1,0 +1,43 @@
+"""The page of the manual "From Python": all of its examples run, in order, as one script without Qt, and print what the page says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PAGE = REPOSITORY / "docs" / "from_python.md"
+PRINTED = "#> "
+_END = "\nimport sys\nassert not {'PySide6', 'pyqtgraph', 'gui'} & sys.modules.keys()\n"
+
+
+def script_of(page: str) -> str:
+    """The blocks of Python one after the other, each on the lines where it stands in the page."""
+    is_code, lines = False, []
+    for line in page.splitlines():
+        if line.startswith("```"):
+            is_code = line == "```python"
+            line = ""
+        lines.append(line if is_code else "")
+    return "\n".join(lines) + _END
+
+
+def test_every_example_runs_and_prints_what_the_page_says(tmp_path: Path) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    (tmp_path / "from_python.py").write_text(script_of(page), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, "-W", "error::DeprecationWarning:__main__", "from_python.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stdout + done.stderr
+    expected = [line.removeprefix(PRINTED) for line in page.splitlines() if line.startswith(PRINTED)]
+    assert done.stdout.splitlines() == expected
+
+
+def test_every_kind_of_search_is_on_the_page() -> None:
+    from engine.searches import SEARCHES
+
+    page = PAGE.read_text(encoding="utf-8")
+    assert set(re.findall(r'run_search\("([a-z]+)"', page)) == {one.kind for one in SEARCHES}
