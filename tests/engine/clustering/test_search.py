@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyteomics import mgf
@@ -19,6 +22,7 @@ from engine.entry import ExportRequest, SearchRequest
 from engine.errors import InputError, ParameterError, ProteoscopeError
 from engine.jobs.progress import Cancelled, Progress
 from engine.project import Project
+from engine.project.digests import file_digest
 from engine.searches import search_of_kind
 
 ECOLI = resources.path("samples", "Ecoli_MS2_small.mzML.gz")
@@ -102,6 +106,21 @@ def test_consensus_spectra_are_read_by_others_with_cluster_and_members(spectra, 
     assert exported == [tmp_path / "again.mgf"] and (tmp_path / "again.mgf").read_bytes() == out.read_bytes()
     CLUSTER.export(Project.open(tmp_path / "p"), ExportRequest("cluster-0001", "tsv", tmp_path / "again.tsv"), Progress())
     assert (tmp_path / "again.tsv").read_bytes() == (tmp_path / "p" / "exports" / "clusters.tsv").read_bytes()
+
+
+def test_spectra_without_names_in_a_stranger_s_clusters_are_refused(spectra, tmp_path):
+    ask(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p")
+    project = Project.open(tmp_path / "p")
+    path = project.table("members")
+    members = pq.read_table(path)
+    titles = pa.array([None, *members["title"].to_pylist()[1:]], pa.string())
+    pq.write_table(members.set_column(members.column_names.index("title"), "title", titles), path)
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
+        told = (file_digest(path), path.stat().st_size, path.stem)
+        connection.execute("UPDATE results SET sha256 = ?, bytes = ? WHERE name = ?", told)
+    for format in ("mgf", "tsv"):
+        with pytest.raises(InputError, match="column title: holds a value that is missing"):
+            CLUSTER.export(project, ExportRequest("cluster-0001", format, tmp_path / format), Progress())
 
 
 def test_labels_tell_how_good_the_clusters_are(spectra, tmp_path):

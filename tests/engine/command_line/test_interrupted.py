@@ -194,7 +194,7 @@ def test_an_index_is_used_again_and_a_damaged_one_is_built_again(tmp_path, own_c
 
 
 @needs_signals
-@pytest.mark.parametrize("module", ["engine.command_line", "gui.launch"])
+@pytest.mark.parametrize("module", ["engine.command_line", "proteoscope"])
 @pytest.mark.parametrize("n_imports", [1, 3, 30, 90, 250])
 def test_control_c_while_the_program_is_still_imported_is_one_line(module, n_imports, tmp_path):
     command = [sys.executable, "-v", "-m", module, *ARGUMENTS, "--out", str(tmp_path / "project")]

@@ -125,3 +125,14 @@ def test_a_table_without_a_column_of_ours_is_refused(small, tmp_path):
     pq.write_table(pa.table({"stranger": [1]}), folder / "peptides.parquet")
     with pytest.raises(InputError, match="has no column peptide"):
         export(folder, "tsv", tmp_path / "out")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("value", [None, float("nan")])
+def test_matches_of_spectra_without_a_precursor_are_refused(small, tmp_path, format, value):
+    folder = small.write(tmp_path / "results")
+    at = small.psms.column_names.index("precursor_mz")
+    precursor_mz = pa.array([value, *small.psms["precursor_mz"].to_pylist()[1:]], pa.float64())
+    pq.write_table(small.psms.set_column(at, "precursor_mz", precursor_mz), folder / "psms.parquet")
+    with pytest.raises(InputError, match=r"psms\.parquet, column precursor_mz: holds "):
+        export(folder, format, tmp_path / "exported", PARAMETERS)
