@@ -194,7 +194,7 @@ def test_threads_and_cards_measure_and_find_the_same(out_of_tune, database, tmp_
             patch.setattr(
                 "engine.execution.device_lookup.chosen_device", lambda *_: Device("cuda:0", "a card", 1 << 33, True, numbers=(0,))
             )
-            patch.setattr("engine.search_run.cards", lambda *_, **__: [LimitedCard()])
+            patch.setattr("engine.search_run.open_cards", lambda *_, **__: [LimitedCard()])
             summaries.append(found(2))
             assert summaries[-1].device == LimitedCard().name
     expected = tables_of(summaries[0])

@@ -334,7 +334,7 @@ def test_what_a_card_tells_stands_in_the_records_of_the_run(plain, database, tmp
     def compile_kernels(_, progress):
         progress.message("cuda:1 is lost")
 
-    monkeypatch.setattr("engine.search_run.cards", cards)
+    monkeypatch.setattr("engine.search_run.open_cards", cards)
     monkeypatch.setattr("engine.execution.compilation.Kernels.compile", compile_kernels)
     summary = identify([plain[1]], [database], tmp_path / "project", IdentificationParameters())
     told = ("cuda:1 is lost", "cuda:0 failed: its driver is too old; it is not used")
@@ -358,7 +358,7 @@ def test_a_lost_card_is_told_once_and_used_no_more(plain, database, tmp_path, mo
     devices = {}
     for lost, failing_launch in ((False, -1), (True, 0)):
         card = LimitedCard(failing_launch=failing_launch)
-        monkeypatch.setattr("engine.search_run.cards", lambda *_, card=card, **__: [card])
+        monkeypatch.setattr("engine.search_run.open_cards", lambda *_, card=card, **__: [card])
         folder = tmp_path / str(lost)
         summary = identify([plain[1]], [database], folder, IdentificationParameters(second_pass=True), threads=2)
         assert sum("lost" in message for message in summary.messages) == lost

@@ -171,7 +171,7 @@ class TestFromFilesToFiles:
 
         machine.failing_launch = -1
         monkeypatch.setattr("engine.execution.device_lookup.chosen_device", chosen)
-        monkeypatch.setattr("engine.search_run.cards", cards)
+        monkeypatch.setattr("engine.search_run.open_cards", cards)
         return machine
 
     @needs_compiler
@@ -215,7 +215,7 @@ class TestFromFilesToFiles:
         assert sum(share["share"] for share in summary["shares"]) == pytest.approx(1)
 
     def test_cards_that_cannot_be_opened_leave_the_processor(self, files, machine, monkeypatch):
-        monkeypatch.setattr("engine.search_run.cards", lambda *_, **__: [])
+        monkeypatch.setattr("engine.search_run.open_cards", lambda *_, **__: [])
         summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="cuda")
         assert summary.device == "cpu" and [share.device for share in summary.shares] == ["cpu"]
         assert any(text.startswith("Scoring on cpu:") for text in summary.messages)
