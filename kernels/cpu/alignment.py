@@ -1,8 +1,8 @@
 """Smith-Waterman scores of queries against a database on the processor: those of `kernels.cuda.alignment`.
 
-Scores are computed in lanes with 8 bits (`kernels.cpu.lanes`); the pairs whose score passes 254 again with 16 bits, and those that pass
-65,534 with 32. Few long sequences would leave most lanes empty: these are scored by rows (`kernels.cpu.rows`), one pair after the other,
-with 16 bits or else 32.
+Scores are computed in lanes with 8 bits (`kernels.cpu.lanes`); the pairs whose score passes 127 less the greatest of the matrix again with
+16 bits, and those that pass 32,767 less as much with 32. Few long sequences would leave most lanes empty: these are scored by rows
+(`kernels.cpu.rows`), one pair after the other, with 16 bits or else 32.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class _Scorer:
         self._costs, self._scores = costs, scores
         self._lanes = lane_count(bits)
         self._row_lanes = lane_count(16) if bits <= 16 and 16 in costs.widths() else 0
-        self._table = costs.table(bits)
+        self._table, self._most = costs.table(bits), costs.most(bits)
         self._longest = max((len(query.rows) for query in queries), default=0)
         self._own = threading.local()
 
@@ -248,7 +248,7 @@ class _Scorer:
             score_lanes(
                 query.rows, query.codes, self._table, columns, block, min(group.n_blocks, block + step),
                 group.end_blocks, group.lanes, group.subjects, group.is_followed,
-                self._costs.first_residue_cost, self._costs.gap_extend, h_row, e_row, profile, best, clearing, scores,
+                self._costs.first_residue_cost, self._costs.next_residue_cost, self._most, h_row, e_row, profile, best, clearing, scores,
             )  # fmt: skip
 
     def _score_by_rows(self, query: _Query, group: LaneGroup, scores: NDArray[np.int32], stop: StopFlag) -> None:
@@ -270,7 +270,7 @@ class _Scorer:
             if stop[0]:
                 break
             score_rows(
-                codes, profile, self._costs.first_residue_cost, self._costs.gap_extend, decay, first, min(len(codes), first + step),
+                codes, profile, self._costs.first_residue_cost, self._costs.next_residue_cost, decay, first, min(len(codes), first + step),
                 h_rows, f_row, best, target, directions, False,
             )  # fmt: skip
         return int(best[0])

@@ -19,9 +19,10 @@ from numba.extending import intrinsic, models, register_model
 from numpy.typing import NDArray
 
 __all__ = [
-    "FEATURES", "REGISTER_BYTES", "add", "add_saturated", "aligned", "gather", "gathered", "largest", "last_lane", "llvm_function",
-    "load", "load_anywhere", "load_codes", "look_up", "maximum", "minimum", "multiply", "shifted_1", "shifted_2", "shifted_4",
-    "shifted_8", "shifted_16", "spread", "store", "store_anywhere", "subtract", "subtract_saturated", "where_equal", "where_greater",
+    "FEATURES", "REGISTER_BYTES", "add", "add_saturated", "aligned", "gather", "gathered", "lanes_of", "largest", "last_lane",
+    "llvm_function", "load", "load_anywhere", "load_codes", "look_up", "maximum", "minimum", "multiply", "shifted_1", "shifted_2",
+    "shifted_4", "shifted_8", "shifted_16", "spread", "store", "store_anywhere", "subtract", "subtract_saturated", "subtract_to_zero",
+    "where_equal", "where_greater",
 ]  # fmt: skip
 
 _INDEX = ir.IntType(32)
@@ -80,6 +81,17 @@ def llvm_function(builder: Any, name: str, result: ir.Type, arguments: list[ir.T
     """LLVM's function of that name, declared in the module that is being built."""
     known = builder.module.globals.get(name)
     return known if known is not None else ir.Function(builder.module, ir.FunctionType(result, arguments), name)
+
+
+@intrinsic
+def lanes_of(typing: Any, array: Any) -> Any:
+    """How many lanes the vectors of an array have: a constant of the compiled code, unlike the length of an array."""
+    lanes = _lanes(array)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.get_constant(types.intp, lanes.count)
+
+    return types.intp(array), code
 
 
 @intrinsic
@@ -171,6 +183,7 @@ def _lane_by_lane(operation: str, text: str) -> Any:
 
 add_saturated = _lane_by_lane("sadd.sat", "Sums, kept at the least or greatest value where they would pass it.")
 subtract_saturated = _lane_by_lane("ssub.sat", "Differences, kept at the least or greatest value where they would pass it.")
+subtract_to_zero = _lane_by_lane("usub.sat", "Differences of numbers that are not negative, zero where they would be negative.")
 maximum = _lane_by_lane("smax", "The larger of each two.")
 minimum = _lane_by_lane("smin", "The smaller of each two.")
 
