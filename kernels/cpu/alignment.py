@@ -107,8 +107,9 @@ class AlignmentSearch:
         lanes, every, rounds, blocks, words = lane_count(bits), range(len(lengths)), 0, 0, 0
         for task in _tasks(self._plan(subjects, first, last, bits), lengths, every, self._lengths, lanes, self._processor.threads):
             n_blocks, rounds, words = task.group.n_blocks, rounds + 1, words + task.group.n_blocks * BLOCK_COLUMNS * lanes // 4
+            longest = _longest_in_lanes(task.group, self._lengths, lane_count(16))
             for length in lengths[task.first_query : task.last_query]:
-                if _is_by_rows(task.group, length, self._lengths, lane_count(16)):
+                if length > longest:
                     width = self._lengths[task.group.subjects]
                     rounds += int((-(-length // np.maximum(1, _CELLS_OF_ROWS // _widths(width, lane_count(16))))).sum())
                     blocks += _VECTORS_OF_ROW * length * int(_widths(width, lane_count(16)).sum()) // lane_count(16)
@@ -187,11 +188,11 @@ def _widths(lengths: NDArray[np.int64], lanes: int) -> NDArray[np.int64]:
     return -(-lengths // lanes) * lanes
 
 
-def _is_by_rows(group: LaneGroup, query_length: int, lengths: NDArray[np.int64], row_lanes: int) -> bool:
-    """Whether the subjects of a group are done sooner one after the other."""
+def _longest_in_lanes(group: LaneGroup, lengths: NDArray[np.int64], row_lanes: int) -> float:
+    """Residues of a query up to which the subjects of a group are done sooner in lanes than one after the other."""
     vectors = int((lengths[group.subjects] // row_lanes + 1).sum())
-    by_rows = vectors * query_length * _VECTOR_BY_ROWS + len(group.subjects) * _PAIR_BY_ROWS
-    return by_rows < group.n_blocks * BLOCK_COLUMNS * query_length
+    saved = group.n_blocks * BLOCK_COLUMNS - vectors * _VECTOR_BY_ROWS  # by each residue of the query
+    return len(group.subjects) * _PAIR_BY_ROWS / saved if saved > 0 else np.inf
 
 
 class _Scorer:
@@ -233,8 +234,9 @@ class _Scorer:
         fill_columns(
             self._residues, self._offsets[group.subjects], self._lengths[group.subjects], group.lanes, group.first_columns, lanes, columns
         )
+        longest = _longest_in_lanes(group, self._lengths, self._row_lanes) if self._row_lanes else np.inf
         for i in range(task.first_query, task.last_query):
-            if self._row_lanes and _is_by_rows(group, len(self._queries[i].rows), self._lengths, self._row_lanes):
+            if len(self._queries[i].rows) > longest:
                 self._score_by_rows(self._queries[i], group, self._scores[i], stop)
             else:
                 self._score(self._queries[i], group, columns, self._scores[i], stop)

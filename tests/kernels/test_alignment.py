@@ -107,6 +107,21 @@ def test_a_score_beyond_the_width_is_told(bits, length, expected):
     assert lane_scores(run, [run], scores, 12, 1, bits) == [expected]
 
 
+@pytest.mark.parametrize(("bits", "greatest"), [(8, 1), (8, 11), (8, 40), (16, 3000)])
+def test_a_sequence_behind_one_that_passed_the_width_is_scored_as_if_alone(bits, greatest):
+    most = (1 << (bits - 1)) - 1 - greatest
+    random = np.random.default_rng(greatest)
+    scores = np.minimum(random.integers(-8, 9, (LETTERS, LETTERS)), greatest)
+    scores[18], scores[18, 18] = -4, greatest
+    run = np.full(most // greatest + 3, 18, np.int8)
+    last = [np.concatenate((run[:k], random.integers(0, 18, 25).astype(np.int8))) for k in (0, 1, len(run) - 4, len(run) - 3, len(run) - 2)]
+    subjects = [run, *last, np.tile(run, 3), *last]
+    for query in (run, np.concatenate((last[0], run))):
+        told = lane_scores(query, subjects, scores, 9, 2, bits, n_lanes_used=1)
+        assert told == told_scores(query, subjects, scores, 9, 2, bits)
+        assert {-1} < set(told)
+
+
 @pytest.mark.parametrize("bits", [16, 32])
 @settings(max_examples=100, deadline=None)
 @given(
