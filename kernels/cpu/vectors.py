@@ -14,7 +14,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import config, types
 from numba.extending import intrinsic, models, register_model
 from numpy.typing import NDArray
 
@@ -28,13 +28,18 @@ __all__ = [
 _INDEX = ir.IntType(32)
 
 
-def _host_features() -> set[str]:
-    """NEON is not asked for, since every 64-bit ARM has it."""
+def _features() -> set[str]:
+    """Those that Numba compiles for: this machine's, or what NUMBA_CPU_FEATURES tells.
+
+    NEON is not asked for, since every 64-bit ARM has it.
+    """
+    if config.CPU_FEATURES is not None:
+        return {name[1:] for name in config.CPU_FEATURES.split(",") if name.startswith("+")}
     return {name for name, present in llvm.get_host_cpu_features().items() if present}
 
 
-FEATURES = _host_features()
-"""What this machine's processor can do, under LLVM's names."""
+FEATURES = _features()
+"""What the processor can do, under LLVM's names."""
 _IS_ARM = llvm.get_process_triple().startswith(("aarch64", "arm64"))
 REGISTER_BYTES = 64 if "avx512bw" in FEATURES else 32 if "avx2" in FEATURES else 16
 """Bytes of a vector register here."""
