@@ -214,6 +214,21 @@ print("same", t.vectors.REGISTER_BYTES)
     assert result.stdout == f"same {register_bytes}\n", result.stderr
 
 
+@pytest.mark.parametrize(("features", "register_bytes"), [("", 16), ("+ssse3,-avx2", 16), ("+ssse3,+avx2", 32), ("+avx2,+avx512bw", 64)])
+def test_vectors_are_as_long_as_what_numba_compiles_for(features, register_bytes, tmp_path):
+    program = "from kernels.cpu.vectors import REGISTER_BYTES; print(REGISTER_BYTES)"
+    environment = {**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": features, "NUMBA_CACHE_DIR": str(tmp_path)}
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).resolve().parents[2],
+        env=environment,
+    )
+    assert result.stdout == f"{register_bytes}\n"
+
+
 def test_the_normal_tail_is_scipys():
     stats = pytest.importorskip("scipy.stats")
     z = np.linspace(-8, 8, 33)
