@@ -39,6 +39,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -165,10 +166,9 @@ def end_to_end(queries: Path, database: Path, *options: str) -> dict[str, Any]:
 
 def measure_beside_parasail(data: Path, threads: int, repeats: int) -> None:
     """Print the seconds of the command and of parasail, which take turns."""
-    import parasail
-
     from kernels.cpu.vectors import REGISTER_BYTES
 
+    parasail = import_module("parasail")
     query_file, database_file = data / "cudasw_queries20.fasta", data / "mmseqs_DB.fasta"
     queries, database = (read_sequences([path], Progress()) for path in (query_file, database_file))
     subjects = [decode(database.codes(i)) for i in range(len(database))]
