@@ -326,8 +326,9 @@ def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray
     query_lengths, subject_lengths = pairs.lengths
     cells, done = query_lengths * subject_lengths, (pairs.scores < 1) | (query_lengths * subject_lengths > _CELLS_OF_A_TASK)
     found = []
-    for bits in [bits for bits in _substitution(scheme).widths() if bits < 32]:
-        chosen = np.flatnonzero(~done & (pairs.scores < (1 << bits) - 1))
+    costs = _substitution(scheme)
+    for bits in [bits for bits in costs.widths() if bits < 32]:
+        chosen = np.flatnonzero(~done & (pairs.scores <= costs.most(bits)))
         done[chosen] = True
         # Subjects of one query side by side, those of about the same length together.
         chosen = chosen[np.lexsort((subject_lengths[chosen], pairs.query_places[chosen, 1], pairs.query_places[chosen, 0]))]
@@ -356,25 +357,40 @@ def _ends(
     ----------
     rows, places : where the query and the subjects begin and end.
     """
+<<<<<<< f47cbc0ee9af2a276ef0374b3172f454a3f5860b
     from kernels.cpu.lanes import fill_columns, lane_count
     from kernels.cpu.traceback import EndRoom, find_ends
+=======
+    from kernels.cpu.lanes import BLOCK_COLUMNS, fill_columns, lane_count
+    from kernels.cpu.traceback import find_ends
+>>>>>>> c04ec2672e83fdef40cadb88b220a346e268df64
     from kernels.cpu.vectors import aligned
 
-    lanes, number = lane_count(bits), np.dtype(f"int{bits}")
+    lanes, number, costs = lane_count(bits), np.dtype(f"int{bits}"), _substitution(scheme)
     residues, offsets = _taken(pairs.subjects, places, step)
     lengths = np.diff(offsets)
-    n_columns = int(lengths.max())
-    columns = aligned(n_columns * lanes, np.int8)
+    n_blocks = -(-int(lengths.max()) // BLOCK_COLUMNS)
+    columns = aligned(n_blocks * BLOCK_COLUMNS * lanes, np.int8)
     fill_columns(residues, offsets[:-1], lengths, np.arange(len(group)), np.zeros(len(group), np.int64), lanes, columns)
     letters, query = np.unique(pairs.queries[slice(*rows)][::step], return_inverse=True)
     targets = aligned(lanes, number)
     targets[:] = np.iinfo(number).max
+<<<<<<< f47cbc0ee9af2a276ef0374b3172f454a3f5860b
     targets[: len(group)] = pairs.scores[group] + np.iinfo(number).min
     room = EndRoom(*(aligned(size * lanes, number) for size in (len(query), len(query), len(letters), 1)))
     ends = np.empty((lanes, 4), np.int64)
     find_ends(
         query.astype(np.int64), letters.astype(np.int64), _substitution(scheme).table(bits), columns, n_columns, targets,
         scheme.first_residue_cost, scheme.gap_extend, room, ends,
+=======
+    targets[: len(group)] = pairs.scores[group]
+    sizes = BLOCK_COLUMNS * len(query), len(query), BLOCK_COLUMNS * len(letters)
+    h_rows, e_row, profile = (aligned(size * lanes, number) for size in sizes)
+    ends = np.empty((lanes, 4), np.int64)
+    find_ends(
+        query.astype(np.int64), letters.astype(np.int64), costs.table(bits), columns, n_blocks, targets,
+        costs.first_residue_cost, costs.next_residue_cost, h_rows, e_row, profile, seen, ends,
+>>>>>>> c04ec2672e83fdef40cadb88b220a346e268df64
     )  # fmt: skip
     return ends[: len(group)]
 

@@ -1,8 +1,8 @@
 """Smith-Waterman scores of queries against a database on the processor: those of `kernels.cuda.alignment`.
 
-Scores are computed in lanes with 8 bits (`kernels.cpu.lanes`); the pairs whose score passes 254 again with 16 bits, and those that pass
-65,534 with 32. Few long sequences would leave most lanes empty: these are scored by rows (`kernels.cpu.rows`), one pair after the other,
-with 16 bits or else 32.
+Scores are computed in lanes with 8 bits (`kernels.cpu.lanes`); the pairs whose score passes 127 less the greatest of the matrix again with
+16 bits, and those that pass 32,767 less as much with 32. Few long sequences would leave most lanes empty: these are scored by rows
+(`kernels.cpu.rows`), one pair after the other, with 16 bits or else 32.
 """
 
 from __future__ import annotations
@@ -107,8 +107,9 @@ class AlignmentSearch:
         lanes, every, rounds, blocks, words = lane_count(bits), range(len(lengths)), 0, 0, 0
         for task in _tasks(self._plan(subjects, first, last, bits), lengths, every, self._lengths, lanes, self._processor.threads):
             n_blocks, rounds, words = task.group.n_blocks, rounds + 1, words + task.group.n_blocks * BLOCK_COLUMNS * lanes // 4
+            longest = _longest_in_lanes(task.group, self._lengths, lane_count(16))
             for length in lengths[task.first_query : task.last_query]:
-                if _is_by_rows(task.group, length, self._lengths, lane_count(16)):
+                if length > longest:
                     width = self._lengths[task.group.subjects]
                     rounds += int((-(-length // np.maximum(1, _CELLS_OF_ROWS // _widths(width, lane_count(16))))).sum())
                     blocks += _VECTORS_OF_ROW * length * int(_widths(width, lane_count(16)).sum()) // lane_count(16)
@@ -187,11 +188,11 @@ def _widths(lengths: NDArray[np.int64], lanes: int) -> NDArray[np.int64]:
     return -(-lengths // lanes) * lanes
 
 
-def _is_by_rows(group: LaneGroup, query_length: int, lengths: NDArray[np.int64], row_lanes: int) -> bool:
-    """Whether the subjects of a group are done sooner one after the other."""
+def _longest_in_lanes(group: LaneGroup, lengths: NDArray[np.int64], row_lanes: int) -> float:
+    """Residues of a query up to which the subjects of a group are done sooner in lanes than one after the other."""
     vectors = int((lengths[group.subjects] // row_lanes + 1).sum())
-    by_rows = vectors * query_length * _VECTOR_BY_ROWS + len(group.subjects) * _PAIR_BY_ROWS
-    return by_rows < group.n_blocks * BLOCK_COLUMNS * query_length
+    saved = group.n_blocks * BLOCK_COLUMNS - vectors * _VECTOR_BY_ROWS  # by each residue of the query
+    return len(group.subjects) * _PAIR_BY_ROWS / saved if saved > 0 else np.inf
 
 
 class _Scorer:
@@ -210,7 +211,7 @@ class _Scorer:
         self._costs, self._scores = costs, scores
         self._lanes = lane_count(bits)
         self._row_lanes = lane_count(16) if bits <= 16 and 16 in costs.widths() else 0
-        self._table = costs.table(bits)
+        self._table, self._most = costs.table(bits), costs.most(bits)
         self._longest = max((len(query.rows) for query in queries), default=0)
         self._own = threading.local()
 
@@ -233,8 +234,9 @@ class _Scorer:
         fill_columns(
             self._residues, self._offsets[group.subjects], self._lengths[group.subjects], group.lanes, group.first_columns, lanes, columns
         )
+        longest = _longest_in_lanes(group, self._lengths, self._row_lanes) if self._row_lanes else np.inf
         for i in range(task.first_query, task.last_query):
-            if self._row_lanes and _is_by_rows(group, len(self._queries[i].rows), self._lengths, self._row_lanes):
+            if len(self._queries[i].rows) > longest:
                 self._score_by_rows(self._queries[i], group, self._scores[i], stop)
             else:
                 self._score(self._queries[i], group, columns, self._scores[i], stop)
@@ -248,7 +250,7 @@ class _Scorer:
             score_lanes(
                 query.rows, query.codes, self._table, columns, block, min(group.n_blocks, block + step),
                 group.end_blocks, group.lanes, group.subjects, group.is_followed,
-                self._costs.first_residue_cost, self._costs.gap_extend, h_row, e_row, profile, best, clearing, scores,
+                self._costs.first_residue_cost, self._costs.next_residue_cost, self._most, h_row, e_row, profile, best, clearing, scores,
             )  # fmt: skip
 
     def _score_by_rows(self, query: _Query, group: LaneGroup, scores: NDArray[np.int32], stop: StopFlag) -> None:
@@ -271,8 +273,13 @@ class _Scorer:
             if stop[0]:
                 break
             score_rows(
+<<<<<<< f47cbc0ee9af2a276ef0374b3172f454a3f5860b
                 codes, rows, self._costs.first_residue_cost, self._costs.gap_extend, first, min(len(codes), first + step), best, target,
                 directions, False,
+=======
+                codes, profile, self._costs.first_residue_cost, self._costs.next_residue_cost, decay, first, min(len(codes), first + step),
+                h_rows, f_row, best, target, directions, False,
+>>>>>>> c04ec2672e83fdef40cadb88b220a346e268df64
             )  # fmt: skip
         return int(best[0])
 

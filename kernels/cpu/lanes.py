@@ -1,9 +1,11 @@
 """Smith-Waterman with affine gaps, many pairs at a time: a query against as many subjects as a vector has lanes (Rognes 2011, BMC
 Bioinformatics 12:221).
 
-Scores are kept as signed integers whose least value stands for zero, so that saturated sums do the ``max(0, ...)`` of the recurrence for
-nothing and the greatest value tells an overflow. Four columns are computed in one sweep along the query: what passes from a row to the next
-stays in registers.
+Four columns are computed in one sweep along the query: what passes from a row to the next stays in registers. A cell takes nine
+instructions. Six of them, the maxima and one saturated difference, have two ports of Intel's processors with AVX2, and one with AVX-512;
+sums and differences that wrap have one port more, and on AMD's processors twice as many as saturated ones. So scores are signed numbers of
+which none is kept from wrapping but E: as long as it is not negative, neither is H, which is the ``max(0, ...)`` of the recurrence. A sum
+wraps only where H came so near to the greatest number that the best H of the lane tells it.
 
 Recurrence (Gotoh 1982), a gap of k residues costing ``gap_open + k * gap_extend``::
 
@@ -26,7 +28,8 @@ from numpy.typing import NDArray
 
 from kernels.cpu.vectors import (
     REGISTER_BYTES,
-    add_saturated,
+    add,
+    lanes_of,
     load,
     load_codes,
     look_up,
@@ -34,10 +37,13 @@ from kernels.cpu.vectors import (
     minimum,
     spread,
     store,
-    subtract_saturated,
+    subtract,
+    subtract_to_zero,
 )
 
-__all__ = ["BLOCK_COLUMNS", "PADDING", "LaneGroup", "fill_columns", "lane_count", "lane_groups", "score_lanes"]
+__all__ = [
+    "BLOCK_COLUMNS", "PADDING", "LaneGroup", "cell", "fill_columns", "fill_profile", "lane_count", "lane_groups", "score_lanes",
+]  # fmt: skip
 
 BLOCK_COLUMNS = 4
 """Columns of a lane that are computed together; a sequence in a lane takes a multiple of it."""
@@ -136,18 +142,35 @@ def fill_columns(residues, starts, lengths, lanes, first_columns, n_lanes, colum
 
 
 @njit(inline="always")
-def _cell(diagonal, score, e, f, best, opening, extending):
+def cell(diagonal, score, e, f, best, opening, extending):
     """One row of one column: H, the E of the next column, the F of the next row, and the best H so far."""
-    h = maximum(maximum(add_saturated(diagonal, score), e), f)
-    opened = subtract_saturated(h, opening)
-    e = maximum(subtract_saturated(e, extending), opened)
-    f = maximum(subtract_saturated(f, extending), opened)
+    h = maximum(maximum(add(diagonal, score), f), e)
+    opened = subtract(h, opening)
+    e = maximum(subtract_to_zero(e, extending), opened)
+    f = maximum(subtract(f, extending), opened)
     return h, e, f, maximum(best, h)
+
+
+@njit(inline="always")
+def fill_profile(rows, table, columns, block, profile):
+    """Write the scores of each different residue of the query with the residues of a block: ``profile[(row * 4 + column) * lanes]``."""
+    lanes = lanes_of(profile)
+    column = block * BLOCK_COLUMNS * lanes
+    codes_0 = load_codes(columns, column, profile)
+    codes_1 = load_codes(columns, column + lanes, profile)
+    codes_2 = load_codes(columns, column + 2 * lanes, profile)
+    codes_3 = load_codes(columns, column + 3 * lanes, profile)
+    for k in range(len(rows)):
+        row, place = rows[k] * _REPEATED, k * BLOCK_COLUMNS * lanes
+        store(profile, place, look_up(table, row, codes_0))
+        store(profile, place + lanes, look_up(table, row, codes_1))
+        store(profile, place + 2 * lanes, look_up(table, row, codes_2))
+        store(profile, place + 3 * lanes, look_up(table, row, codes_3))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def score_lanes(
-    query, rows, table, columns, first_block, last_block, end_block, end_lane, end_target, end_clears, opening, extending,
+    query, rows, table, columns, first_block, last_block, end_block, end_lane, end_target, end_clears, opening, extending, most,
     h_row, e_row, profile, best, clearing, scores,
 ):  # fmt: skip
     """Score a query against the sequences in the lanes, from one block of columns up to another.
@@ -163,15 +186,14 @@ def score_lanes(
     columns : int8 from `fill_columns`, four columns to a block.
     end_block, end_lane, end_target, end_clears : (n,) int64, by block: in which block a sequence ends, its lane, where in `scores` its
         score goes, and whether another follows in the lane.
-    opening, extending : cost of a gap's first residue and of each further one.
+    opening, extending : cost of a gap's first residue and of each further one. most : what a score may be; a greater one may be wrong.
+        See `kernels.cpu.substitution` for what the width must hold.
     h_row, e_row : (m * lanes,); profile : (r * 4 * lanes,); best, clearing : (lanes,): aligned work space.
-    scores : int32, to fill; -1 where the score passed what the width holds.
+    scores : int32, to fill; -1 where the score passed `most`.
     """
-    lanes = len(best)
+    lanes = lanes_of(h_row)
     m = len(query)
-    least = np.iinfo(h_row.dtype).min
-    greatest = np.iinfo(h_row.dtype).max
-    zero = spread(h_row, least)
+    zero = spread(h_row, 0)
     open_cost = spread(h_row, opening)
     extend_cost = spread(h_row, extending)
     if first_block == 0:
@@ -182,41 +204,31 @@ def score_lanes(
     end = np.searchsorted(end_block, first_block)
     top = load(best, 0)
     for block in range(first_block, last_block):
-        column = block * BLOCK_COLUMNS * lanes
-        codes_0 = load_codes(columns, column, h_row)
-        codes_1 = load_codes(columns, column + lanes, h_row)
-        codes_2 = load_codes(columns, column + 2 * lanes, h_row)
-        codes_3 = load_codes(columns, column + 3 * lanes, h_row)
-        for k in range(len(rows)):
-            row, place = rows[k] * _REPEATED, k * BLOCK_COLUMNS * lanes
-            store(profile, place, look_up(table, row, codes_0))
-            store(profile, place + lanes, look_up(table, row, codes_1))
-            store(profile, place + 2 * lanes, look_up(table, row, codes_2))
-            store(profile, place + 3 * lanes, look_up(table, row, codes_3))
+        fill_profile(rows, table, columns, block, profile)
         f_0, f_1, f_2, f_3 = zero, zero, zero, zero
         above_0, above_1, above_2, above_3 = zero, zero, zero, zero
         for i in range(m):
             place = query[i] * BLOCK_COLUMNS * lanes
             e = load(e_row, i * lanes)
             left = load(h_row, i * lanes)
-            h_0, e, f_0, top = _cell(above_0, load(profile, place), e, f_0, top, open_cost, extend_cost)
-            h_1, e, f_1, top = _cell(above_1, load(profile, place + lanes), e, f_1, top, open_cost, extend_cost)
-            h_2, e, f_2, top = _cell(above_2, load(profile, place + 2 * lanes), e, f_2, top, open_cost, extend_cost)
-            h_3, e, f_3, top = _cell(above_3, load(profile, place + 3 * lanes), e, f_3, top, open_cost, extend_cost)
+            h_0, e, f_0, top = cell(above_0, load(profile, place), e, f_0, top, open_cost, extend_cost)
+            h_1, e, f_1, top = cell(above_1, load(profile, place + lanes), e, f_1, top, open_cost, extend_cost)
+            h_2, e, f_2, top = cell(above_2, load(profile, place + 2 * lanes), e, f_2, top, open_cost, extend_cost)
+            h_3, e, f_3, top = cell(above_3, load(profile, place + 3 * lanes), e, f_3, top, open_cost, extend_cost)
             above_0, above_1, above_2, above_3 = left, h_0, h_1, h_2
             store(h_row, i * lanes, h_3)
             store(e_row, i * lanes, e)
         if end < len(end_block) and end_block[end] == block:
             store(best, 0, top)
-            store(clearing, 0, spread(h_row, greatest))
+            store(clearing, 0, spread(h_row, np.iinfo(h_row.dtype).max))
             clears = False
             while end < len(end_block) and end_block[end] == block:
                 lane = end_lane[end]
-                scores[end_target[end]] = -1 if best[lane] == greatest else np.int64(best[lane]) - least
+                scores[end_target[end]] = best[lane] if best[lane] <= most else -1
                 if end_clears[end]:
                     clears = True
-                    best[lane] = least
-                    clearing[lane] = least
+                    best[lane] = 0
+                    clearing[lane] = 0
                 end += 1
             if clears:
                 keep = load(clearing, 0)

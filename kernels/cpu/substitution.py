@@ -15,6 +15,7 @@ CODES = 32
 """Letters a matrix may have: A to Z are 0 to 25, ``*`` is 26."""
 _WIDTHS = (8, 16, 32)
 _REPEATED = 64
+_MAXIMUM_COST = 1 << 30  # of a residue in a gap: where it costs as much, no score of 32 bits is left with a gap
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,25 @@ class Substitution:
     @property
     def first_residue_cost(self) -> int:
         """What the first residue of a gap costs."""
-        return self.gap_open + self.gap_extend
+        return min(self.gap_open + self.gap_extend, _MAXIMUM_COST)
+
+    @property
+    def next_residue_cost(self) -> int:
+        """What each further residue of a gap costs."""
+        return min(self.gap_extend, _MAXIMUM_COST)
 
     def widths(self) -> tuple[int, ...]:
-        """Bits of the numbers to try, one after the other: those that hold the scores and the costs of gaps."""
-        least, greatest = int(self.scores.min()), max(int(self.scores.max()), self.first_residue_cost)
-        return tuple(bits for bits in _WIDTHS if -(1 << (bits - 1)) <= least and greatest < 1 << (bits - 1))
+        """Bits of the numbers to try, one after the other: those that hold the scores, and what a gap of two residues takes off zero."""
+        least, greatest, gap = int(self.scores.min()), int(self.scores.max()), self.first_residue_cost + self.next_residue_cost
+        return tuple(bits for bits in _WIDTHS if -(1 << (bits - 1)) <= least and greatest < 1 << (bits - 1) and gap <= 1 << (bits - 1))
+
+    def most(self, bits: int) -> int:
+        """The greatest score that numbers of so many bits can be trusted with: no pair of residues takes a lesser one past them.
+
+        Those of 32 bits are trusted with all that they hold.
+        """
+        greatest = (1 << (bits - 1)) - 1
+        return greatest if bits == _WIDTHS[-1] else greatest - max(0, int(self.scores.max()))
 
     def table(self, bits: int) -> NDArray:
         """The scores as `kernels.cpu.lanes.score_lanes` takes them with numbers of so many bits."""

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+<<<<<<< f47cbc0ee9af2a276ef0374b3172f454a3f5860b
 from kernels.cpu.rows import RowArrays, score_rows, trace_back
 from kernels.cpu.vectors import (
     add_saturated,
@@ -26,6 +27,11 @@ from kernels.cpu.vectors import (
     subtract_saturated,
     where_equal,
 )
+=======
+from kernels.cpu.lanes import BLOCK_COLUMNS, cell, fill_profile
+from kernels.cpu.rows import score_rows, trace_back
+from kernels.cpu.vectors import lanes_of, largest, load, spread, store, where_equal
+>>>>>>> c04ec2672e83fdef40cadb88b220a346e268df64
 
 __all__ = [
     "CIGAR_BYTES", "CIGAR_LETTERS", "IDENTITIES", "MISMATCHES", "N_COUNTS", "OPENINGS",
@@ -37,7 +43,6 @@ IDENTITIES, MISMATCHES, POSITIVES, OPENINGS, CIGAR_BYTES = 0, 1, 2, 3, 4
 N_COUNTS = 5
 CIGAR_LETTERS = "?MDI"
 """By step: two residues, one of the subject alone, one of the query alone."""
-_REPEATED = 64  # elements of a row of the table
 _PAIR, _SUBJECT_ALONE, _QUERY_ALONE = 1, 2, 3
 _GAP, _POSITIVE, _APART, _ZERO = ord("-"), ord("+"), ord(" "), ord("0")
 _LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8).copy()
@@ -120,11 +125,16 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, room, direct
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+<<<<<<< f47cbc0ee9af2a276ef0374b3172f454a3f5860b
 def find_ends(query, rows, table, columns, n_columns, targets, opening, extending, room, ends):
+=======
+def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending, h_rows, e_row, profile, seen, ends):
+>>>>>>> c04ec2672e83fdef40cadb88b220a346e268df64
     """Where alignments of the best score end, of one query with a subject in each lane; by columns, as `score_lanes` computes them.
 
     Parameters
     ----------
+<<<<<<< f47cbc0ee9af2a276ef0374b3172f454a3f5860b
     query, rows, table : as `kernels.cpu.alignment.score_lanes` takes them. columns : int8 from `fill_columns`, of `n_columns` columns.
     targets : (lanes,) aligned, the best score of each lane, the least value standing for zero; the greatest for none.
     opening, extending : cost of a gap's first residue, and of each further one.
@@ -137,34 +147,58 @@ def find_ends(query, rows, table, columns, n_columns, targets, opening, extendin
     # As in `score_lanes`, saturated sums do the max(0, ...) for nothing.
     zero, unseen, reached = spread(h_row, np.iinfo(h_row.dtype).min), spread(h_row, 0), spread(h_row, 1)
     open_cost, extend_cost, goal = spread(h_row, opening), spread(h_row, extending), load(targets, 0)
+=======
+    query, rows, table, opening, extending : as `kernels.cpu.lanes.score_lanes` takes them. columns : int8 from `fill_columns`, of
+        `n_blocks` blocks.
+    targets : (lanes,) aligned, the best score of each lane; the greatest number for none.
+    h_rows : (m * 4 * lanes,); e_row : (m * lanes,); profile : (r * 4 * lanes,); seen : (lanes,): aligned work space.
+    ends : (lanes, 4) int64, to fill: row and column of the end that comes first by rows, -1 where there is none; the last row and the
+        last column with any end.
+    """
+    lanes, m = lanes_of(e_row), len(query)
+    zero, reached = spread(e_row, 0), spread(e_row, 1)
+    open_cost, extend_cost, goal = spread(e_row, opening), spread(e_row, extending), load(targets, 0)
+>>>>>>> c04ec2672e83fdef40cadb88b220a346e268df64
     for i in range(m):
-        store(h_row, i * lanes, zero)
+        store(h_rows, (i * BLOCK_COLUMNS + 3) * lanes, zero)
         store(e_row, i * lanes, zero)
     ends[:] = -1
-    for j in range(n_columns):
-        codes = load_codes(columns, j * lanes, h_row)
-        for k in range(len(rows)):
-            store(profile, k * lanes, look_up(table, rows[k] * _REPEATED, codes))
-        diagonal, f, top = zero, zero, zero
+    for block in range(n_blocks):
+        fill_profile(rows, table, columns, block, profile)
+        f_0, f_1, f_2, f_3 = zero, zero, zero, zero
+        above_0, above_1, above_2, above_3 = zero, zero, zero, zero
+        top = zero
         for i in range(m):
-            left, e = load(h_row, i * lanes), load(e_row, i * lanes)
-            h = maximum(maximum(add_saturated(diagonal, load(profile, query[i] * lanes)), e), f)
-            top = maximum(top, h)
-            opened = subtract_saturated(h, open_cost)
-            f = maximum(subtract_saturated(f, extend_cost), opened)
-            diagonal = left
-            store(h_row, i * lanes, h)
-            store(e_row, i * lanes, maximum(subtract_saturated(e, extend_cost), opened))
-        found = where_equal(top, goal, reached, unseen)
+            place, own = query[i] * BLOCK_COLUMNS * lanes, i * BLOCK_COLUMNS * lanes
+            e, left = load(e_row, i * lanes), load(h_rows, own + 3 * lanes)
+            h_0, e, f_0, top = cell(above_0, load(profile, place), e, f_0, top, open_cost, extend_cost)
+            h_1, e, f_1, top = cell(above_1, load(profile, place + lanes), e, f_1, top, open_cost, extend_cost)
+            h_2, e, f_2, top = cell(above_2, load(profile, place + 2 * lanes), e, f_2, top, open_cost, extend_cost)
+            h_3, e, f_3, top = cell(above_3, load(profile, place + 3 * lanes), e, f_3, top, open_cost, extend_cost)
+            above_0, above_1, above_2, above_3 = left, h_0, h_1, h_2
+            store(h_rows, own, h_0)
+            store(h_rows, own + lanes, h_1)
+            store(h_rows, own + 2 * lanes, h_2)
+            store(h_rows, own + 3 * lanes, h_3)
+            store(e_row, i * lanes, e)
+        found = where_equal(top, goal, reached, zero)
         if largest(found) > 0:
             store(seen, 0, found)
             for lane in range(lanes):
                 if seen[lane] == 1:
-                    for i in range(m):
-                        if h_row[i * lanes + lane] == targets[lane]:
-                            if ends[lane, 0] < 0 or i < ends[lane, 0]:
-                                ends[lane, 0], ends[lane, 1] = i, j
-                            ends[lane, 2], ends[lane, 3] = max(ends[lane, 2], i), j
+                    _note_ends(h_rows, lane, targets[lane], m, block, lanes, ends[lane])
+
+
+@njit(inline="always")
+def _note_ends(h_rows, lane, target, m, block, lanes, ends):
+    """The ends of a lane in a block of columns."""
+    for c in range(BLOCK_COLUMNS):
+        for i in range(m):
+            if h_rows[(i * BLOCK_COLUMNS + c) * lanes + lane] == target:
+                column = block * BLOCK_COLUMNS + c
+                if ends[0] < 0 or i < ends[0]:
+                    ends[0], ends[1] = i, column
+                ends[2], ends[3] = max(ends[2], i), column
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -14,26 +14,32 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import config, types
 from numba.extending import intrinsic, models, register_model
 from numpy.typing import NDArray
 
 __all__ = [
-    "FEATURES", "REGISTER_BYTES", "add", "add_saturated", "aligned", "gather", "gathered", "largest", "last_lane", "llvm_function",
-    "load", "load_anywhere", "load_codes", "look_up", "maximum", "minimum", "multiply", "shifted_1", "shifted_2", "shifted_4",
-    "shifted_8", "shifted_16", "spread", "store", "store_anywhere", "subtract", "subtract_saturated", "where_equal", "where_greater",
+    "FEATURES", "REGISTER_BYTES", "add", "add_saturated", "aligned", "gather", "gathered", "lanes_of", "largest", "last_lane",
+    "llvm_function", "load", "load_anywhere", "load_codes", "look_up", "maximum", "minimum", "multiply", "shifted_1", "shifted_2",
+    "shifted_4", "shifted_8", "shifted_16", "spread", "store", "store_anywhere", "subtract", "subtract_saturated", "subtract_to_zero",
+    "where_equal", "where_greater",
 ]  # fmt: skip
 
 _INDEX = ir.IntType(32)
 
 
-def _host_features() -> set[str]:
-    """NEON is not asked for, since every 64-bit ARM has it."""
+def _features() -> set[str]:
+    """Those that Numba compiles for: this machine's, or what NUMBA_CPU_FEATURES tells.
+
+    NEON is not asked for, since every 64-bit ARM has it.
+    """
+    if config.CPU_FEATURES is not None:
+        return {name[1:] for name in config.CPU_FEATURES.split(",") if name.startswith("+")}
     return {name for name, present in llvm.get_host_cpu_features().items() if present}
 
 
-FEATURES = _host_features()
-"""What this machine's processor can do, under LLVM's names."""
+FEATURES = _features()
+"""What the processor can do, under LLVM's names."""
 _IS_ARM = llvm.get_process_triple().startswith(("aarch64", "arm64"))
 REGISTER_BYTES = 64 if "avx512bw" in FEATURES else 32 if "avx2" in FEATURES else 16
 """Bytes of a vector register here."""
@@ -80,6 +86,17 @@ def llvm_function(builder: Any, name: str, result: ir.Type, arguments: list[ir.T
     """LLVM's function of that name, declared in the module that is being built."""
     known = builder.module.globals.get(name)
     return known if known is not None else ir.Function(builder.module, ir.FunctionType(result, arguments), name)
+
+
+@intrinsic
+def lanes_of(typing: Any, array: Any) -> Any:
+    """How many lanes the vectors of an array have: a constant of the compiled code, unlike the length of an array."""
+    lanes = _lanes(array)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.get_constant(types.intp, lanes.count)
+
+    return types.intp(array), code
 
 
 @intrinsic
@@ -171,6 +188,7 @@ def _lane_by_lane(operation: str, text: str) -> Any:
 
 add_saturated = _lane_by_lane("sadd.sat", "Sums, kept at the least or greatest value where they would pass it.")
 subtract_saturated = _lane_by_lane("ssub.sat", "Differences, kept at the least or greatest value where they would pass it.")
+subtract_to_zero = _lane_by_lane("usub.sat", "Differences of numbers that are not negative, zero where they would be negative.")
 maximum = _lane_by_lane("smax", "The larger of each two.")
 minimum = _lane_by_lane("smin", "The smaller of each two.")
 

@@ -1,6 +1,7 @@
 """The sequence search measured: speed, memory and opening time; and sensitivity on SCOP beside peers.
 
     python -m tests.benchmarks.sequence_search --data FOLDER speed [--threads 1 2] > speed.jsonl
+    python -m tests.benchmarks.sequence_search --data FOLDER beside [--threads 2] [--repeats 5] > beside.jsonl
     python -m tests.benchmarks.sequence_search --data FOLDER devices [--wishes cpu cuda all] [--repeats 60] > devices.jsonl
     python -m tests.benchmarks.sequence_search --data FOLDER roc [--every 10] [--peers blastp ssearch] > roc.jsonl
 
@@ -14,6 +15,9 @@ opening
     seconds to open the packed database of 20,000 proteins, and its bytes for a residue without names.
 end_to_end
     seconds and peak megabytes of the whole command, from FASTA to table, in a process of its own.
+beside
+    the whole command and parasail's scoring alone (`sw_striped_profile_sat`, profiles made before), by turns: least wall and processor
+    seconds. With NUMBA_CPU_NAME=haswell and NUMBA_CPU_FEATURES=+avx2,+avx,+ssse3 the command runs as on a processor with AVX2.
 devices
     the same on each device, with its steps and what each device did.
 sensitivity
@@ -33,7 +37,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -57,6 +63,7 @@ LEVELS = ("family", "superfamily", "fold")
 ERRORS_PER_QUERY = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
 LARGEST_E_VALUE, MAXIMUM_HITS = 200.0, 1500  # so that no list ends before many errors; BLAST gives up more where less is asked for
 QUERIES_TOGETHER = 1000
+SUBJECTS_TOGETHER = 500
 
 
 def emit(figure: str, **values: Any) -> None:
@@ -151,9 +158,42 @@ def end_to_end(queries: Path, database: Path, *options: str) -> dict[str, Any]:
     summary = json.loads(output)
     steps = {name: step["seconds"] for name, step in summary["stages"].items()}
     return {
-        "seconds": round(seconds, 2), "peak_megabytes": round(usage.ru_maxrss / 1024), "device": summary["device"], "steps": steps,
+        "seconds": round(seconds, 2), "processor_seconds": round(usage.ru_utime + usage.ru_stime, 2),
+        "peak_megabytes": round(usage.ru_maxrss / 1024), "device": summary["device"], "steps": steps,
         "gcups": summary["gcups"], "hits": summary["n_hits"], "shares": summary["shares"],
     }  # fmt: skip
+
+
+def measure_beside_parasail(data: Path, threads: int, repeats: int) -> None:
+    """Print the seconds of the command and of parasail, which take turns."""
+    from kernels.cpu.vectors import REGISTER_BYTES
+
+    parasail = import_module("parasail")
+    query_file, database_file = data / "cudasw_queries20.fasta", data / "mmseqs_DB.fasta"
+    queries, database = (read_sequences([path], Progress()) for path in (query_file, database_file))
+    subjects = [decode(database.codes(i)) for i in range(len(database))]
+    profiles = [parasail.profile_create_sat(decode(queries.codes(i)), parasail.blosum62) for i in range(len(queries))]
+    opening, extending = SCHEME.first_residue_cost, SCHEME.gap_extend
+
+    def score(first: int) -> list[int]:
+        some = subjects[first : first + SUBJECTS_TOGETHER]
+        return [parasail.sw_striped_profile_sat(profile, one, opening, extending).score for profile in profiles for one in some]
+
+    ours, theirs = [], []
+    for _ in range(repeats):
+        run = end_to_end(query_file, database_file, "--device", "cpu", "--threads", str(threads))
+        ours.append((run["seconds"], run["processor_seconds"]))
+        began, used = time.perf_counter(), time.process_time()
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(score, range(0, len(subjects), SUBJECTS_TOGETHER)))
+        theirs.append((time.perf_counter() - began, time.process_time() - used))
+    (wall, processor), (parasail_wall, parasail_processor) = (np.min(seconds, axis=0).tolist() for seconds in (ours, theirs))
+    emit(
+        "beside", threads=threads, repeats=repeats, register_bytes=REGISTER_BYTES,
+        seconds=round(wall, 2), processor_seconds=round(processor, 2),
+        parasail=parasail.__version__, parasail_seconds=round(parasail_wall, 2), parasail_processor_seconds=round(parasail_processor, 2),
+        ratio=round(wall / parasail_wall, 3), ratio_of_processor_seconds=round(processor / parasail_processor, 3),
+    )  # fmt: skip
 
 
 def measure_devices(data: Path, wishes: Sequence[str], repeats: int) -> None:
@@ -317,6 +357,9 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     speed = commands.add_parser("speed")
     speed.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    beside = commands.add_parser("beside")
+    beside.add_argument("--threads", type=int, default=2)
+    beside.add_argument("--repeats", type=int, default=5)
     roc = commands.add_parser("roc")
     roc.add_argument("--every", type=int, default=10, help="search every n-th domain")
     roc.add_argument("--peers", nargs="*", choices=list(PEERS), default=list(PEERS))
@@ -328,6 +371,8 @@ def main() -> None:
     data = options.data / "sequences"
     if options.command == "speed":
         measure_speed(data, options.threads)
+    elif options.command == "beside":
+        measure_beside_parasail(data, options.threads, options.repeats)
     elif options.command == "devices":
         measure_devices(data, options.wishes, options.repeats)
     else:

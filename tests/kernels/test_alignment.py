@@ -17,8 +17,13 @@ from numba import njit
 from kernels.cpu import alignment, vectors
 from kernels.cpu.lanes import BLOCK_COLUMNS, PADDING, fill_columns, lane_count, lane_groups, score_lanes
 from kernels.cpu.processor import Processor
+<<<<<<< f47cbc0ee9af2a276ef0374b3172f454a3f5860b
 from kernels.cpu.rows import RowArrays, score_rows, trace_back
 from kernels.cpu.substitution import CODES
+=======
+from kernels.cpu.rows import score_rows, trace_back
+from kernels.cpu.substitution import Substitution
+>>>>>>> c04ec2672e83fdef40cadb88b220a346e268df64
 from kernels.cpu.tails import normal_tail
 
 LETTERS = 20
@@ -42,11 +47,7 @@ def plain_score(query, subject, scores, opening, extending):
 def lane_scores(query, subjects, scores, opening, extending, bits, *, blocks_a_call=10**9, n_lanes_used=3):
     """Scores of `subjects`, put one after the other into a few lanes, so that lanes hold several and others none."""
     dtype = np.dtype(f"int{bits}")
-    lanes = lane_count(bits)
-    table = vectors.aligned(CODES * 64, dtype)
-    rows = table.reshape(CODES, 2, CODES)
-    rows[:] = np.iinfo(dtype).min
-    rows[:LETTERS, :, :LETTERS] = scores[:, None, :]
+    lanes, costs = lane_count(bits), Substitution(scores, opening - extending, extending)
     filled = [0] * n_lanes_used
     lane, first, end = [], [], []
     for k, subject in enumerate(subjects):
@@ -68,10 +69,17 @@ def lane_scores(query, subjects, scores, opening, extending, bits, *, blocks_a_c
     result = np.full(len(subjects), -7, np.int32)
     for block in range(0, max(filled), blocks_a_call):
         score_lanes(
-            query_rows.astype(np.int64), codes.astype(np.int64), table, columns, block, min(max(filled), block + blocks_a_call), end, lane,
-            order.astype(np.int64), followed, opening, extending, *space, result,
+            query_rows.astype(np.int64), codes.astype(np.int64), costs.table(bits), columns, block, min(max(filled), block + blocks_a_call),
+            end, lane, order.astype(np.int64), followed, opening, extending, costs.most(bits), *space, result,
         )  # fmt: skip
     return result.tolist()
+
+
+def told_scores(query, subjects, scores, opening, extending, bits):
+    """What `lane_scores` should be: -1 for what numbers of so many bits cannot be trusted with."""
+    most = (1 << (bits - 1)) - 1 - (0 if bits == 32 else max(0, int(scores.max())))
+    plain = [plain_score(query, subject, scores, opening, extending) for subject in subjects]
+    return [-1 if score > most else score for score in plain]
 
 
 sequences = st.lists(st.integers(0, LETTERS - 1), min_size=1, max_size=30).map(lambda letters: np.array(letters, np.int8))
@@ -88,19 +96,35 @@ matrices = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed
 )
 def test_the_score_of_every_lane_is_that_of_the_recurrence(bits, query, subjects, scores, gap):
     opening, extending = gap[0] + gap[1], gap[1]
-    expected = [plain_score(query, subject, scores, opening, extending) for subject in subjects]
-    overflowing = (1 << bits) - 1
-    expected = [-1 if score >= overflowing else score for score in expected]
+    expected = told_scores(query, subjects, scores, opening, extending, bits)
     assert lane_scores(query, subjects, scores, opening, extending, bits) == expected
     assert lane_scores(query, subjects, scores, opening, extending, bits, blocks_a_call=2) == expected
 
 
-@pytest.mark.parametrize(("bits", "length", "expected"), [(8, 23, 253), (8, 24, -1), (16, 5957, 65527), (16, 5958, -1), (32, 5958, 65538)])
+@pytest.mark.parametrize(
+    ("bits", "length", "expected"),
+    [(8, 10, 110), (8, 11, -1), (8, 40, -1), (16, 2977, 32747), (16, 2978, -1), (16, 9000, -1), (32, 2978, 32758)],
+)
 def test_a_score_beyond_the_width_is_told(bits, length, expected):
     scores = np.full((LETTERS, LETTERS), -3)
     np.fill_diagonal(scores, 11)
     run = np.full(length, 18, np.int8)
     assert lane_scores(run, [run], scores, 12, 1, bits) == [expected]
+
+
+@pytest.mark.parametrize(("bits", "greatest"), [(8, 1), (8, 11), (8, 40), (16, 3000)])
+def test_a_sequence_behind_one_that_passed_the_width_is_scored_as_if_alone(bits, greatest):
+    most = (1 << (bits - 1)) - 1 - greatest
+    random = np.random.default_rng(greatest)
+    scores = np.minimum(random.integers(-8, 9, (LETTERS, LETTERS)), greatest)
+    scores[18], scores[18, 18] = -4, greatest
+    run = np.full(most // greatest + 3, 18, np.int8)
+    last = [np.concatenate((run[:k], random.integers(0, 18, 25).astype(np.int8))) for k in (0, 1, len(run) - 4, len(run) - 3, len(run) - 2)]
+    subjects = [run, *last, np.tile(run, 3), *last]
+    for query in (run, np.concatenate((last[0], run))):
+        told = lane_scores(query, subjects, scores, 9, 2, bits, n_lanes_used=1)
+        assert told == told_scores(query, subjects, scores, 9, 2, bits)
+        assert {-1} < set(told)
 
 
 @pytest.mark.parametrize("bits", [16, 32])
@@ -175,8 +199,8 @@ rng = np.random.default_rng(1)
 scores = rng.integers(-6, 12, (20, 20))
 query = rng.integers(0, 20, 40).astype(np.int8)
 subjects = [rng.integers(0, 20, length).astype(np.int8) for length in (1, 3, 4, 5, 30, 61)]
-for bits in (8, 16):
-    assert t.lane_scores(query, subjects, scores, 9, 1, bits) == [t.plain_score(query, s, scores, 9, 1) for s in subjects]
+for bits in (8, 16, 32):
+    assert t.lane_scores(query, subjects, scores, 9, 1, bits) == t.told_scores(query, subjects, scores, 9, 1, bits)
 for bits in (16, 32):
     for subject in subjects:
         t.test_the_traced_steps_have_the_best_score.hypothesis.inner_test(bits, query, subject, scores, (6, 1), 7)
@@ -192,6 +216,21 @@ print("same", t.vectors.REGISTER_BYTES)
     )
     register_bytes = min(vectors.REGISTER_BYTES, 16 if "avx2" in missing else 32 if "avx512bw" in missing else 64)
     assert result.stdout == f"same {register_bytes}\n", result.stderr
+
+
+@pytest.mark.parametrize(("features", "register_bytes"), [("", 16), ("+ssse3,-avx2", 16), ("+ssse3,+avx2", 32), ("+avx2,+avx512bw", 64)])
+def test_vectors_are_as_long_as_what_numba_compiles_for(features, register_bytes, tmp_path):
+    program = "from kernels.cpu.vectors import REGISTER_BYTES; print(REGISTER_BYTES)"
+    environment = {**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": features, "NUMBA_CACHE_DIR": str(tmp_path)}
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).resolve().parents[2],
+        env=environment,
+    )
+    assert result.stdout == f"{register_bytes}\n"
 
 
 def test_the_normal_tail_is_scipys():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +15,7 @@ from engine.jobs.progress import Cancelled, Progress
 from engine.sequence_search.scoring import score_all
 from engine.sequences.matrices import LETTERS, encode, read_matrix
 from engine.sequences.scheme import ScoringScheme
+from kernels.cpu import alignment
 from tests.effort import LookingProgress
 
 ODD = "ARNDCQEGHILKMFPSTWYVBZX*UOJ"
@@ -72,10 +76,20 @@ def test_any_few_sequences_score_as_biopython_says(queries, subjects, gap):
     assert scores_of(queries, subjects, scheme).tolist() == expected
 
 
-@pytest.mark.parametrize("length", [23, 24, 5957, 5958, 40_000])
+@pytest.mark.parametrize("length", [10, 11, 12, 23, 24, 2977, 2978, 2979, 5957, 5958, 40_000])
 def test_runs_of_tryptophan_score_eleven_each(length, scheme):
-    """Beyond 8 bits from 24 on, beyond 16 from 5,958."""
+    """Beyond what 8 bits are trusted with from 11 on, and 16 from 2,978; beyond what they hold without a sign from 24 and 5,958 on."""
     assert scores_of(["W" * length], ["W" * length, "AAA", "W" * 10], scheme()).tolist() == [[11 * length, 0, 110]]
+
+
+@pytest.mark.parametrize(("end", "score"), [("N", 116), ("Y", 117), ("AA", 118), ("AAAA", 126), ("AAAR", 127), ("CC", 128)])
+def test_scores_where_eight_bits_end(end, score, scheme, random_protein, independent_score):
+    """A run of ten tryptophans scores 110; subjects behind and beside it are scored as if alone."""
+    sequence, scheme = "W" * 10 + end, scheme()
+    subjects = [sequence, *(random_protein(k, 9) for k in range(150)), "W" * 30, *(random_protein(k, 12) for k in range(150, 300))]
+    found = scores_of([sequence], subjects, scheme)[0]
+    assert found[0] == score
+    assert found.tolist() == [independent_score(sequence, subject, scheme) for subject in subjects]
 
 
 def test_a_protein_of_forty_thousand_residues_beside_short_ones(scheme, random_protein, independent_score):
@@ -111,6 +125,19 @@ def test_the_few_relatives_of_a_long_protein_are_exact_beside_strangers(scheme, 
         assert found[0, k] == independent_score(long, subjects[k], scheme())
 
 
+@pytest.mark.parametrize(
+    ("gap_open", "gap_extend"),
+    [(0, 0), (0, 1), (0, 64), (0, 65), (126, 1), (127, 1), (100, 14), (16_384, 8192), (32_767, 1), (10**9, 10**9), (2 * 10**9, 0)],
+)
+def test_costs_up_to_what_the_numbers_hold_are_exact(gap_open, gap_extend, random_protein, independent_score):
+    scheme = ScoringScheme(read_matrix("BLOSUM62"), gap_open, gap_extend)
+    first, second = random_protein(1, 70), random_protein(2, 60)
+    subjects = [first[:35] + "A" + first[35:], first[:9] + first[10:20], second, first + second, "M"]
+    for query in (first, second, "W"):
+        expected = [[independent_score(query, subject, scheme) for subject in subjects]]
+        assert scores_of([query], subjects, scheme).tolist() == expected
+
+
 @pytest.mark.parametrize(("factor", "gap_open", "gap_extend"), [(20, 220, 20), (1, 200, 1), (1, 1_000_000, 0), (4000, 44_000, 4000)])
 def test_scores_and_costs_of_any_size_are_exact(factor, gap_open, gap_extend, tmp_path, random_protein, independent_score):
     """Costs and matrices that 8 or 16 bits cannot hold begin with more."""
@@ -142,11 +169,20 @@ def test_threads_do_not_change_scores(scheme, random_protein):
 
 def test_progress_comes_to_the_number_of_cells(scheme, random_protein, monkeypatch):
     monkeypatch.setattr("kernels.cpu.alignment._CELLS_OF_A_TASK", 2_000_000)
+    begun, told, run = itertools.count(), threading.Event(), alignment._Scorer._run
+
+    def wait_and_run(self, task, stop):
+        if next(begun) and not told.wait(60):
+            pytest.fail("nothing was told of the first task")
+        run(self, task, stop)
+
+    # Else all may be done before anybody looks.
+    monkeypatch.setattr("kernels.cpu.alignment._Scorer._run", wait_and_run)
     subjects, progress = [random_protein(k, 20 + k) for k in range(300)], Progress()
     codes, (residues, offsets) = [encode(np.frombuffer(subjects[-1].encode(), np.uint8))] * 3, packed(subjects)
     steps = []
-    monkeypatch.setattr(progress, "advance", steps.append)
-    parts = score_all(codes, residues, offsets, scheme(), 2, progress)
+    monkeypatch.setattr(progress, "advance", lambda n: (steps.append(n), told.set()))
+    parts = score_all(codes, residues, offsets, scheme(), 1, progress)
     assert sum(steps) == 3 * 319 * int(offsets[-1]) // 1_000_000 and len(steps) > 1
     assert np.array_equal(parts, scores_of([subjects[-1]] * 3, subjects, scheme()))
 
