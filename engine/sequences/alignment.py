@@ -357,13 +357,8 @@ def _ends(
     ----------
     rows, places : where the query and the subjects begin and end.
     """
-<<<<<<< f47cbc0ee9af2a276ef0374b3172f454a3f5860b
-    from kernels.cpu.lanes import fill_columns, lane_count
-    from kernels.cpu.traceback import EndRoom, find_ends
-=======
     from kernels.cpu.lanes import BLOCK_COLUMNS, fill_columns, lane_count
-    from kernels.cpu.traceback import find_ends
->>>>>>> c04ec2672e83fdef40cadb88b220a346e268df64
+    from kernels.cpu.traceback import EndRoom, find_ends
     from kernels.cpu.vectors import aligned
 
     lanes, number, costs = lane_count(bits), np.dtype(f"int{bits}"), _substitution(scheme)
@@ -375,22 +370,13 @@ def _ends(
     letters, query = np.unique(pairs.queries[slice(*rows)][::step], return_inverse=True)
     targets = aligned(lanes, number)
     targets[:] = np.iinfo(number).max
-<<<<<<< f47cbc0ee9af2a276ef0374b3172f454a3f5860b
-    targets[: len(group)] = pairs.scores[group] + np.iinfo(number).min
-    room = EndRoom(*(aligned(size * lanes, number) for size in (len(query), len(query), len(letters), 1)))
-    ends = np.empty((lanes, 4), np.int64)
-    find_ends(
-        query.astype(np.int64), letters.astype(np.int64), _substitution(scheme).table(bits), columns, n_columns, targets,
-        scheme.first_residue_cost, scheme.gap_extend, room, ends,
-=======
     targets[: len(group)] = pairs.scores[group]
-    sizes = BLOCK_COLUMNS * len(query), len(query), BLOCK_COLUMNS * len(letters)
-    h_rows, e_row, profile = (aligned(size * lanes, number) for size in sizes)
+    sizes = BLOCK_COLUMNS * len(query), len(query), BLOCK_COLUMNS * len(letters), 1
+    room = EndRoom(*(aligned(size * lanes, number) for size in sizes))
     ends = np.empty((lanes, 4), np.int64)
     find_ends(
         query.astype(np.int64), letters.astype(np.int64), costs.table(bits), columns, n_blocks, targets,
-        costs.first_residue_cost, costs.next_residue_cost, h_rows, e_row, profile, seen, ends,
->>>>>>> c04ec2672e83fdef40cadb88b220a346e268df64
+        costs.first_residue_cost, costs.next_residue_cost, room, ends,
     )  # fmt: skip
     return ends[: len(group)]
 

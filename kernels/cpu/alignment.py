@@ -273,13 +273,9 @@ class _Scorer:
             if stop[0]:
                 break
             score_rows(
-<<<<<<< f47cbc0ee9af2a276ef0374b3172f454a3f5860b
-                codes, rows, self._costs.first_residue_cost, self._costs.gap_extend, first, min(len(codes), first + step), best, target,
+                codes, rows, self._costs.first_residue_cost, self._costs.next_residue_cost, first, min(len(codes), first + step), best,
+                target,
                 directions, False,
-=======
-                codes, profile, self._costs.first_residue_cost, self._costs.next_residue_cost, decay, first, min(len(codes), first + step),
-                h_rows, f_row, best, target, directions, False,
->>>>>>> c04ec2672e83fdef40cadb88b220a346e268df64
             )  # fmt: skip
         return int(best[0])
 

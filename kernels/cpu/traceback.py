@@ -13,25 +13,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-<<<<<<< f47cbc0ee9af2a276ef0374b3172f454a3f5860b
-from kernels.cpu.rows import RowArrays, score_rows, trace_back
-from kernels.cpu.vectors import (
-    add_saturated,
-    largest,
-    load,
-    load_codes,
-    look_up,
-    maximum,
-    spread,
-    store,
-    subtract_saturated,
-    where_equal,
-)
-=======
 from kernels.cpu.lanes import BLOCK_COLUMNS, cell, fill_profile
-from kernels.cpu.rows import score_rows, trace_back
+from kernels.cpu.rows import RowArrays, score_rows, trace_back
 from kernels.cpu.vectors import lanes_of, largest, load, spread, store, where_equal
->>>>>>> c04ec2672e83fdef40cadb88b220a346e268df64
 
 __all__ = [
     "CIGAR_BYTES", "CIGAR_LETTERS", "IDENTITIES", "MISMATCHES", "N_COUNTS", "OPENINGS",
@@ -72,9 +56,9 @@ class Traces(NamedTuple):
 
 
 class EndRoom(NamedTuple):
-    """Aligned work space of `find_ends`: `h_row`, `e_row` (m * lanes,), `profile` (r * lanes,), `seen` (lanes,)."""
+    """Aligned work space of `find_ends`: `h_rows` (m * 4 * lanes,), `e_row` (m * lanes,), `profile` (r * 4 * lanes,), `seen` (lanes,)."""
 
-    h_row: NDArray
+    h_rows: NDArray
     e_row: NDArray
     profile: NDArray
     seen: NDArray
@@ -125,40 +109,21 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, room, direct
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-<<<<<<< f47cbc0ee9af2a276ef0374b3172f454a3f5860b
-def find_ends(query, rows, table, columns, n_columns, targets, opening, extending, room, ends):
-=======
-def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending, h_rows, e_row, profile, seen, ends):
->>>>>>> c04ec2672e83fdef40cadb88b220a346e268df64
+def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending, room, ends):
     """Where alignments of the best score end, of one query with a subject in each lane; by columns, as `score_lanes` computes them.
 
     Parameters
     ----------
-<<<<<<< f47cbc0ee9af2a276ef0374b3172f454a3f5860b
-    query, rows, table : as `kernels.cpu.alignment.score_lanes` takes them. columns : int8 from `fill_columns`, of `n_columns` columns.
-    targets : (lanes,) aligned, the best score of each lane, the least value standing for zero; the greatest for none.
-    opening, extending : cost of a gap's first residue, and of each further one.
-    room : `EndRoom`, of the dtype of the targets.
-    ends : (lanes, 4) int64, to fill: row and column of the end that comes first by rows, -1 where there is none; the last row and the
-        last column with any end.
-    """
-    h_row, e_row, profile, seen = room
-    lanes, m = len(targets), len(query)
-    # As in `score_lanes`, saturated sums do the max(0, ...) for nothing.
-    zero, unseen, reached = spread(h_row, np.iinfo(h_row.dtype).min), spread(h_row, 0), spread(h_row, 1)
-    open_cost, extend_cost, goal = spread(h_row, opening), spread(h_row, extending), load(targets, 0)
-=======
     query, rows, table, opening, extending : as `kernels.cpu.lanes.score_lanes` takes them. columns : int8 from `fill_columns`, of
         `n_blocks` blocks.
-    targets : (lanes,) aligned, the best score of each lane; the greatest number for none.
-    h_rows : (m * 4 * lanes,); e_row : (m * lanes,); profile : (r * 4 * lanes,); seen : (lanes,): aligned work space.
+    targets : (lanes,) aligned, the best score of each lane; the greatest number for none. room : `EndRoom`, of the dtype of the targets.
     ends : (lanes, 4) int64, to fill: row and column of the end that comes first by rows, -1 where there is none; the last row and the
         last column with any end.
     """
+    h_rows, e_row, profile, seen = room
     lanes, m = lanes_of(e_row), len(query)
     zero, reached = spread(e_row, 0), spread(e_row, 1)
     open_cost, extend_cost, goal = spread(e_row, opening), spread(e_row, extending), load(targets, 0)
->>>>>>> c04ec2672e83fdef40cadb88b220a346e268df64
     for i in range(m):
         store(h_rows, (i * BLOCK_COLUMNS + 3) * lanes, zero)
         store(e_row, i * lanes, zero)

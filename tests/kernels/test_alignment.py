@@ -17,13 +17,8 @@ from numba import njit
 from kernels.cpu import alignment, vectors
 from kernels.cpu.lanes import BLOCK_COLUMNS, PADDING, fill_columns, lane_count, lane_groups, score_lanes
 from kernels.cpu.processor import Processor
-<<<<<<< f47cbc0ee9af2a276ef0374b3172f454a3f5860b
 from kernels.cpu.rows import RowArrays, score_rows, trace_back
-from kernels.cpu.substitution import CODES
-=======
-from kernels.cpu.rows import score_rows, trace_back
 from kernels.cpu.substitution import Substitution
->>>>>>> c04ec2672e83fdef40cadb88b220a346e268df64
 from kernels.cpu.tails import normal_tail
 
 LETTERS = 20

@@ -80,7 +80,14 @@ def test_what_cannot_be_exported_is_told_and_nothing_is_written_over(project, fi
 
 
 def test_the_command_line_exports_the_last_run_or_the_one_that_is_named(project, files, tmp_path, capsys):
-    align([files[0]], [files[1]], None, SequenceSearchParameters(maximum_e_value=1e-3, hits_per_query=1), project_folder=tmp_path / "P", device="cpu")
+    align(
+        [files[0]],
+        [files[1]],
+        None,
+        SequenceSearchParameters(maximum_e_value=1e-3, hits_per_query=1),
+        project_folder=tmp_path / "P",
+        device="cpu",
+    )
     arguments = ["export", str(tmp_path / "P"), "--format", "blast6", "--out", str(tmp_path / "o")]
     for wish, n_hits in ((["--run", "align-0001"], 3), ([], 2)):
         assert main([*arguments, *wish]) == 0
