@@ -37,7 +37,7 @@ _LEAST_GAIN = 1e-4
 _TABLE = 2048
 _MOST_FRAGMENTS = 600  # pairs of pieces of one length that are superposed
 _HOPELESS_START = 0.5  # of the best score: a start with less is not refined
-_SPARSE = 4  # residues to one in the alignments by which pieces are ranked
+_SPARSE, _SPARSE_LENGTH = 4, 40  # residues to one, at most, in the alignments by which pieces are ranked, and how many are left at least
 _SPARSE_REFINEMENTS = 2
 
 
@@ -46,7 +46,7 @@ class SearchSteps(NamedTuple):
 
     Attributes
     ----------
-    n_fragments : pairs of pieces of both chains that are aligned sparsely, by every fourth residue (2 at least).
+    n_fragments : pairs of pieces of both chains that are aligned sparsely, by every fourth residue of long chains (2 at least).
     n_sparse : those of them, the best, that are refined so.
     n_searched : those of these that are aligned and searched in full.
     n_refined : beginnings, the other ones among them, that are refined once.
@@ -333,7 +333,8 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
     if (m + n + 1) * (m + 1) <= MOST_CELLS:
         place_states(fine, states_x, states_y)
         place_y(fine, y, 1, guide)
-        some_y = place_y(sparse, y, _SPARSE, guide)
+        every = min(_SPARSE, max(1, m // _SPARSE_LENGTH))
+        some_y = place_y(sparse, y, every, guide)
         # Where to begin: the given alignment, the best shift, secondary structure, that and what lies near, and pieces that fit.
         scores, moves = np.full(steps.n_refined, -1.0), np.empty((steps.n_refined, MOVE))
         if n_best:
@@ -342,14 +343,14 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
         _fragments(room, x, y, guide, fragments, fragment_scores)
         for k in range(steps.n_fragments):
             if fragment_scores[k] > 0.0:
-                some_x = place_x(sparse, x, _SPARSE, fragments[k], guide)
+                some_x = place_x(sparse, x, every, fragments[k], guide)
                 fragment_scores[k] = align(sparse, some_x, some_y, _GAP, 0.0, 1.0)
         order = np.argsort(-fragment_scores)
-        sparse_x, sparse_y, refined_scores = x[:, ::_SPARSE].copy(), y[:, ::_SPARSE].copy(), np.zeros(steps.n_fragments)
+        sparse_x, sparse_y, refined_scores = x[:, ::every].copy(), y[:, ::every].copy(), np.zeros(steps.n_fragments)
         for k in order[: steps.n_sparse]:
             move[:] = fragments[k]
             for _ in range(_SPARSE_REFINEMENTS if fragment_scores[k] > 0.0 else 0):
-                some_x = place_x(sparse, x, _SPARSE, move, guide)
+                some_x = place_x(sparse, x, every, move, guide)
                 align(sparse, some_x, some_y, _GAP, 0.0, 1.0)
                 count = trace(sparse, some_x, some_y, pairs)
                 _gather(room, sparse_x, sparse_y, pairs, m - count)
@@ -516,7 +517,7 @@ def superpose_chains(
     shorter, longer = np.minimum(lengths, n_query), np.maximum(lengths, n_query)
     fits = (shorter + longer + 1) * (shorter + 1) <= MOST_CELLS
     m, n = int(shorter[fits].max(initial=0)), int(longer[fits].max(initial=0))
-    fine, sparse = alignment_room(m, n), alignment_room(m // _SPARSE + 1, n // _SPARSE + 1)
+    fine, sparse = alignment_room(m, n), alignment_room(max(min(m, 2 * _SPARSE_LENGTH), m // _SPARSE + 1), n)
     _superpose_chains(
         query, target, target_offsets, start_pairs, start_offsets, first, last, steps, fine, sparse, moves, scores, rmsd, pairs,
         pair_places, counts,
