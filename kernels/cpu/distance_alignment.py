@@ -66,7 +66,7 @@ def alignment_room(m: int, n: int) -> AlignmentRoom:
     columns = n + 3 * LANES
     ways = (m + n + 1) * _width(m) + LANES
     lengths = (4 * row, 4 * columns, row, columns, row, row, row, row, row)
-    return AlignmentRoom(*(aligned(length, np.int32) for length in lengths), aligned(ways, np.int8))
+    return AlignmentRoom._make([*(aligned(length, np.int32) for length in lengths), aligned(ways, np.int8)])
 
 
 @njit(nogil=True, cache=True)
@@ -101,32 +101,30 @@ def place_states(room, states_x, states_y):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def place_x(room, x, step, move, scale):
-    """Every `step`-th residue of x (3, m), moved; how many they are."""
-    m, row, inverse = (x.shape[1] + step - 1) // step, len(room.x) // 4, 1.0 / scale
+def place_x(room, x, move, scale):
+    """The residues of x (3, m), moved."""
+    m, row, inverse = x.shape[1], len(room.x) // 4, 1.0 / scale
     # (x - y)^2 = x^2 + y^2 - 2 x y: two instructions less for each cell.
     to = room.x.view(np.float32)
     a0, a1, a2, squares = to[:row], to[row : 2 * row], to[2 * row : 3 * row], to[3 * row :]
     x0, x1, x2 = x[0], x[1], x[2]
     for i in range(m):
-        p, q, r = x0[i * step], x1[i * step], x2[i * step]
+        p, q, r = x0[i], x1[i], x2[i]
         a = (move[0] * p + move[1] * q + move[2] * r + move[9]) * inverse
         b = (move[3] * p + move[4] * q + move[5] * r + move[10]) * inverse
         c = (move[6] * p + move[7] * q + move[8] * r + move[11]) * inverse
         a0[i], a1[i], a2[i], squares[i] = 2.0 * a, 2.0 * b, 2.0 * c, a * a + b * b + c * c
-    return m
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def place_y(room, y, step, scale):
-    """Every `step`-th residue of y (3, n), whose centre is near 0; how many they are."""
-    n, row, inverse = (y.shape[1] + step - 1) // step, len(room.y) // 4, 1.0 / scale
+def place_y(room, y, scale):
+    """The residues of y (3, n), whose centre is near 0."""
+    n, row, inverse = y.shape[1], len(room.y) // 4, 1.0 / scale
     to = room.y.view(np.float32)
     for j in range(n):
-        a, b, c = y[0, j * step] * inverse, y[1, j * step] * inverse, y[2, j * step] * inverse
+        a, b, c = y[0, j] * inverse, y[1, j] * inverse, y[2, j] * inverse
         k = LANES + n - 1 - j
         to[k], to[row + k], to[2 * row + k], to[3 * row + k] = a, b, c, 1.0 + a * a + b * b + c * c
-    return n
 
 
 @njit(nogil=True, cache=True)

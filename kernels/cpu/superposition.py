@@ -31,6 +31,7 @@ _LEAST_PIECE = 4
 _COARSE, _COARSE_HALVINGS = 40, 2  # residues between two pieces, and lengths of pieces, in a search that only guides
 _ALL = 1  # residue between two pieces
 _HOPELESS_ROUNDS, _HOPELESS = 2, 0.9  # superposed so often, a piece with less than this part of the best score is left
+_WIDER = 0.8  # Å that the scale is wider by while searching
 _GAP = -0.6
 _MOST_REFINEMENTS = 12
 _LEAST_GAIN = 1e-4
@@ -82,7 +83,7 @@ class _SearchRoom(NamedTuple):
     limits: NDArray[np.float64]
     first_x: NDArray[np.int64]
     first_y: NDArray[np.int64]
-    count: NDArray[np.int64]
+    lengths: NDArray[np.int64]
     rounds: NDArray[np.int64]
     seen: NDArray[np.int64]
     squared: NDArray[np.float64]
@@ -158,7 +159,7 @@ def _search(room, n, scale, near, step, halvings, hopeless, best):
         best[0] = best[4] = best[8] = 1.0
         return 0.0
     x, y, before, moves, kept, totals, limits = room.x, room.y, room.before, room.moves, room.kept, room.totals, room.limits
-    first, count, rounds, seen = room.first_x, room.count, room.rounds, room.seen
+    first, count, rounds, seen = room.first_x, room.lengths, room.rounds, room.seen
     sums, near_sums = room.sums, room.near_sums
     bits, near_bits = sums.view(np.int64), near_sums.view(np.int64)
     _moments_before(x, y, n, before)
@@ -241,16 +242,16 @@ def _thread(room, x, y, scale, near, pairs):
         for k in range(BATCH):
             first, last = max(0, -shift - k), min(m, n - shift - k)
             room.first_x[k], room.first_y[k] = first, first + shift + k
-            room.count[k] = last - first if shift + k <= n - shortest else 0
-        moments(x, y, room.first_x, room.first_y, room.count, room.sums)
+            room.lengths[k] = last - first if shift + k <= n - shortest else 0
+        moments(x, y, room.first_x, room.first_y, room.lengths, room.sums)
         for _ in range(2):
-            rotations(room.sums, room.count, room.moves, room.kept)
-            near_moments(x, y, room.first_x, room.first_y, room.count, room.moves, scale, room.limits, room.sums, room.totals)
+            rotations(room.sums, room.lengths, room.moves, room.kept)
+            near_moments(x, y, room.first_x, room.first_y, room.lengths, room.moves, scale, room.limits, room.sums, room.totals)
             for k in range(BATCH):
-                if room.count[k] and room.totals[k] > greatest:
+                if room.lengths[k] and room.totals[k] > greatest:
                     greatest, chosen = room.totals[k], shift + k
             for k in range(BATCH):
-                room.count[k] = room.count[k] if room.totals[k] >= _HOPELESS * greatest else 0
+                room.lengths[k] = room.lengths[k] if room.totals[k] >= _HOPELESS * greatest else 0
     first, last = max(0, -chosen), min(m, n - chosen)
     place = len(pairs) - (last - first)
     for i in range(first, last):
@@ -275,14 +276,14 @@ def _fragments(room, x, y, scale, moves, scores):
         first, last = kind * half, (kind + 1) * half
         for begin in range(0, places_x * places_y, BATCH):
             for k in range(BATCH):
-                room.count[k] = length if begin + k < places_x * places_y else 0
+                room.lengths[k] = length if begin + k < places_x * places_y else 0
                 room.first_x[k], room.first_y[k] = (begin + k) // places_y * jump, (begin + k) % places_y * jump
-            moments(x, y, room.first_x, room.first_y, room.count, room.sums)
-            rotations(room.sums, room.count, room.moves, room.kept)
-            near_moments(x, y, room.first_x, room.first_y, room.count, room.moves, scale, room.limits, room.near_sums, room.totals)
+            moments(x, y, room.first_x, room.first_y, room.lengths, room.sums)
+            rotations(room.sums, room.lengths, room.moves, room.kept)
+            near_moments(x, y, room.first_x, room.first_y, room.lengths, room.moves, scale, room.limits, room.near_sums, room.totals)
             for k in range(BATCH):
                 total = room.totals[k] / length
-                if room.count[k] and total > scores[last - 1]:
+                if room.lengths[k] and total > scores[last - 1]:
                     place = last - 1
                     while place > first and scores[place - 1] < total:
                         scores[place] = scores[place - 1]
@@ -311,6 +312,44 @@ def _keep(found, move, scores, moves):
 
 
 @njit(nogil=True, cache=True)
+def _realigned(room, alignment, x, y, move, guide, gap, by_states, by_distance, halvings, pairs):
+    """Align anew under a superposition, search what is aligned, and replace `move` by what is found.
+
+    The sum of scores and the number of pairs, which are at the end of `pairs`. y stands in the room of the alignment already.
+    """
+    m, n = x.shape[1], y.shape[1]
+    place_x(alignment, x, move, guide)
+    align(alignment, m, n, gap, by_states, by_distance)
+    count = trace(alignment, m, n, pairs)
+    _gather(room, x, y, pairs, len(pairs) - count)
+    return _search(room, count, guide, _near(guide - _WIDER), _COARSE, halvings, _HOPELESS, move), count
+
+
+@njit(nogil=True, cache=True)
+def _best_fragments(room, sparse, x, y, guide, steps, pairs):
+    """Superpositions of pieces of both chains, those first that all of both fits best: (n_fragments, 12), and the sums of scores."""
+    m = x.shape[1]
+    every = min(_SPARSE, max(1, m // _SPARSE_LENGTH))
+    some_x, some_y = x[:, ::every].copy(), y[:, ::every].copy()
+    scores, moves = np.empty(steps.n_fragments), np.empty((steps.n_fragments, MOVE))
+    _fragments(room, x, y, guide, moves, scores)
+    place_y(sparse, some_y, guide)
+    for k in range(steps.n_fragments):
+        if scores[k] > 0.0:
+            place_x(sparse, some_x, moves[k], guide)
+            scores[k] = align(sparse, some_x.shape[1], some_y.shape[1], _GAP, 0.0, 1.0)
+    best, refined = np.zeros(steps.n_fragments), moves.copy()
+    for k in np.argsort(-scores)[: steps.n_sparse]:
+        for _ in range(_SPARSE_REFINEMENTS if scores[k] > 0.0 else 0):
+            found, _count = _realigned(room, sparse, some_x, some_y, moves[k], guide, _GAP, 0.0, 1.0, steps.coarse_halvings, pairs)
+            if found > best[k]:
+                best[k] = found
+                refined[k] = moves[k]
+    order = np.argsort(-best)
+    return refined[order], best[order]
+
+
+@njit(nogil=True, cache=True)
 def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_pairs):
     """The alignment of two chains and its superposition with the greatest TM-score that is found; x is no longer than y.
 
@@ -321,7 +360,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
     room = _search_room(max(m, len(start)))
     scale = tm_scale(m)
     near = _near(scale)
-    guide = scale + 0.8  # a wider scale while searching
+    guide = scale + _WIDER
     pairs, move = np.empty((m, 2), np.int32), np.empty(MOVE)
     best_move[:] = 0.0
     best_move[0] = best_move[4] = best_move[8] = 1.0
@@ -332,54 +371,31 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
         best = _search(room, n_best, guide, near, _COARSE, steps.coarse_halvings, _HOPELESS, best_move)
     if (m + n + 1) * (m + 1) <= MOST_CELLS:
         place_states(fine, states_x, states_y)
-        place_y(fine, y, 1, guide)
-        every = min(_SPARSE, max(1, m // _SPARSE_LENGTH))
-        some_y = place_y(sparse, y, every, guide)
+        place_y(fine, y, guide)
+        halvings = steps.coarse_halvings
         # Where to begin: the given alignment, the best shift, secondary structure, that and what lies near, and pieces that fit.
         scores, moves = np.full(steps.n_refined, -1.0), np.empty((steps.n_refined, MOVE))
         if n_best:
             _keep(best, best_move, scores, moves)
-        fragment_scores, fragments = np.empty(steps.n_fragments), np.empty((steps.n_fragments, MOVE))
-        _fragments(room, x, y, guide, fragments, fragment_scores)
-        for k in range(steps.n_fragments):
-            if fragment_scores[k] > 0.0:
-                some_x = place_x(sparse, x, every, fragments[k], guide)
-                fragment_scores[k] = align(sparse, some_x, some_y, _GAP, 0.0, 1.0)
-        order = np.argsort(-fragment_scores)
-        sparse_x, sparse_y, refined_scores = x[:, ::every].copy(), y[:, ::every].copy(), np.zeros(steps.n_fragments)
-        for k in order[: steps.n_sparse]:
-            move[:] = fragments[k]
-            for _ in range(_SPARSE_REFINEMENTS if fragment_scores[k] > 0.0 else 0):
-                some_x = place_x(sparse, x, every, move, guide)
-                align(sparse, some_x, some_y, _GAP, 0.0, 1.0)
-                count = trace(sparse, some_x, some_y, pairs)
-                _gather(room, sparse_x, sparse_y, pairs, m - count)
-                found = _search(room, count, guide, near, _COARSE, steps.coarse_halvings, _HOPELESS, move)
-                if found > refined_scores[k]:
-                    refined_scores[k] = found
-                    fragments[k] = move
-        order = np.argsort(-refined_scores)
+        fragments, fragment_scores = _best_fragments(room, sparse, x, y, guide, steps, pairs)
         for kind in range(3 + steps.n_searched):
             if kind == 0:
                 count = _thread(room, x, y, guide, near, pairs)
-            else:
-                gap, by_states, by_distance = -1.0, 1.0, 0.0
+                _gather(room, x, y, pairs, m - count)
+                found = _search(room, count, guide, near, _COARSE, halvings, _HOPELESS, move)
+            elif kind == 1:
                 move[:] = best_move
-                if 1 < kind < 2 + steps.n_searched:
-                    gap, by_states, by_distance = _GAP, 0.0, 1.0
-                    if refined_scores[order[kind - 2]] <= 0.0:
-                        continue
-                    move[:] = fragments[order[kind - 2]]
-                elif kind > 1:
-                    gap, by_states, by_distance = -1.0, 0.5, 1.0
-                    if best <= 0.0:
-                        continue
-                    move[:] = moves[0]
-                place_x(fine, x, 1, move, guide)
-                align(fine, m, n, gap, by_states, by_distance)
-                count = trace(fine, m, n, pairs)
-            _gather(room, x, y, pairs, m - count)
-            found = _search(room, count, guide, near, _COARSE, steps.coarse_halvings, _HOPELESS, move)
+                found, count = _realigned(room, fine, x, y, move, guide, -1.0, 1.0, 0.0, halvings, pairs)
+            elif kind < 2 + steps.n_searched:
+                if fragment_scores[kind - 2] <= 0.0:
+                    continue
+                move[:] = fragments[kind - 2]
+                found, count = _realigned(room, fine, x, y, move, guide, _GAP, 0.0, 1.0, halvings, pairs)
+            else:
+                if best <= 0.0:
+                    continue
+                move[:] = moves[0]
+                found, count = _realigned(room, fine, x, y, move, guide, -1.0, 0.5, 1.0, halvings, pairs)
             _keep(found, move, scores, moves)
             if found > best:
                 best, n_best = found, count
@@ -404,11 +420,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
             if before < _HOPELESS_START * best:
                 continue
             for _ in range(rounds):
-                place_x(fine, x, 1, move, guide)
-                align(fine, m, n, gap, 0.0, 1.0)
-                count = trace(fine, m, n, pairs)
-                _gather(room, x, y, pairs, m - count)
-                found = _search(room, count, guide, near, _COARSE, steps.coarse_halvings, _HOPELESS, move)
+                found, count = _realigned(room, fine, x, y, move, guide, gap, 0.0, 1.0, halvings, pairs)
                 if is_short:
                     _keep(found, move, scores, moves)
                 if found > best:
