@@ -1,385 +1,103 @@
-"""Superposition of protein chains: least squares, TM-score, and the search for the superposition that has the greatest.
+"""The superposition of two chains that has the greatest TM-score, and TM-scores of pairs.
 
-Least squares: the rotation that Kabsch defines (Acta Crystallographica A32, 1976, 922-923), as a quaternion, which is never a reflection
-(Horn, Journal of the Optical Society of America A 4, 1987, 629-642; its eigenvalue by Newton's method, Theobald, Acta Crystallographica
-A61, 2005, 478-480). TM-score: Zhang & Skolnick, Proteins 57, 2004, 702-710. The search follows TM-align (Zhang & Skolnick, Nucleic Acids
-Research 33, 2005, 2302-2309): superpose on pieces of an alignment and again on what then lies near, align anew by the distances, repeat.
+TM-score: Zhang & Skolnick, Proteins 57, 2004, 702-710. The search follows TM-align (Zhang & Skolnick, Nucleic Acids Research 33, 2005,
+2302-2309): superpose on pieces of an alignment and again on what then lies near, align anew by the distances, repeat. Pieces of an
+alignment, shifts of one chain along the other and pieces of both chains are superposed in batches (`kernels.cpu.least_squares`).
 
-Coordinates are (3, n) float64 here, an axis a row, so that loops over residues become vector instructions. A superposition is (12,)
-float64: the rotation row by row, then the translation; it moves `x`, the target, onto `y`, the query.
+Coordinates are (3, n) float64 here, an axis a row. A superposition is (12,) float64: the rotation row by row, then the translation; it
+moves `x` onto `y`. The search has the shorter chain as x.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-__all__ = ["MAXIMUM_CELLS", "best_superposition", "least_squares", "tm_scale", "tm_score_of_pairs"]
+from kernels.cpu.distance_alignment import align, alignment_room, place_states, place_x, place_y, trace
+from kernels.cpu.least_squares import BATCH, FARTHEST, MOMENTS, MOVE, batch_room, moments, near_moments, rotations, score
+from kernels.cpu.secondary_structure import states_by_distances
+
+__all__ = ["EFFORTS", "MAXIMUM_CELLS", "SearchSteps", "superpose_chains", "tm_scale", "tm_score_of_pairs"]
 
 MAXIMUM_CELLS = 1 << 26
 """Of an alignment by distances, a byte each; longer pairs of chains keep the alignment they come with."""
 
-_REASSOCIATED = {"reassoc", "contract", "nsz"}
 _N_ROUNDS = 20  # at most, of superposing on what lies near
 _N_HALVINGS = 6  # of the length of pieces
 _MINIMUM_PIECE = 4
-_COARSE = 40  # residues between the starts of two pieces in a search that only guides
+_COARSE, _COARSE_HALVINGS = 40, 2  # residues between two pieces, and lengths of pieces, in a search that only guides
+_ALL = 1  # residue between two pieces
+_HOPELESS_ROUNDS, _HOPELESS = 2, 0.9  # superposed so often, a piece with less than this part of the best score is left
+_WIDER = 0.8  # Å that the scale is wider by while searching
 _GAP = -0.6
-_UNIT = 1 << 15  # of the whole numbers that pairs are aligned by
-_FIRST_REFINEMENTS, _MAXIMUM_REFINEMENTS = 2, 12
+_MAXIMUM_REFINEMENTS = 12
 _MINIMUM_GAIN = 1e-4
 _TABLE = 2048
 _MAXIMUM_FRAGMENTS = 600  # pairs of pieces of one length that are superposed
-_HOPELESS = 0.5  # of the best score: a start with less is not refined
+_HOPELESS_START = 0.5  # of the best score: a start with less is not refined
+_SPARSE, _SPARSE_LENGTH = 4, 40  # residues to one, at most, in the alignments by which pieces are ranked, and how many are left at least
+_SPARSE_REFINEMENTS = 2
 
 
-@njit(nogil=True, cache=True)
-def _minor(a, b, c, d, e, f, g, h, i):
-    """Determinant of three rows of three."""
-    return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+class SearchSteps(NamedTuple):
+    """How far a search goes.
 
-
-@njit(nogil=True, cache=True)
-def _jacobi(k):
-    """Eigenvector of the greatest eigenvalue of a symmetric (4, 4) matrix, which is overwritten."""
-    v = np.eye(4)
-    for _ in range(50):
-        off = 0.0
-        for p in range(3):
-            for q in range(p + 1, 4):
-                off += k[p, q] * k[p, q]
-        if off <= 1e-30 * (k[0, 0] ** 2 + k[1, 1] ** 2 + k[2, 2] ** 2 + k[3, 3] ** 2) or off == 0.0:
-            break
-        for p in range(3):
-            for q in range(p + 1, 4):
-                if k[p, q] == 0.0:
-                    continue
-                theta = (k[q, q] - k[p, p]) / (2.0 * k[p, q])
-                t = (1.0 if theta >= 0.0 else -1.0) / (abs(theta) + np.sqrt(theta * theta + 1.0))
-                c = 1.0 / np.sqrt(t * t + 1.0)
-                s = t * c
-                for r in range(4):
-                    a, b = k[r, p], k[r, q]
-                    k[r, p], k[r, q] = c * a - s * b, s * a + c * b
-                for r in range(4):
-                    a, b = k[p, r], k[q, r]
-                    k[p, r], k[q, r] = c * a - s * b, s * a + c * b
-                for r in range(4):
-                    a, b = v[r, p], v[r, q]
-                    v[r, p], v[r, q] = c * a - s * b, s * a + c * b
-    best = 0
-    for p in range(1, 4):
-        if k[p, p] > k[best, best]:
-            best = p
-    return v[0, best], v[1, best], v[2, best], v[3, best]
-
-
-@njit(nogil=True, cache=True)
-def _rotation_of_moments(n, sums, found):
-    """The superposition of least squares from the sums of `_add_moments` over `n` pairs."""
-    if n <= 0.0:
-        found[:] = 0.0
-        found[0] = found[4] = found[8] = 1.0
-        return
-    inverse = 1.0 / n
-    mx, my, mz, ux, uy, uz = sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]
-    xx, xy, xz = sums[6] - mx * ux * inverse, sums[7] - mx * uy * inverse, sums[8] - mx * uz * inverse
-    yx, yy, yz = sums[9] - my * ux * inverse, sums[10] - my * uy * inverse, sums[11] - my * uz * inverse
-    zx, zy, zz = sums[12] - mz * ux * inverse, sums[13] - mz * uy * inverse, sums[14] - mz * uz * inverse
-    inner = 0.5 * (sums[15] - (mx * mx + my * my + mz * mz + ux * ux + uy * uy + uz * uz) * inverse)
-    # Horn's matrix; its greatest eigenvalue is near `inner`, from below.
-    k00, k01, k02, k03 = xx + yy + zz, yz - zy, zx - xz, xy - yx
-    k11, k12, k13 = xx - yy - zz, xy + yx, zx + xz
-    k22, k23, k33 = -xx + yy - zz, yz + zy, -xx - yy + zz
-    c2 = -2.0 * (xx * xx + xy * xy + xz * xz + yx * yx + yy * yy + yz * yz + zx * zx + zy * zy + zz * zz)
-    c1 = -8.0 * _minor(xx, xy, xz, yx, yy, yz, zx, zy, zz)
-    c0 = (
-        k00 * _minor(k11, k12, k13, k12, k22, k23, k13, k23, k33)
-        - k01 * _minor(k01, k12, k13, k02, k22, k23, k03, k23, k33)
-        + k02 * _minor(k01, k11, k13, k02, k12, k23, k03, k13, k33)
-        - k03 * _minor(k01, k11, k12, k02, k12, k22, k03, k13, k23)
-    )
-    value = inner
-    converged = False
-    for _ in range(30):
-        square = value * value
-        slope = 4.0 * square * value + 2.0 * c2 * value + c1
-        if slope <= 0.0:
-            break
-        step = (square * square + c2 * square + c1 * value + c0) / slope
-        value -= step
-        if abs(step) <= 1e-13 * abs(value):
-            converged = True
-            break
-    a00, a11, a22, a33 = k00 - value, k11 - value, k22 - value, k33 - value
-    # The adjugate of K - value is a multiple of the eigenvector's dyad: of its columns that with the greatest diagonal is taken.
-    d0 = _minor(a11, k12, k13, k12, a22, k23, k13, k23, a33)
-    d1 = _minor(a00, k02, k03, k02, a22, k23, k03, k23, a33)
-    d2 = _minor(a00, k01, k03, k01, a11, k13, k03, k13, a33)
-    d3 = _minor(a00, k01, k02, k01, a11, k12, k02, k12, a22)
-    most = max(abs(d0), abs(d1), abs(d2), abs(d3))
-    if converged and most > 1e-7 * value * value * value:
-        if most == abs(d0):
-            q0 = d0
-            q1 = -_minor(k01, k12, k13, k02, a22, k23, k03, k23, a33)
-            q2 = _minor(k01, a11, k13, k02, k12, k23, k03, k13, a33)
-            q3 = -_minor(k01, a11, k12, k02, k12, a22, k03, k13, k23)
-        elif most == abs(d1):
-            q0 = -_minor(k01, k02, k03, k12, a22, k23, k13, k23, a33)
-            q1 = d1
-            q2 = -_minor(a00, k01, k03, k02, k12, k23, k03, k13, a33)
-            q3 = _minor(a00, k01, k02, k02, k12, a22, k03, k13, k23)
-        elif most == abs(d2):
-            q0 = _minor(k01, k02, k03, a11, k12, k13, k13, k23, a33)
-            q1 = -_minor(a00, k02, k03, k01, k12, k13, k03, k23, a33)
-            q2 = d2
-            q3 = -_minor(a00, k01, k02, k01, a11, k12, k03, k13, k23)
-        else:
-            q0 = -_minor(k01, k02, k03, a11, k12, k13, k12, a22, k23)
-            q1 = _minor(a00, k02, k03, k01, k12, k13, k02, a22, k23)
-            q2 = -_minor(a00, k01, k03, k01, a11, k13, k02, k12, k23)
-            q3 = d3
-    else:
-        matrix = np.array([[k00, k01, k02, k03], [k01, k11, k12, k13], [k02, k12, k22, k23], [k03, k13, k23, k33]])
-        q0, q1, q2, q3 = _jacobi(matrix)
-    scale = 1.0 / np.sqrt(q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
-    q0, q1, q2, q3 = q0 * scale, q1 * scale, q2 * scale, q3 * scale
-    found[0], found[1], found[2] = q0 * q0 + q1 * q1 - q2 * q2 - q3 * q3, 2.0 * (q1 * q2 - q0 * q3), 2.0 * (q1 * q3 + q0 * q2)
-    found[3], found[4], found[5] = 2.0 * (q1 * q2 + q0 * q3), q0 * q0 - q1 * q1 + q2 * q2 - q3 * q3, 2.0 * (q2 * q3 - q0 * q1)
-    found[6], found[7], found[8] = 2.0 * (q1 * q3 - q0 * q2), 2.0 * (q2 * q3 + q0 * q1), q0 * q0 - q1 * q1 - q2 * q2 + q3 * q3
-    for axis in range(3):
-        moved = found[3 * axis] * mx + found[3 * axis + 1] * my + found[3 * axis + 2] * mz
-        found[9 + axis] = (sums[3 + axis] - moved) * inverse
-
-
-@njit(nogil=True, cache=True, fastmath=_REASSOCIATED)
-def _moments(x, y, weight, first, last, sums):
-    """Sums over the pairs `first:last`, each times its weight: x, y, their products and squares; the sum of weights is returned."""
-    x0, x1, x2, y0, y1, y2 = x[0], x[1], x[2], y[0], y[1], y[2]
-    n = sx = sy = sz = ux = uy = uz = xx = xy = xz = yx = yy = yz = zx = zy = zz = squares = 0.0
-    for i in range(first, last):
-        w = weight[i]
-        a, b, c, d, e, f = x0[i] * w, x1[i] * w, x2[i] * w, y0[i], y1[i], y2[i]
-        n += w
-        sx += a
-        sy += b
-        sz += c
-        ux += w * d
-        uy += w * e
-        uz += w * f
-        xx += a * d
-        xy += a * e
-        xz += a * f
-        yx += b * d
-        yy += b * e
-        yz += b * f
-        zx += c * d
-        zy += c * e
-        zz += c * f
-        squares += a * x0[i] + b * x1[i] + c * x2[i] + w * (d * d + e * e + f * f)
-    sums[0], sums[1], sums[2], sums[3], sums[4], sums[5] = sx, sy, sz, ux, uy, uz
-    sums[6], sums[7], sums[8], sums[9], sums[10], sums[11] = xx, xy, xz, yx, yy, yz
-    sums[12], sums[13], sums[14], sums[15] = zx, zy, zz, squares
-    return n
-
-
-@njit(nogil=True, cache=True, fastmath=_REASSOCIATED, error_model="numpy")
-def _score(x, y, n, move, scale, squared):
-    """Sum of 1 / (1 + (d / scale)^2) over the pairs under a superposition; d^2 of each goes to `squared`."""
-    x0, x1, x2, y0, y1, y2 = x[0], x[1], x[2], y[0], y[1], y[2]
-    r0, r1, r2, r3, r4, r5, r6, r7, r8 = move[0], move[1], move[2], move[3], move[4], move[5], move[6], move[7], move[8]
-    t0, t1, t2 = move[9], move[10], move[11]
-    inverse = 1.0 / (scale * scale)
-    total = 0.0
-    for i in range(n):
-        a = r0 * x0[i] + r1 * x1[i] + r2 * x2[i] + t0 - y0[i]
-        b = r3 * x0[i] + r4 * x1[i] + r5 * x2[i] + t1 - y1[i]
-        c = r6 * x0[i] + r7 * x1[i] + r8 * x2[i] + t2 - y2[i]
-        d = a * a + b * b + c * c
-        squared[i] = d
-        total += 1.0 / (1.0 + d * inverse)
-    return total
-
-
-@njit(nogil=True, cache=True, fastmath=_REASSOCIATED)
-def _select(squared, n, limit, keys, weight):
-    """Give weight 1 to the pairs nearer than `limit`, 0 to others; how many those are, and a number that tells which."""
-    bound = limit * limit
-    count, mark = 0.0, np.int64(0)
-    for i in range(n):
-        is_near = squared[i] < bound
-        weight[i] = 1.0 if is_near else 0.0
-        count += weight[i]
-        mark += keys[i] if is_near else np.int64(0)
-    return count, mark
-
-
-@njit(nogil=True, cache=True)
-def _select_enough(squared, n, limit, keys, weight):
-    """As `_select`, with a limit that grows by half an Å until it takes in three pairs."""
-    count, mark = _select(squared, n, limit, keys, weight)
-    while count < 3.0 and n > 3:
-        limit += 0.5
-        if limit > 1e6:
-            break
-        count, mark = _select(squared, n, limit, keys, weight)
-    return count, mark
-
-
-@njit(nogil=True, cache=True)
-def _is_new(mark, seen):
-    """Whether a selection was not met before; notes it while there is room."""
-    place = (mark ^ (mark >> np.int64(29))) & np.int64(_TABLE - 1)
-    for _ in range(16):
-        if seen[place] == mark:
-            return False
-        if seen[place] == 0:
-            seen[place] = mark
-            return True
-        place = (place + 1) & np.int64(_TABLE - 1)
-    return True
-
-
-@njit(nogil=True, cache=True)
-def _search(x, y, n, scale, near, step, keys, weight, squared, seen, best):
-    """The superposition of pairs with the greatest sum of scores; it goes to `best`, the sum is returned.
-
-    Pieces of the alignment, from all of it to four pairs, are superposed, then what lies near, until that is the same as before. What
-    follows a selection depends on it alone, so that none is gone through twice.
-
-    Parameters
+    Attributes
     ----------
-    scale : d0 of the score. near : Å, about which pairs count as near. step : between the starts of pieces; 1 for all; 0 for a few of
-    each length, a fourth of it apart.
+    n_fragments : pairs of pieces of both chains that are aligned sparsely, by every fourth residue of long chains (2 at least).
+    n_sparse : those of them, the best, that are refined so.
+    n_searched : those of these that are aligned and searched in full.
+    n_refined : beginnings, the other ones among them, that are refined once.
+    n_finished : those of them that are refined until nothing is gained.
+    coarse_halvings : lengths of the pieces of an alignment in searches that guide.
+    last_step : residues between two pieces of the alignment in the last searches; 0 for a few of each length.
     """
-    sums, move = np.empty(16), np.empty(12)
-    greatest = -1.0
-    if n == 0:
-        best[:] = 0.0
-        best[0] = best[4] = best[8] = 1.0
-        return 0.0
-    seen[:] = 0
-    shortest = min(_MINIMUM_PIECE, n)
-    length = n
-    for halving in range(_N_HALVINGS):
-        length = max(n >> halving, shortest)
-        if halving == _N_HALVINGS - 1:
-            length = shortest
-        start = 0
-        stride = step if step else max(2, length // 4)
-        while True:
-            weight[start : start + length] = 1.0
-            count = _moments(x, y, weight, start, start + length, sums)
-            _rotation_of_moments(count, sums, move)
-            total = _score(x, y, n, move, scale, squared)
-            if total > greatest:
-                greatest = total
-                best[:] = move
-            count, mark = _select_enough(squared, n, near - 1.0, keys, weight)
-            for _ in range(_N_ROUNDS):
-                if not _is_new(mark, seen):
-                    break
-                count = _moments(x, y, weight, 0, n, sums)
-                _rotation_of_moments(count, sums, move)
-                total = _score(x, y, n, move, scale, squared)
-                if total > greatest:
-                    greatest = total
-                    best[:] = move
-                count, mark = _select_enough(squared, n, near + 1.0, keys, weight)
-            if start >= n - length:
-                break
-            start = min(start + stride, n - length)
-        if length == shortest:
-            break
-    return greatest
+
+    n_fragments: int
+    n_sparse: int
+    n_searched: int
+    n_refined: int
+    n_finished: int
+    coarse_halvings: int
+    last_step: int
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy", _nrt=False)
-def _rewards(a, b, c, u, v, w, first, back, count, inverse, share, rewards):
-    """`share` / (1 + (d / scale)^2) of the pairs of an antidiagonal. Places are unsigned, which spares a look for negative ones."""
-    for s in range(count):
-        p, q, r = a[s + first] - u[s + back], b[s + first] - v[s + back], c[s + first] - w[s + back]
-        rewards[s] = np.int32(share / (np.float32(1.0) + (p * p + q * q + r * r) * inverse))
+EFFORTS = {"quick": SearchSteps(160, 32, 6, 8, 3, 2, 40), "thorough": SearchSteps(400, 64, 10, 12, 4, 6, 0)}
+"""Of alignments that are near the best already, and from nothing."""
 
 
-@njit(nogil=True, cache=True, _nrt=False)
-def _add_states(states_x, states_y, first, back, count, share, rewards):
-    """Add `share` where the secondary structure is equal."""
-    for s in range(count):
-        rewards[s] += share if states_x[s + first] == states_y[s + back] else np.int32(0)
+class _SearchRoom(NamedTuple):
+    """Room to search an alignment: its pairs, x and y; moments before each; a batch of runs of them; and which selections were met."""
 
-
-@njit(nogil=True, cache=True, _nrt=False)
-def _diagonal(earlier, before, rewards, first, count, cost, values, ways):
-    """One antidiagonal of an alignment. A value is twice the score, and 1 more where it ends in a pair, from which a gap costs."""
-    one = np.int32(1)
-    for s in range(count):
-        straight = (earlier[s + first] >> one) + rewards[s]
-        from_x, from_y = before[s + first], before[s + first + np.uint64(1)]
-        gap_x = (from_x >> one) + (from_x & one) * cost
-        gap_y = (from_y >> one) + (from_y & one) * cost
-        gapped = max(gap_x, gap_y)
-        is_straight = straight >= gapped
-        values[s + first + np.uint64(1)] = np.int32((max(straight, gapped) << one) | np.int32(is_straight))
-        ways[s + first + np.uint64(1)] = np.uint8(0) if is_straight else (np.uint8(1) if gap_y >= gap_x else np.uint8(2))
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    before: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    moves: NDArray[np.float64]
+    kept: NDArray[np.float64]
+    near_sums: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    limits: NDArray[np.float64]
+    first_x: NDArray[np.int64]
+    first_y: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    rounds: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    squared: NDArray[np.float64]
 
 
 @njit(nogil=True, cache=True)
-def _align(x, y, states_x, states_y, move, scale, gap, by_states, by_distance, ways, pairs):
-    """Global alignment by 1 / (1 + (d / scale)^2) under a superposition, or by equal secondary structure.
-
-    Returns how many pairs it has, and its score in `_UNIT`.
-
-    End gaps cost nothing to begin with, an open gap `gap`, a longer one no more. Cells of one antidiagonal do not depend on each other
-    and are computed together, in whole numbers: of loops with few arrays the compiler makes vector instructions.
-
-    Parameters
-    ----------
-    x (3, m), y (3, n) : the shorter chain is x. by_states, by_distance : weights of the two terms. ways (m + n + 1, m + 1) uint8 : room.
-    pairs (m, 2) int32 : the pairs are written to its end.
-    """
-    m, n = x.shape[1], y.shape[1]
-    # Row i of x stands at i, row j of y at n - 1 - j: along an antidiagonal both are then walked through upwards.
-    moved, other = np.empty((3, m), np.float32), np.empty((3, n), np.float32)
-    for axis in range(3):
-        for i in range(m):
-            moved[axis, i] = move[3 * axis] * x[0, i] + move[3 * axis + 1] * x[1, i] + move[3 * axis + 2] * x[2, i] + move[9 + axis]
-        for j in range(n):
-            other[axis, n - 1 - j] = y[axis, j]
-    a, b, c, u, v, w = moved[0], moved[1], moved[2], other[0], other[1], other[2]
-    states_back = states_y[::-1].copy()
-    inverse, share = np.float32(1.0 / (scale * scale)), np.float32(by_distance * _UNIT)
-    cost, state_share = np.int32(gap * _UNIT), np.int32(by_states * _UNIT)
-    rewards = np.zeros(m, np.int32)
-    values, before, earlier = np.zeros(m + 1, np.int32), np.zeros(m + 1, np.int32), np.zeros(m + 1, np.int32)
-    for k in range(2, m + n + 1):
-        # Cell i, j = k - i compares row i - 1 of x with row j - 1 of y.
-        low, high = max(1, k - n), min(m, k - 1)
-        first, back, count = np.uint64(low - 1), np.uint64(n - k + low), np.uint64(high - low + 1)
-        values[0] = 0
-        if k <= m:
-            values[k] = 0
-        if by_distance > 0.0:
-            _rewards(a, b, c, u, v, w, first, back, count, inverse, share, rewards)
-        else:
-            rewards[:] = 0
-        if state_share:
-            _add_states(states_x, states_back, first, back, count, state_share, rewards)
-        _diagonal(earlier, before, rewards, first, count, cost, values, ways[k])
-        values, before, earlier = earlier, values, before
-    i, j, place = m, n, len(pairs)
-    while i > 0 and j > 0:
-        way = ways[i + j, i]
-        if way == 0:
-            i -= 1
-            j -= 1
-            place -= 1
-            pairs[place, 0], pairs[place, 1] = i, j
-        elif way == 1:
-            j -= 1
-        else:
-            i -= 1
-    return len(pairs) - place, before[m] >> 1
+def _search_room(n):
+    """Room for alignments of up to n pairs."""
+    sums, moves, kept = batch_room()
+    return _SearchRoom(
+        np.empty((3, n)), np.empty((3, n)), np.empty((n + 1) * MOMENTS), sums, moves, kept, np.zeros(MOMENTS * BATCH), np.zeros(BATCH),
+        np.empty(BATCH), np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), np.empty(BATCH, np.int64),
+        np.empty(_TABLE, np.int64), np.empty(n),
+    )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
@@ -395,81 +113,145 @@ def _near(scale):
 
 
 @njit(nogil=True, cache=True)
-def _gather(x, y, pairs, first, ax, ay):
-    """The coordinates of the pairs from row `first` on."""
-    for k in range(first, len(pairs)):
-        for axis in range(3):
-            ax[axis, k - first] = x[axis, pairs[k, 0]]
-            ay[axis, k - first] = y[axis, pairs[k, 1]]
+def _is_new(mark, seen):
+    """Whether a selection was not met before; notes it while there is room."""
+    place = (mark ^ (mark >> np.int64(29)) ^ (mark >> np.int64(47))) & np.int64(_TABLE - 1)
+    for _ in range(16):
+        if seen[place] == mark:
+            return False
+        if seen[place] == 0:
+            seen[place] = mark
+            return True
+        place = (place + 1) & np.int64(_TABLE - 1)
+    return True
 
 
-@njit(nogil=True, cache=True)
-def _keys(n):
-    """(n,) numbers without order, of whose sums two selections hardly have the same."""
-    keys = np.empty(n, np.int64)
-    state = np.uint64(0x9E3779B97F4A7C15)
+@njit(nogil=True, cache=True, error_model="numpy")
+def _moments_before(x, y, n, before):
+    """The moments of the first k pairs, at ``k * MOMENTS``, for k from 0 to n: their differences are those of any piece."""
+    before[:MOMENTS] = 0.0
     for i in range(n):
-        state += np.uint64(0x9E3779B97F4A7C15)
-        z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        keys[i] = np.int64((z ^ (z >> np.uint64(31))) | np.uint64(1))
-    return keys
+        a, b, c, d, e, f = x[0, i], x[1, i], x[2, i], y[0, i], y[1, i], y[2, i]
+        last, to = before[i * MOMENTS : (i + 1) * MOMENTS], before[(i + 1) * MOMENTS : (i + 2) * MOMENTS]
+        to[0], to[1], to[2], to[3], to[4], to[5] = last[0] + a, last[1] + b, last[2] + c, last[3] + d, last[4] + e, last[5] + f
+        to[6], to[7], to[8] = last[6] + a * d, last[7] + a * e, last[8] + a * f
+        to[9], to[10], to[11] = last[9] + b * d, last[10] + b * e, last[11] + b * f
+        to[12], to[13], to[14] = last[12] + c * d, last[13] + c * e, last[14] + c * f
+        to[15], to[16] = last[15] + (a * a + b * b + c * c + d * d + e * e + f * f), last[16] + 1.0
 
 
 @njit(nogil=True, cache=True)
-def least_squares(x, y):
-    """The superposition of least squares of pairs, (12,): rotation and translation that move x (3, n) onto y (3, n); and its RMSD."""
-    n = x.shape[1]
-    sums, move, squared = np.empty(16), np.empty(12), np.empty(n)
-    count = _moments(x, y, np.ones(n), 0, n, sums)
-    _rotation_of_moments(count, sums, move)
-    _score(x, y, n, move, 1.0, squared)
-    return move, np.sqrt(squared.sum() / max(1, n))
+def _search(room, n, scale, near, step, halvings, hopeless, best):
+    """The superposition of the first n pairs in the room with the greatest sum of scores; it goes to `best`, the sum is returned.
+
+    Pieces of the alignment, from all of it to four pairs, are superposed, then what lies near, until that is the same as before. What
+    follows a selection depends on it alone, so that none is gone through twice.
+
+    Parameters
+    ----------
+    scale : d0 of the score. near : Å, about which pairs count as near. step : between the starts of pieces; 1 for all; 0 for a few of
+    each length, a fourth of it apart. halvings : lengths of pieces; six for all down to four pairs. hopeless : a piece that after two
+    rounds has less than this part of the greatest sum is left.
+    """
+    greatest = -1.0
+    if n == 0:
+        best[:] = 0.0
+        best[0] = best[4] = best[8] = 1.0
+        return 0.0
+    x, y, before, moves, kept, totals, limits = room.x, room.y, room.before, room.moves, room.kept, room.totals, room.limits
+    first, count, rounds, seen = room.first_x, room.lengths, room.rounds, room.seen
+    sums, near_sums = room.sums, room.near_sums
+    bits, near_bits = sums.view(np.int64), near_sums.view(np.int64)
+    _moments_before(x, y, n, before)
+    seen[:] = 0
+    first[:] = 0
+    count[:] = 0
+    shortest = max(min(_MINIMUM_PIECE, n), 0 if halvings == _N_HALVINGS else n >> (halvings - 1))
+    halving, start, length, is_more, running = 0, 0, n, True, 0
+    while True:
+        for k in range(BATCH):
+            if is_more and count[k] == 0:
+                for c in range(MOMENTS):
+                    sums[c * BATCH + k] = before[(start + length) * MOMENTS + c] - before[start * MOMENTS + c]
+                count[k], rounds[k], limits[k] = n, 0, near - 1.0
+                running += 1
+                if start < n - length:
+                    start = min(start + (step if step else max(2, length // 4)), n - length)
+                elif length == shortest:
+                    is_more = False
+                else:
+                    halving, start = halving + 1, 0
+                    length = max(n >> halving, shortest) if halving < halvings - 1 else shortest
+        if running == 0:
+            return greatest
+        rotations(sums, count, moves, kept)
+        near_moments(x, y, first, first, count, moves, scale, limits, near_sums, totals)
+        sums, near_sums, bits, near_bits = near_sums, sums, near_bits, bits
+        for k in range(BATCH):
+            if count[k] == 0:
+                continue
+            if totals[k] > greatest:
+                greatest = totals[k]
+                for c in range(MOVE):
+                    best[c] = moves[c * BATCH + k]
+            rounds[k] += 1
+            limits[k] = near + 1.0
+            # Of the same pairs the sums are the same to the last bit.
+            is_hopeless = rounds[k] >= _HOPELESS_ROUNDS and totals[k] < hopeless * greatest
+            mark = (bits[6 * BATCH + k] ^ (bits[15 * BATCH + k] << 1)) | 1
+            if rounds[k] > _N_ROUNDS or is_hopeless or not _is_new(mark, seen):
+                count[k] = 0
+                running -= 1
 
 
 @njit(nogil=True, cache=True)
-def tm_score_of_pairs(x, y, length, step):
+def tm_score_of_pairs(x, y, length):
     """The greatest TM-score that a superposition of these pairs has, normalised by `length`, and that superposition (12,).
 
     Parameters
     ----------
-    x, y (3, n) float64 : the pairs. step : between the starts of pieces, 1 for the whole search.
+    x, y (3, n) float64 : the pairs.
     """
     n = x.shape[1]
-    best = np.empty(12)
-    scale = tm_scale(length)
-    found = _search(x, y, n, scale, _near(scale), step, _keys(n), np.empty(n), np.empty(n), np.empty(_TABLE, np.int64), best)
+    room, best, scale = _search_room(n), np.empty(MOVE), tm_scale(length)
+    room.x[:] = x
+    room.y[:] = y
+    found = _search(room, n, scale, _near(scale), _ALL, _N_HALVINGS, 0.0, best)
     return found / max(1, length), best
 
 
 @njit(nogil=True, cache=True)
-def _thread(x, y, scale, near, keys, weight, squared, ax, ay, pairs):
-    """The best shift of one chain along the other without gaps, as pairs; how many they are."""
+def _gather(room, x, y, pairs, first):
+    """The coordinates of the pairs from row `first` on, to the room; how many they are."""
+    n = len(pairs) - first
+    for axis in range(3):
+        to_x, to_y, from_x, from_y = room.x[axis], room.y[axis], x[axis], y[axis]
+        for k in range(n):
+            to_x[k], to_y[k] = from_x[pairs[first + k, 0]], from_y[pairs[first + k, 1]]
+    return n
+
+
+@njit(nogil=True, cache=True)
+def _thread(room, x, y, scale, near, pairs):
+    """The best shift of one chain along the other without gaps, as pairs at the end of `pairs`; how many they are."""
     m, n = x.shape[1], y.shape[1]
-    sums, move = np.empty(16), np.empty(12)
     shortest = max(min(m, n) // 2, min(5, m, n))
     greatest, chosen = -1.0, 0
-    weight[:] = 1.0
-    for shift in range(shortest - m, n - shortest + 1):
-        first, last = max(0, -shift), min(m, n - shift)
-        length = last - first
-        if length <= 0:
-            continue
-        for axis in range(3):
-            for i in range(length):
-                ax[axis, i], ay[axis, i] = x[axis, first + i], y[axis, first + shift + i]
-                weight[i] = 1.0
-        count = _moments(ax, ay, weight, 0, length, sums)
-        _rotation_of_moments(count, sums, move)
-        total = _score(ax, ay, length, move, scale, squared)
-        if total < 0.5 * greatest:
-            continue
-        count, _ = _select_enough(squared, length, near, keys, weight)
-        count = _moments(ax, ay, weight, 0, length, sums)
-        _rotation_of_moments(count, sums, move)
-        total = max(total, _score(ax, ay, length, move, scale, squared))
-        if total > greatest:
-            greatest, chosen = total, shift
+    room.limits[:] = near
+    for shift in range(shortest - m, n - shortest + 1, BATCH):
+        for k in range(BATCH):
+            first, last = max(0, -shift - k), min(m, n - shift - k)
+            room.first_x[k], room.first_y[k] = first, first + shift + k
+            room.lengths[k] = last - first if shift + k <= n - shortest else 0
+        moments(x, y, room.first_x, room.first_y, room.lengths, room.sums)
+        for _ in range(2):
+            rotations(room.sums, room.lengths, room.moves, room.kept)
+            near_moments(x, y, room.first_x, room.first_y, room.lengths, room.moves, scale, room.limits, room.sums, room.totals)
+            for k in range(BATCH):
+                if room.lengths[k] and room.totals[k] > greatest:
+                    greatest, chosen = room.totals[k], shift + k
+            for k in range(BATCH):
+                room.lengths[k] = room.lengths[k] if room.totals[k] >= _HOPELESS * greatest else 0
     first, last = max(0, -chosen), min(m, n - chosen)
     place = len(pairs) - (last - first)
     for i in range(first, last):
@@ -478,47 +260,11 @@ def _thread(x, y, scale, near, keys, weight, squared, ax, ay, pairs):
 
 
 @njit(nogil=True, cache=True)
-def best_superposition(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined, n_finished, last_step):
-    """The alignment of two chains and its superposition with the greatest TM-score that is found.
-
-    Parameters
-    ----------
-    x (3, m), y (3, n) float64 : Cα of target and query in Å. start (k, 2) int32 : pairs (row of x, row of y) to begin with, ascending in
-    both; may be empty. states_x, states_y : secondary structure of each. n_fragments : pairs of pieces that are tried besides (2 at least).
-    n_searched : those of them that are searched. n_refined : beginnings that are refined a little. n_finished : those of them that are
-    refined until nothing is gained. last_step : of `_search` for the alignment at the end.
-
-    Returns
-    -------
-    move (12,) : the superposition, best for the TM-score normalised by the shorter chain; score_x, score_y : TM-scores normalised by m and
-    by n, each with its own best superposition of the pairs; rmsd : of the pairs under `move`; pairs (p, 2) int32.
-    """
-    if x.shape[1] > y.shape[1]:
-        # The search has the shorter chain first.
-        turned = np.empty_like(start)
-        turned[:, 0], turned[:, 1] = start[:, 1], start[:, 0]
-        move, score_y, score_x, rmsd, found = _best(
-            y, x, turned, states_y, states_x, n_fragments, n_searched, n_refined, n_finished, last_step
-        )
-        back = np.empty(12)
-        for row in range(3):
-            back[9 + row] = 0.0
-            for column in range(3):
-                back[3 * row + column] = move[3 * column + row]
-                back[9 + row] -= move[3 * column + row] * move[9 + column]
-        pairs = np.empty_like(found)
-        pairs[:, 0], pairs[:, 1] = found[:, 1], found[:, 0]
-        return back, score_x, score_y, rmsd, pairs
-    return _best(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined, n_finished, last_step)
-
-
-@njit(nogil=True, cache=True)
-def _fragments(x, y, scale, weight, squared, ax, ay, moves, scores):
+def _fragments(room, x, y, scale, moves, scores):
     """Superpositions of short and of long pieces of both chains, those that fit best: to `moves`, as many as it has rows, and `scores`."""
     m, n = x.shape[1], y.shape[1]
-    sums, move = np.empty(16), np.empty(12)
+    room.limits[:] = FARTHEST
     scores[:] = -1.0
-    weight[:] = 1.0
     half = len(scores) // 2
     for kind in range(2):
         length = min(m, 20) if kind == 0 else min(m, max(30, m // 2))
@@ -528,142 +274,263 @@ def _fragments(x, y, scale, weight, squared, ax, ay, moves, scores):
             jump += jump // 2
             places_x, places_y = max(1, (m - length) // jump + 1), max(1, (n - length) // jump + 1)
         first, last = kind * half, (kind + 1) * half
-        for p in range(places_x):
-            for q in range(places_y):
-                for axis in range(3):
-                    for i in range(length):
-                        ax[axis, i], ay[axis, i] = x[axis, p * jump + i], y[axis, q * jump + i]
-                count = _moments(ax, ay, weight, 0, length, sums)
-                _rotation_of_moments(count, sums, move)
-                total = _score(ax, ay, length, move, scale, squared) / length
-                if total > scores[last - 1]:
+        for begin in range(0, places_x * places_y, BATCH):
+            for k in range(BATCH):
+                room.lengths[k] = length if begin + k < places_x * places_y else 0
+                room.first_x[k], room.first_y[k] = (begin + k) // places_y * jump, (begin + k) % places_y * jump
+            moments(x, y, room.first_x, room.first_y, room.lengths, room.sums)
+            rotations(room.sums, room.lengths, room.moves, room.kept)
+            near_moments(x, y, room.first_x, room.first_y, room.lengths, room.moves, scale, room.limits, room.near_sums, room.totals)
+            for k in range(BATCH):
+                total = room.totals[k] / length
+                if room.lengths[k] and total > scores[last - 1]:
                     place = last - 1
                     while place > first and scores[place - 1] < total:
                         scores[place] = scores[place - 1]
                         moves[place] = moves[place - 1]
                         place -= 1
                     scores[place] = total
-                    moves[place] = move
+                    moves[place] = room.moves[k : MOVE * BATCH : BATCH]
 
 
 @njit(nogil=True, cache=True)
-def _keep(score, move, scores, moves):
+def _keep(found, move, scores, moves):
     """Insert a superposition among the best, which are sorted, unless one with the same score is there."""
     n = len(scores)
     for k in range(n):
-        if abs(scores[k] - score) < 1e-6:
+        if abs(scores[k] - found) < 1e-6:
             return
-    if score <= scores[n - 1]:
+    if found <= scores[n - 1]:
         return
     place = n - 1
-    while place > 0 and scores[place - 1] < score:
+    while place > 0 and scores[place - 1] < found:
         scores[place] = scores[place - 1]
         moves[place] = moves[place - 1]
         place -= 1
-    scores[place] = score
+    scores[place] = found
     moves[place] = move
 
 
 @njit(nogil=True, cache=True)
-def _best(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined, n_finished, last_step):
-    """`best_superposition` of a chain x that is no longer than y."""
+def _realigned(room, alignment, x, y, move, guide, gap, by_states, by_distance, halvings, pairs):
+    """Align anew under a superposition, search what is aligned, and replace `move` by what is found.
+
+    The sum of scores and the number of pairs, which are at the end of `pairs`. y stands in the room of the alignment already.
+    """
     m, n = x.shape[1], y.shape[1]
-    room = max(m, len(start))
+    place_x(alignment, x, move, guide)
+    align(alignment, m, n, gap, by_states, by_distance)
+    count = trace(alignment, m, n, pairs)
+    _gather(room, x, y, pairs, len(pairs) - count)
+    return _search(room, count, guide, _near(guide - _WIDER), _COARSE, halvings, _HOPELESS, move), count
+
+
+@njit(nogil=True, cache=True)
+def _best_fragments(room, sparse, x, y, guide, steps, pairs):
+    """Superpositions of pieces of both chains, those first that all of both fits best: (n_fragments, 12), and the sums of scores."""
+    m = x.shape[1]
+    every = min(_SPARSE, max(1, m // _SPARSE_LENGTH))
+    some_x, some_y = x[:, ::every].copy(), y[:, ::every].copy()
+    scores, moves = np.empty(steps.n_fragments), np.empty((steps.n_fragments, MOVE))
+    _fragments(room, x, y, guide, moves, scores)
+    place_y(sparse, some_y, guide)
+    for k in range(steps.n_fragments):
+        if scores[k] > 0.0:
+            place_x(sparse, some_x, moves[k], guide)
+            scores[k] = align(sparse, some_x.shape[1], some_y.shape[1], _GAP, 0.0, 1.0)
+    best, refined = np.zeros(steps.n_fragments), moves.copy()
+    for k in np.argsort(-scores)[: steps.n_sparse]:
+        for _ in range(_SPARSE_REFINEMENTS if scores[k] > 0.0 else 0):
+            found, _count = _realigned(room, sparse, some_x, some_y, moves[k], guide, _GAP, 0.0, 1.0, steps.coarse_halvings, pairs)
+            if found > best[k]:
+                best[k] = found
+                refined[k] = moves[k]
+    order = np.argsort(-best)
+    return refined[order], best[order]
+
+
+@njit(nogil=True, cache=True)
+def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_pairs):
+    """The alignment of two chains and its superposition with the greatest TM-score that is found; x is no longer than y.
+
+    Coordinates have their centres near 0. The superposition, best for the TM-score by the shorter chain, goes to `best_move` (12,), the
+    pairs to `best_pairs` (m, 2). Returned are the TM-scores by m and by n, the RMSD and the number of pairs.
+    """
+    m, n = x.shape[1], y.shape[1]
+    room = _search_room(max(m, len(start)))
     scale = tm_scale(m)
     near = _near(scale)
-    guide = scale + 0.8  # a wider scale while searching
-    keys, weight, squared, seen = _keys(room), np.empty(room), np.empty(room), np.empty(_TABLE, np.int64)
-    ax, ay = np.empty((3, room)), np.empty((3, room))
-    pairs, best_pairs = np.empty((m, 2), np.int32), np.empty((room, 2), np.int32)
-    move, best_move = np.empty(12), np.zeros(12)
+    guide = scale + _WIDER
+    pairs, move = np.empty((m, 2), np.int32), np.empty(MOVE)
+    best_move[:] = 0.0
     best_move[0] = best_move[4] = best_move[8] = 1.0
     best, n_best = -1.0, 0
     if len(start):
-        n_best = len(start)
+        n_best = _gather(room, x, y, start, 0)
         best_pairs[:n_best] = start
-        _gather(x, y, start, 0, ax, ay)
-        best = _search(ax, ay, n_best, guide, near, _COARSE, keys, weight, squared, seen, best_move)
+        best = _search(room, n_best, guide, near, _COARSE, steps.coarse_halvings, _HOPELESS, best_move)
     if (m + n + 1) * (m + 1) <= MAXIMUM_CELLS:
-        ways = np.empty((m + n + 1, m + 1), np.uint8)
+        place_states(fine, states_x, states_y)
+        place_y(fine, y, guide)
+        halvings = steps.coarse_halvings
         # Where to begin: the given alignment, the best shift, secondary structure, that and what lies near, and pieces that fit.
-        scores, moves = np.full(n_refined, -1.0), np.empty((n_refined, 12))
+        scores, moves = np.full(steps.n_refined, -1.0), np.empty((steps.n_refined, MOVE))
         if n_best:
             _keep(best, best_move, scores, moves)
-        fragment_scores, fragments = np.empty(n_fragments), np.empty((n_fragments, 12))
-        _fragments(x, y, guide, weight, squared, ax, ay, fragments, fragment_scores)
-        for k in range(n_fragments):
-            if fragment_scores[k] > 0.0:
-                _, value = _align(x, y, states_x, states_y, fragments[k], guide, _GAP, 0.0, 1.0, ways, pairs)
-                fragment_scores[k] = value
-        order = np.argsort(-fragment_scores)
-        for kind in range(3 + n_searched):
+        fragments, fragment_scores = _best_fragments(room, sparse, x, y, guide, steps, pairs)
+        for kind in range(3 + steps.n_searched):
             if kind == 0:
-                count = _thread(x, y, guide, near, keys, weight, squared, ax, ay, pairs)
+                count = _thread(room, x, y, guide, near, pairs)
+                _gather(room, x, y, pairs, m - count)
+                found = _search(room, count, guide, near, _COARSE, halvings, _HOPELESS, move)
             elif kind == 1:
-                count, _ = _align(x, y, states_x, states_y, best_move, guide, -1.0, 1.0, 0.0, ways, pairs)
-            elif kind < 2 + n_searched:
-                at = fragments[order[kind - 2]]
-                if fragment_scores[order[kind - 2]] <= 0.0:
+                move[:] = best_move
+                found, count = _realigned(room, fine, x, y, move, guide, -1.0, 1.0, 0.0, halvings, pairs)
+            elif kind < 2 + steps.n_searched:
+                if fragment_scores[kind - 2] <= 0.0:
                     continue
-                count, _ = _align(x, y, states_x, states_y, at, guide, _GAP, 0.0, 1.0, ways, pairs)
+                move[:] = fragments[kind - 2]
+                found, count = _realigned(room, fine, x, y, move, guide, _GAP, 0.0, 1.0, halvings, pairs)
             else:
                 if best <= 0.0:
                     continue
-                count, _ = _align(x, y, states_x, states_y, moves[0], guide, -1.0, 0.5, 1.0, ways, pairs)
-            _gather(x, y, pairs, m - count, ax, ay)
-            score = _search(ax, ay, count, guide, near, _COARSE, keys, weight, squared, seen, move)
-            _keep(score, move, scores, moves)
-            if score > best:
-                best, n_best = score, count
+                move[:] = moves[0]
+                found, count = _realigned(room, fine, x, y, move, guide, -1.0, 0.5, 1.0, halvings, pairs)
+            _keep(found, move, scores, moves)
+            if found > best:
+                best, n_best = found, count
                 best_move[:] = move
                 best_pairs[:count] = pairs[m - count :]
-        # All are refined a little, then the best until nothing is gained, with gaps that cost and with free ones.
+        # All are refined once, then the best until nothing is gained, with gaps that cost and with free ones.
         some_scores, some_moves = scores.copy(), moves.copy()
         scores[:] = -1.0
-        for kind in range(n_refined + 2 * n_finished):
-            is_short = kind < n_refined
+        for kind in range(steps.n_refined + 2 * steps.n_finished):
+            is_short = kind < steps.n_refined
             if is_short:
                 move[:] = some_moves[kind]
                 before = some_scores[kind]
-                gap, rounds = _GAP, _FIRST_REFINEMENTS
+                gap, rounds = _GAP, 1
             else:
-                chosen = (kind - n_refined) // 2
-                if chosen >= n_refined:
+                chosen = (kind - steps.n_refined) // 2
+                if chosen >= steps.n_refined:
                     continue
                 move[:] = moves[chosen]
                 before = scores[chosen]
-                gap, rounds = (_GAP, 0.0)[(kind - n_refined) % 2], _MAXIMUM_REFINEMENTS
-            if before < _HOPELESS * best:
+                gap, rounds = (_GAP, 0.0)[(kind - steps.n_refined) % 2], _MAXIMUM_REFINEMENTS
+            if before < _HOPELESS_START * best:
                 continue
             for _ in range(rounds):
-                count, _value = _align(x, y, states_x, states_y, move, guide, gap, 0.0, 1.0, ways, pairs)
-                _gather(x, y, pairs, m - count, ax, ay)
-                score = _search(ax, ay, count, guide, near, _COARSE, keys, weight, squared, seen, move)
+                found, count = _realigned(room, fine, x, y, move, guide, gap, 0.0, 1.0, halvings, pairs)
                 if is_short:
-                    _keep(score, move, scores, moves)
-                if score > best:
-                    best, n_best = score, count
+                    _keep(found, move, scores, moves)
+                if found > best:
+                    best, n_best = found, count
                     best_move[:] = move
                     best_pairs[:count] = pairs[m - count :]
-                if abs(score - before) < _MINIMUM_GAIN * m:
+                if abs(found - before) < _MINIMUM_GAIN * m:
                     break
-                before = score
-    # At last, pieces of all lengths; and pairs that lie far apart then are none.
-    _gather(x, y, best_pairs[:n_best], 0, ax, ay)
-    _search(ax, ay, n_best, guide, near, last_step, keys, weight, squared, seen, best_move)
-    _score(ax, ay, n_best, best_move, scale, squared)
+                before = found
+    # At last, more pieces; and pairs that lie far apart then are none.
+    _gather(room, x, y, best_pairs[:n_best], 0)
+    _search(room, n_best, guide, near, steps.last_step, _N_HALVINGS, _HOPELESS, best_move)
+    score(room.x, room.y, n_best, best_move, scale, room.squared)
     limit = 1.5 * m**0.3 + 3.5
     kept = 0
     for k in range(n_best):
-        if squared[k] <= limit * limit:
+        if room.squared[k] <= limit * limit:
             best_pairs[kept] = best_pairs[k]
             kept += 1
-    final = best_pairs[:kept].copy()
-    _gather(x, y, final, 0, ax, ay)
-    score_x = _search(ax, ay, kept, scale, near, last_step, keys, weight, squared, seen, best_move) / m
+    _gather(room, x, y, best_pairs[:kept], 0)
+    score_x = _search(room, kept, scale, near, steps.last_step, _N_HALVINGS, _HOPELESS, best_move) / m
     score_y = score_x
     if n != m:
         scale_y = tm_scale(n)
-        score_y = _search(ax, ay, kept, scale_y, _near(scale_y), last_step, keys, weight, squared, seen, move) / n
-    _score(ax, ay, kept, best_move, scale, squared)
-    return best_move, score_x, score_y, np.sqrt(squared[:kept].sum() / max(1, kept)), final
+        score_y = _search(room, kept, scale_y, _near(scale_y), steps.last_step, _N_HALVINGS, _HOPELESS, move) / n
+    score(room.x, room.y, kept, best_move, scale, room.squared)
+    return score_x, score_y, np.sqrt(room.squared[:kept].sum() / max(1, kept)), kept
+
+
+@njit(nogil=True, cache=True)
+def _centred(rows):
+    """(3, n), the centre of the residues at 0, and that centre (3,)."""
+    columns, centre = np.empty((3, len(rows))), np.empty(3)
+    for axis in range(3):
+        centre[axis] = rows[:, axis].sum() / len(rows)
+        for i in range(len(rows)):
+            columns[axis, i] = rows[i, axis] - centre[axis]
+    return columns, centre
+
+
+@njit(nogil=True, cache=True)
+def _superpose_chains(
+    query, target, target_offsets, start_pairs, start_offsets, first, last, steps, fine, sparse, moves, scores, rmsd, pairs, pair_places,
+    counts,
+):  # fmt: skip
+    """`superpose_chains` of the targets `first:last`."""
+    y, y_centre = _centred(query)
+    states_y = states_by_distances(query.astype(np.float32))
+    for k in range(first, last):
+        rows = target[target_offsets[k] : target_offsets[k + 1]]
+        x, x_centre = _centred(rows)
+        states_x = states_by_distances(rows.astype(np.float32))
+        start = start_pairs[start_offsets[k] : start_offsets[k + 1]]
+        m, n = x.shape[1], y.shape[1]
+        found, to = np.empty((max(min(m, n), len(start)), 2), np.int32), np.empty(MOVE)
+        is_turned = m > n
+        if is_turned:
+            by_shorter, by_longer, apart, count = _best(y, x, start, states_y, states_x, steps, fine, sparse, to, found)
+        else:
+            by_shorter, by_longer, apart, count = _best(x, y, start[:, ::-1], states_x, states_y, steps, fine, sparse, to, found)
+        scores[k, 0], scores[k, 1] = (by_shorter, by_longer) if is_turned else (by_longer, by_shorter)
+        rmsd[k], counts[k] = apart, count
+        for row in range(3):
+            for column in range(3):
+                moves[k, 3 * row + column] = to[3 * column + row] if is_turned else to[3 * row + column]
+        for row in range(3):
+            # Of centred chains y = R x + t; turned, x and y have changed places.
+            moved = y_centre[row] + (0.0 if is_turned else to[9 + row])
+            for column in range(3):
+                back = to[9 + column] if is_turned else 0.0
+                moved -= moves[k, 3 * row + column] * (x_centre[column] + back)
+            moves[k, 9 + row] = moved
+        place = pair_places[k]
+        for p in range(count):
+            pairs[place + p, 0], pairs[place + p, 1] = found[p, 1 - is_turned], found[p, 0 + is_turned]
+
+
+def superpose_chains(
+    query: NDArray[np.float64],
+    target: NDArray[np.float64],
+    target_offsets: NDArray[np.int64],
+    start_pairs: NDArray[np.int32],
+    start_offsets: NDArray[np.int64],
+    first: int,
+    last: int,
+    steps: SearchSteps,
+    moves: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    rmsd: NDArray[np.float64],
+    pairs: NDArray[np.int32],
+    pair_places: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Align and superpose the targets `first:last` with the query so that their TM-score is the greatest that is found.
+
+    Parameters
+    ----------
+    query (m, 3), target (r, 3), target_offsets (n + 1,) : Cα in Å, of all targets one after the other.
+    start_pairs (k, 2), start_offsets (n + 1,) : alignments to begin with, rows of query and target, ascending; may be empty.
+    moves (n, 12), scores (n, 2), rmsd, counts (n,), pairs (p, 2) : to fill. The superposition moves the target onto the query and is best
+        for the TM-score by the shorter chain; TM-scores by the lengths of query and target, each with its own best superposition of the
+        pairs; RMSD of the pairs under `moves`; their number, and from ``pair_places[i]`` on the pairs of target i, for which there is room
+        for as many as the shorter chain has residues, or the start has pairs.
+    """
+    n_query, lengths = len(query), np.diff(target_offsets)[first:last]
+    shorter, longer = np.minimum(lengths, n_query), np.maximum(lengths, n_query)
+    fits = (shorter + longer + 1) * (shorter + 1) <= MAXIMUM_CELLS
+    m, n = int(shorter[fits].max(initial=0)), int(longer[fits].max(initial=0))
+    fine, sparse = alignment_room(m, n), alignment_room(max(min(m, 2 * _SPARSE_LENGTH), m // _SPARSE + 1), n)
+    _superpose_chains(
+        query, target, target_offsets, start_pairs, start_offsets, first, last, steps, fine, sparse, moves, scores, rmsd, pairs,
+        pair_places, counts,
+    )  # fmt: skip

@@ -119,11 +119,8 @@ def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: 
             for i in queries:
                 hits = search.hits(i)
                 scores[i] = hits.scores
-                targets = [int(place[hit.target_index]) for hit in hits.hits]
-                found += [
-                    (i, target, hit.tm_score_query, hit.tm_score_target)
-                    for hit, target in zip(hits.hits, targets, strict=True) if target != i
-                ]  # fmt: skip
+                targets, *both = (hits.hits[name].to_pylist() for name in ("target_index", "tm_score_query", "tm_score_target"))
+                found += [(i, int(place[target]), *tm) for target, *tm in zip(targets, *both, strict=True) if place[target] != i]
         if backwards is not None:
             with Executor(running).session(work_of(backwards.arrays)) as session:
                 search = StructureHitSearch(chains, backwards, parameters, session, running, tables)

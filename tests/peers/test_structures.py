@@ -69,7 +69,8 @@ def test_scores_of_given_alignments_are_tm_scores(shared_data, tmp_path):
 
 
 @pytest.mark.skipif(not installed("TMalign"), reason="TM-align is not installed")
-def test_superpositions_of_homologous_chains_are_as_good_as_tm_aligns(shared_data, tmp_path):
+@pytest.mark.parametrize("effort", ["quick", "thorough"])
+def test_superpositions_of_homologous_chains_are_as_good_as_tm_aligns(shared_data, tmp_path, effort):
     structures = shared_data / "structures"
     pairs = list(combinations(sorted((structures / "globins").iterdir()), 2))[::6]
     duplicated = sorted((structures / "malidup_malisam" / "MALIDUP-ns" / "pdb").glob("*.1.pdb"))[::5]
@@ -80,7 +81,7 @@ def test_superpositions_of_homologous_chains_are_as_good_as_tm_aligns(shared_dat
             query, target = position(a), position(b)
         except InputError:
             continue
-        found = superpose_many(query, target, np.array([0, len(target)]), NONE, np.zeros(2, np.int64))
+        found = superpose_many(query, target, np.array([0, len(target)]), NONE, np.zeros(2, np.int64), effort=effort)
         expected = tm_align(query, target, tmp_path)
         near.append(min(found.tm_score_query[0] - expected[0], found.tm_score_target[0] - expected[1]) >= -0.02)
     assert len(near) > 60

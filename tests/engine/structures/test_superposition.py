@@ -102,6 +102,41 @@ def test_what_is_told_of_each_target_belongs_together():
     assert alone.tm_score_query[0] == found.tm_score_query[1]
 
 
+@pytest.mark.parametrize("effort", ["quick", "thorough"])
+def test_superpositions_are_the_same_on_any_number_of_threads_and_beside_any_others(effort):
+    rng = np.random.default_rng(9)
+    query = np.concatenate([helix(30), walk(60, 5) + 20.0])
+    targets = [walk(n, n) if n % 3 else query[: n // 2] + rng.normal(size=(min(len(query), n // 2), 3)) for n in range(5, 160, 7)]
+    offsets = np.cumsum([0, *map(len, targets)])
+    starts = [np.stack([np.arange(min(5, len(one)))] * 2, axis=1) if k % 2 else NONE for k, one in enumerate(targets)]
+    begun = np.cumsum([0, *map(len, starts)])
+    whole = [
+        superpose_many(query, np.concatenate(targets), offsets, np.concatenate(starts), begun, effort=effort, threads=threads)
+        for threads in (1, 3)
+    ]
+    for k, (target, start) in enumerate(zip(targets, starts, strict=True)):
+        alone = superpose_many(query, target, np.array([0, len(target)]), start, np.array([0, len(start)]), effort=effort, threads=1)
+        for one in whole:
+            assert one.tm_score_query[k] == alone.tm_score_query[0]
+            assert one.rmsd[k] == alone.rmsd[0]
+            assert (one.rotation[k] == alone.rotation[0]).all()
+            assert (one.translation[k] == alone.translation[0]).all()
+            assert (one.pairs[one.pair_offsets[k] : one.pair_offsets[k + 1]] == alone.pairs).all()
+
+
+def test_the_superposition_that_is_told_has_the_tm_score_that_is_told():
+    rng = np.random.default_rng(11)
+    query = np.concatenate([helix(40), walk(50, 5) + 20.0])
+    for n, noise in ((60, 0.5), (90, 2.0), (140, 4.0)):
+        target = Rotation.random(random_state=n).apply(np.concatenate([query, walk(50, 8)])[:n] + rng.normal(size=(n, 3)) * noise) + 300.0
+        found = superpose_many(query, target, np.array([0, n]), NONE, np.zeros(2, np.int64), effort="quick", threads=1)
+        moved, shorter = found.moved(0, target), min(n, len(query))
+        apart = np.linalg.norm(moved[found.pairs[:, 1]] - query[found.pairs[:, 0]], axis=1)
+        scale = 1.24 * (shorter - 15) ** (1 / 3) - 1.8
+        told = found.tm_score_target[0] if n <= len(query) else found.tm_score_query[0]
+        assert (1 / (1 + (apart / scale) ** 2)).sum() / shorter == pytest.approx(told, abs=1e-9)
+
+
 @pytest.mark.parametrize("m", [1, 2, 3, 4, 9])
 @pytest.mark.parametrize("n", [1, 3, 30])
 def test_any_lengths_give_a_score_between_nothing_and_one(m, n):

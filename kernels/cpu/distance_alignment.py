@@ -1,0 +1,191 @@
+"""Global alignment of two chains by how near their residues lie, or by their secondary structure, one antidiagonal after the other.
+
+A pair is worth 1 / (1 + (d / scale)^2), and the same secondary structure so much more. Gaps at both ends cost nothing to begin with, an
+open gap `gap`, a longer one no more (TM-align, Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309)::
+
+    H[i, j] = max(H[i-1, j-1] + reward, G[i-1, j], G[i, j-1])      G[i, j] = H[i, j] + gap where the first was the greatest, else H[i, j]
+
+Cells of one antidiagonal do not depend on each other: as many as fit in a register are computed at a time, in whole numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import njit
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from kernels.cpu.vectors import (
+    REGISTER_BYTES,
+    add,
+    aligned,
+    load,
+    load_anywhere,
+    maximum,
+    spread,
+    store,
+    store_anywhere,
+    where_equal,
+    where_greater,
+)
+
+__all__ = ["UNIT", "AlignmentRoom", "align", "alignment_room", "place_states", "place_x", "place_y", "trace"]
+
+LANES = REGISTER_BYTES // 4  # cells that are computed at a time
+UNIT = 1 << 15
+"""Of the whole numbers that pairs are aligned by: what two residues in one place are worth."""
+
+_FLOATS = ("contract", "reassoc", "nsz")
+
+
+class AlignmentRoom(NamedTuple):
+    """Room for alignments, int32 and aligned; the shorter chain is x.
+
+    Residue i of x stands at i, residue j of y at ``LANES + n - 1 - j``: along an antidiagonal both are then walked through upwards.
+    Cell (i, j) of the matrix, which ends in the residues i - 1 and j - 1, stands at ``LANES + i - 1`` of its antidiagonal.
+    """
+
+    x: NDArray[np.int32]
+    y: NDArray[np.int32]
+    states_x: NDArray[np.int32]
+    states_y: NDArray[np.int32]
+    best_0: NDArray[np.int32]
+    best_1: NDArray[np.int32]
+    best_2: NDArray[np.int32]
+    after_0: NDArray[np.int32]
+    after_1: NDArray[np.int32]
+    ways: NDArray[np.int8]
+
+
+def alignment_room(m: int, n: int) -> AlignmentRoom:
+    """Room for alignments of chains up to m residues with chains up to n, m no more than n."""
+    row = _width(m) + 2 * LANES
+    columns = n + 3 * LANES
+    ways = (m + n + 1) * _width(m) + LANES
+    lengths = (4 * row, 4 * columns, row, columns, row, row, row, row, row)
+    return AlignmentRoom._make([*(aligned(length, np.int32) for length in lengths), aligned(ways, np.int8)])
+
+
+@njit(nogil=True, cache=True)
+def _width(m):
+    """Cells of a row of ways."""
+    return (m + LANES - 1) // LANES * LANES
+
+
+@intrinsic
+def _nearness(typing: Any, x: Any, y: Any, z: Any, plus: Any, u: Any, v: Any, w: Any, plus_one: Any, unit: Any) -> Any:
+    """`unit` / (plus_one + plus - x u - y v - z w) as whole numbers; the vectors hold the bits of float32."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        floats = ir.VectorType(ir.FloatType(), x.count)
+        a, b, c, plus, d, e, f, total, share = (builder.bitcast(one, floats) for one in arguments)
+        total = builder.fadd(plus, total, flags=_FLOATS)
+        for one, other in ((a, d), (b, e), (c, f)):
+            total = builder.fsub(total, builder.fmul(one, other, flags=_FLOATS), flags=_FLOATS)
+        return builder.fptosi(builder.fdiv(share, total), x.llvm_type)
+
+    return x(x, y, z, plus, u, v, w, plus_one, unit), code
+
+
+@njit(nogil=True, cache=True)
+def place_states(room, states_x, states_y):
+    """The secondary structure of both chains."""
+    n = len(states_y)
+    for i in range(len(states_x)):
+        room.states_x[i] = states_x[i]
+    for j in range(n):
+        room.states_y[LANES + n - 1 - j] = states_y[j]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def place_x(room, x, move, scale):
+    """The residues of x (3, m), moved."""
+    m, row, inverse = x.shape[1], len(room.x) // 4, 1.0 / scale
+    # (x - y)^2 = x^2 + y^2 - 2 x y: two instructions less for each cell.
+    to = room.x.view(np.float32)
+    a0, a1, a2, squares = to[:row], to[row : 2 * row], to[2 * row : 3 * row], to[3 * row :]
+    x0, x1, x2 = x[0], x[1], x[2]
+    for i in range(m):
+        p, q, r = x0[i], x1[i], x2[i]
+        a = (move[0] * p + move[1] * q + move[2] * r + move[9]) * inverse
+        b = (move[3] * p + move[4] * q + move[5] * r + move[10]) * inverse
+        c = (move[6] * p + move[7] * q + move[8] * r + move[11]) * inverse
+        a0[i], a1[i], a2[i], squares[i] = 2.0 * a, 2.0 * b, 2.0 * c, a * a + b * b + c * c
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def place_y(room, y, scale):
+    """The residues of y (3, n), whose centre is near 0."""
+    n, row, inverse = y.shape[1], len(room.y) // 4, 1.0 / scale
+    to = room.y.view(np.float32)
+    for j in range(n):
+        a, b, c = y[0, j] * inverse, y[1, j] * inverse, y[2, j] * inverse
+        k = LANES + n - 1 - j
+        to[k], to[row + k], to[2 * row + k], to[3 * row + k] = a, b, c, 1.0 + a * a + b * b + c * c
+
+
+@njit(nogil=True, cache=True)
+def align(room, m, n, gap, by_states, by_distance):
+    """Fill the matrix of the residues that were placed; the score of the best alignment, in `UNIT`. `trace` follows it back.
+
+    Parameters
+    ----------
+    m, n : residues of x and y. gap : what an open gap costs, 0 or less. by_states, by_distance : weights of the two terms.
+    """
+    px, py, states_x, states_y, ways = room.x, room.y, room.states_x, room.states_y, room.ways
+    earlier, before, values, after, opened = room.best_0, room.best_1, room.best_2, room.after_0, room.after_1
+    row, columns, width = len(px) // 4, len(py) // 4, _width(m)
+    share = np.array([by_distance * UNIT], np.float32).view(np.int32)[0]
+    state_share = np.int64(by_states * UNIT)
+    zero, one, two = spread(px, 0), spread(px, 1), spread(px, 2)
+    unit, cost, reward_of_state = spread(px, np.int64(share)), spread(px, np.int64(gap * UNIT)), spread(px, state_share)
+    for k in range(2):
+        place = LANES - 1 + k
+        earlier[place] = before[place] = after[place] = 0
+    values[LANES - 1] = opened[LANES - 1] = 0
+    for k in range(2, m + n + 1):
+        # What is computed beside the antidiagonal, to fill registers, is read by no cell of the matrix.
+        low, high, back = max(1, k - n), min(m, k - 1), LANES + n - k + 1
+        for i in range((low - 1) // LANES * LANES, high, LANES):
+            j, place = i + back, i + LANES
+            reward = _nearness(
+                load(px, i), load(px, row + i), load(px, 2 * row + i), load(px, 3 * row + i),
+                load_anywhere(py, j), load_anywhere(py, columns + j), load_anywhere(py, 2 * columns + j),
+                load_anywhere(py, 3 * columns + j), unit,
+            )  # fmt: skip
+            if state_share:
+                reward = add(reward, where_equal(load(states_x, i), load_anywhere(states_y, j), reward_of_state, zero))
+            straight = add(load_anywhere(earlier, place - 1), reward)
+            from_x, from_y = load_anywhere(after, place - 1), load(after, place)
+            gapped = maximum(from_x, from_y)
+            best = maximum(straight, gapped)
+            store(values, place, best)
+            store(opened, place, add(best, where_greater(gapped, straight, zero, cost)))
+            store_anywhere(ways, k * width + i, where_greater(gapped, straight, where_greater(from_x, from_y, two, one), zero))
+        if k <= m:
+            values[LANES + k - 1] = opened[LANES + k - 1] = 0
+        earlier, before, values = before, values, earlier
+        after, opened = opened, after
+    return before[LANES + m - 1]
+
+
+@njit(nogil=True, cache=True)
+def trace(room, m, n, pairs):
+    """The pairs of the alignment, ascending, to the end of `pairs`, (rows, 2) int32 of m rows at least; how many they are."""
+    ways, width = room.ways, _width(m)
+    i, j, place = m, n, len(pairs)
+    while i > 0 and j > 0:
+        way = ways[(i + j) * width + i - 1]
+        if way == 0:
+            i -= 1
+            j -= 1
+            place -= 1
+            pairs[place, 0], pairs[place, 1] = i, j
+        elif way == 1:
+            j -= 1
+        else:
+            i -= 1
+    return len(pairs) - place

@@ -1,0 +1,369 @@
+"""Superpositions of least squares, one and many at a time, and what a superposition makes of pairs.
+
+The rotation that Kabsch defines (Acta Crystallographica A32, 1976, 922-923), as a quaternion, which is never a reflection (Horn, Journal of
+the Optical Society of America A 4, 1987, 629-642; its eigenvalue by Newton's method, Theobald, Acta Crystallographica A61, 2005, 478-480).
+
+Pairs are (3, n) float64, an axis a row. All that a rotation needs of them are their moments, (17,) float64: the sums of x (3) and of y
+(3), of the products of their axes (9), of the squares of both, and how many pairs they are. A superposition is (12,) float64: the rotation
+row by row, then the translation; it moves `x` onto `y`. Of a batch, moments and superpositions stand column by column: element c of the
+k-th at ``c * BATCH + k``, so that a loop over a batch becomes vector instructions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["BATCH", "FARTHEST", "MOMENTS", "MOVE", "batch_room", "least_squares", "moments", "near_moments", "rotations", "score"]
+
+BATCH = 16
+"""Superpositions that are computed at a time."""
+MOMENTS, MOVE = 17, 12
+"""Numbers of the moments of pairs, and of a superposition."""
+FARTHEST = 1e6
+"""Å: nothing is farther, of what counts as near."""
+
+_REASSOCIATED = {"reassoc", "contract", "nsz"}
+_NEWTON_STEPS = 9  # of a batch; what has not converged then is computed alone
+_KEPT = 15  # numbers that a batch keeps between its loops: eigenvalue, its last step, coefficients and Horn's matrix
+
+
+@njit(inline="always")
+def _minor(a, b, c, d, e, f, g, h, i):
+    """Determinant of three rows of three."""
+    return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+
+
+@njit(nogil=True, cache=True)
+def _jacobi(k):
+    """Eigenvector of the greatest eigenvalue of a symmetric (4, 4) matrix, which is overwritten."""
+    v = np.eye(4)
+    for _ in range(50):
+        off = 0.0
+        for p in range(3):
+            for q in range(p + 1, 4):
+                off += k[p, q] * k[p, q]
+        if off <= 1e-30 * (k[0, 0] ** 2 + k[1, 1] ** 2 + k[2, 2] ** 2 + k[3, 3] ** 2) or off == 0.0:
+            break
+        for p in range(3):
+            for q in range(p + 1, 4):
+                if k[p, q] == 0.0:
+                    continue
+                theta = (k[q, q] - k[p, p]) / (2.0 * k[p, q])
+                t = (1.0 if theta >= 0.0 else -1.0) / (abs(theta) + np.sqrt(theta * theta + 1.0))
+                c = 1.0 / np.sqrt(t * t + 1.0)
+                s = t * c
+                for r in range(4):
+                    a, b = k[r, p], k[r, q]
+                    k[r, p], k[r, q] = c * a - s * b, s * a + c * b
+                for r in range(4):
+                    a, b = k[p, r], k[q, r]
+                    k[p, r], k[q, r] = c * a - s * b, s * a + c * b
+                for r in range(4):
+                    a, b = v[r, p], v[r, q]
+                    v[r, p], v[r, q] = c * a - s * b, s * a + c * b
+    best = 0
+    for p in range(1, 4):
+        if k[p, p] > k[best, best]:
+            best = p
+    return v[0, best], v[1, best], v[2, best], v[3, best]
+
+
+@njit(nogil=True, cache=True)
+def _rotation_of_moments(sums, found):
+    """The superposition of least squares of any pairs, by their `moments`, to `found` (12,)."""
+    n = sums[16]
+    if n <= 0.0:
+        found[:] = 0.0
+        found[0] = found[4] = found[8] = 1.0
+        return
+    inverse = 1.0 / n
+    mx, my, mz, ux, uy, uz = sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]
+    xx, xy, xz = sums[6] - mx * ux * inverse, sums[7] - mx * uy * inverse, sums[8] - mx * uz * inverse
+    yx, yy, yz = sums[9] - my * ux * inverse, sums[10] - my * uy * inverse, sums[11] - my * uz * inverse
+    zx, zy, zz = sums[12] - mz * ux * inverse, sums[13] - mz * uy * inverse, sums[14] - mz * uz * inverse
+    inner = 0.5 * (sums[15] - (mx * mx + my * my + mz * mz + ux * ux + uy * uy + uz * uz) * inverse)
+    # Horn's matrix; its greatest eigenvalue is near `inner`, from below.
+    k00, k01, k02, k03 = xx + yy + zz, yz - zy, zx - xz, xy - yx
+    k11, k12, k13 = xx - yy - zz, xy + yx, zx + xz
+    k22, k23, k33 = -xx + yy - zz, yz + zy, -xx - yy + zz
+    c2 = -2.0 * (xx * xx + xy * xy + xz * xz + yx * yx + yy * yy + yz * yz + zx * zx + zy * zy + zz * zz)
+    c1 = -8.0 * _minor(xx, xy, xz, yx, yy, yz, zx, zy, zz)
+    c0 = (
+        k00 * _minor(k11, k12, k13, k12, k22, k23, k13, k23, k33)
+        - k01 * _minor(k01, k12, k13, k02, k22, k23, k03, k23, k33)
+        + k02 * _minor(k01, k11, k13, k02, k12, k23, k03, k13, k33)
+        - k03 * _minor(k01, k11, k12, k02, k12, k22, k03, k13, k23)
+    )
+    value = inner
+    converged = False
+    for _ in range(30):
+        square = value * value
+        slope = 4.0 * square * value + 2.0 * c2 * value + c1
+        if slope <= 0.0:
+            break
+        step = (square * square + c2 * square + c1 * value + c0) / slope
+        value -= step
+        if abs(step) <= 1e-13 * abs(value):
+            converged = True
+            break
+    a00, a11, a22, a33 = k00 - value, k11 - value, k22 - value, k33 - value
+    # The adjugate of K - value is a multiple of the eigenvector's dyad: of its columns that with the greatest diagonal is taken.
+    d0 = _minor(a11, k12, k13, k12, a22, k23, k13, k23, a33)
+    d1 = _minor(a00, k02, k03, k02, a22, k23, k03, k23, a33)
+    d2 = _minor(a00, k01, k03, k01, a11, k13, k03, k13, a33)
+    d3 = _minor(a00, k01, k02, k01, a11, k12, k02, k12, a22)
+    most = max(abs(d0), abs(d1), abs(d2), abs(d3))
+    if converged and most > 1e-7 * value * value * value:
+        if most == abs(d0):
+            q0 = d0
+            q1 = -_minor(k01, k12, k13, k02, a22, k23, k03, k23, a33)
+            q2 = _minor(k01, a11, k13, k02, k12, k23, k03, k13, a33)
+            q3 = -_minor(k01, a11, k12, k02, k12, a22, k03, k13, k23)
+        elif most == abs(d1):
+            q0 = -_minor(k01, k02, k03, k12, a22, k23, k13, k23, a33)
+            q1 = d1
+            q2 = -_minor(a00, k01, k03, k02, k12, k23, k03, k13, a33)
+            q3 = _minor(a00, k01, k02, k02, k12, a22, k03, k13, k23)
+        elif most == abs(d2):
+            q0 = _minor(k01, k02, k03, a11, k12, k13, k13, k23, a33)
+            q1 = -_minor(a00, k02, k03, k01, k12, k13, k03, k23, a33)
+            q2 = d2
+            q3 = -_minor(a00, k01, k02, k01, a11, k12, k03, k13, k23)
+        else:
+            q0 = -_minor(k01, k02, k03, a11, k12, k13, k12, a22, k23)
+            q1 = _minor(a00, k02, k03, k01, k12, k13, k02, a22, k23)
+            q2 = -_minor(a00, k01, k03, k01, a11, k13, k02, k12, k23)
+            q3 = d3
+    else:
+        matrix = np.array([[k00, k01, k02, k03], [k01, k11, k12, k13], [k02, k12, k22, k23], [k03, k13, k23, k33]])
+        q0, q1, q2, q3 = _jacobi(matrix)
+    scale = 1.0 / np.sqrt(q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
+    q0, q1, q2, q3 = q0 * scale, q1 * scale, q2 * scale, q3 * scale
+    found[0], found[1], found[2] = q0 * q0 + q1 * q1 - q2 * q2 - q3 * q3, 2.0 * (q1 * q2 - q0 * q3), 2.0 * (q1 * q3 + q0 * q2)
+    found[3], found[4], found[5] = 2.0 * (q1 * q2 + q0 * q3), q0 * q0 - q1 * q1 + q2 * q2 - q3 * q3, 2.0 * (q2 * q3 - q0 * q1)
+    found[6], found[7], found[8] = 2.0 * (q1 * q3 - q0 * q2), 2.0 * (q2 * q3 + q0 * q1), q0 * q0 - q1 * q1 - q2 * q2 + q3 * q3
+    for axis in range(3):
+        moved = found[3 * axis] * mx + found[3 * axis + 1] * my + found[3 * axis + 2] * mz
+        found[9 + axis] = (sums[3 + axis] - moved) * inverse
+
+
+@njit(nogil=True, cache=True)
+def batch_room():
+    """Room for `rotations`: moments, superpositions and what is between them."""
+    return np.zeros(MOMENTS * BATCH), np.zeros((MOVE + 1) * BATCH), np.zeros(_KEPT * BATCH)
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy", _nrt=False)
+def _rotations(sums, moves, kept):
+    """`rotations`; row `MOVE` of `moves` is greater than 0 where the result holds: of pairs on a line, and some others, it does not."""
+    for k in range(BATCH):
+        inverse = 1.0 / sums[16 * BATCH + k]
+        mx, my, mz = sums[k], sums[BATCH + k], sums[2 * BATCH + k]
+        ux, uy, uz = sums[3 * BATCH + k], sums[4 * BATCH + k], sums[5 * BATCH + k]
+        ix, iy, iz = mx * inverse, my * inverse, mz * inverse
+        xx, xy, xz = sums[6 * BATCH + k] - ix * ux, sums[7 * BATCH + k] - ix * uy, sums[8 * BATCH + k] - ix * uz
+        yx, yy, yz = sums[9 * BATCH + k] - iy * ux, sums[10 * BATCH + k] - iy * uy, sums[11 * BATCH + k] - iy * uz
+        zx, zy, zz = sums[12 * BATCH + k] - iz * ux, sums[13 * BATCH + k] - iz * uy, sums[14 * BATCH + k] - iz * uz
+        k00, k01, k02, k03 = xx + yy + zz, yz - zy, zx - xz, xy - yx
+        k11, k12, k13 = xx - yy - zz, xy + yx, zx + xz
+        k22, k23, k33 = -xx + yy - zz, yz + zy, -xx - yy + zz
+        # Of four eigenvalues whose sum is 0, none is above the root of 3/4 of the sum of their squares.
+        squares = xx * xx + xy * xy + xz * xz + yx * yx + yy * yy + yz * yz + zx * zx + zy * zy + zz * zz
+        inner = 0.5 * (sums[15 * BATCH + k] - (mx * mx + my * my + mz * mz + ux * ux + uy * uy + uz * uz) * inverse)
+        kept[k] = min(inner, np.sqrt(3.0 * squares))
+        kept[BATCH + k] = 0.0
+        kept[2 * BATCH + k] = -2.0 * squares
+        kept[3 * BATCH + k] = -8.0 * _minor(xx, xy, xz, yx, yy, yz, zx, zy, zz)
+        kept[4 * BATCH + k] = (
+            k00 * _minor(k11, k12, k13, k12, k22, k23, k13, k23, k33)
+            - k01 * _minor(k01, k12, k13, k02, k22, k23, k03, k23, k33)
+            + k02 * _minor(k01, k11, k13, k02, k12, k23, k03, k13, k33)
+            - k03 * _minor(k01, k11, k12, k02, k12, k22, k03, k13, k23)
+        )
+        kept[5 * BATCH + k], kept[6 * BATCH + k], kept[7 * BATCH + k], kept[8 * BATCH + k] = k00, k01, k02, k03
+        kept[9 * BATCH + k], kept[10 * BATCH + k], kept[11 * BATCH + k] = k11, k12, k13
+        kept[12 * BATCH + k], kept[13 * BATCH + k], kept[14 * BATCH + k] = k22, k23, k33
+    for _ in range(_NEWTON_STEPS):
+        for k in range(BATCH):
+            value, c2, c1, c0 = kept[k], kept[2 * BATCH + k], kept[3 * BATCH + k], kept[4 * BATCH + k]
+            square = value * value
+            step = (square * square + c2 * square + c1 * value + c0) / (4.0 * square * value + 2.0 * c2 * value + c1)
+            kept[k], kept[BATCH + k] = value - step, step
+    for k in range(BATCH):
+        value, step = kept[k], kept[BATCH + k]
+        k00, k01, k02, k03 = kept[5 * BATCH + k], kept[6 * BATCH + k], kept[7 * BATCH + k], kept[8 * BATCH + k]
+        k11, k12, k13 = kept[9 * BATCH + k], kept[10 * BATCH + k], kept[11 * BATCH + k]
+        k22, k23, k33 = kept[12 * BATCH + k], kept[13 * BATCH + k], kept[14 * BATCH + k]
+        a00, a11, a22, a33 = k00 - value, k11 - value, k22 - value, k33 - value
+        # The adjugate of K - value, all of it: the column with the greatest diagonal is chosen by comparing, without a jump.
+        d0 = _minor(a11, k12, k13, k12, a22, k23, k13, k23, a33)
+        d1 = _minor(a00, k02, k03, k02, a22, k23, k03, k23, a33)
+        d2 = _minor(a00, k01, k03, k01, a11, k13, k03, k13, a33)
+        d3 = _minor(a00, k01, k02, k01, a11, k12, k02, k12, a22)
+        d01, d02 = -_minor(k01, k12, k13, k02, a22, k23, k03, k23, a33), _minor(k01, a11, k13, k02, k12, k23, k03, k13, a33)
+        d03, d12 = -_minor(k01, a11, k12, k02, k12, a22, k03, k13, k23), -_minor(a00, k01, k03, k02, k12, k23, k03, k13, a33)
+        d13, d23 = _minor(a00, k01, k02, k02, k12, a22, k03, k13, k23), -_minor(a00, k01, k02, k01, a11, k12, k03, k13, k23)
+        is_0, is_2 = abs(d0) >= abs(d1), abs(d2) >= abs(d3)
+        first, second = abs(d0) if is_0 else abs(d1), abs(d2) if is_2 else abs(d3)
+        p0, p1, p2, p3 = d0 if is_0 else d01, d01 if is_0 else d1, d02 if is_0 else d12, d03 if is_0 else d13
+        q0, q1, q2, q3 = d02 if is_2 else d03, d12 if is_2 else d13, d2 if is_2 else d23, d23 if is_2 else d3
+        is_first = first >= second
+        most = first if is_first else second
+        q0, q1, q2, q3 = p0 if is_first else q0, p1 if is_first else q1, p2 if is_first else q2, p3 if is_first else q3
+        norm = 1.0 / (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
+        twice = norm + norm
+        r0, r1, r2 = (q0 * q0 + q1 * q1 - q2 * q2 - q3 * q3) * norm, (q1 * q2 - q0 * q3) * twice, (q1 * q3 + q0 * q2) * twice
+        r3, r4, r5 = (q1 * q2 + q0 * q3) * twice, (q0 * q0 - q1 * q1 + q2 * q2 - q3 * q3) * norm, (q2 * q3 - q0 * q1) * twice
+        r6, r7, r8 = (q1 * q3 - q0 * q2) * twice, (q2 * q3 + q0 * q1) * twice, (q0 * q0 - q1 * q1 - q2 * q2 + q3 * q3) * norm
+        inverse = 1.0 / sums[16 * BATCH + k]
+        mx, my, mz = sums[k] * inverse, sums[BATCH + k] * inverse, sums[2 * BATCH + k] * inverse
+        moves[k], moves[BATCH + k], moves[2 * BATCH + k] = r0, r1, r2
+        moves[3 * BATCH + k], moves[4 * BATCH + k], moves[5 * BATCH + k] = r3, r4, r5
+        moves[6 * BATCH + k], moves[7 * BATCH + k], moves[8 * BATCH + k] = r6, r7, r8
+        moves[9 * BATCH + k] = sums[3 * BATCH + k] * inverse - (r0 * mx + r1 * my + r2 * mz)
+        moves[10 * BATCH + k] = sums[4 * BATCH + k] * inverse - (r3 * mx + r4 * my + r5 * mz)
+        moves[11 * BATCH + k] = sums[5 * BATCH + k] * inverse - (r6 * mx + r7 * my + r8 * mz)
+        moves[12 * BATCH + k] = most - 1e-7 * value * value * value if abs(step) <= 1e-7 * value else -1.0
+
+
+@njit(nogil=True, cache=True)
+def rotations(sums, count, moves, kept):
+    """The superpositions of least squares of a batch of moments, as Kabsch defines them.
+
+    Parameters
+    ----------
+    sums (MOMENTS * BATCH,), moves ((MOVE + 1) * BATCH,), kept : of `batch_room`. count (BATCH,) int64 : 0 where a superposition is not
+    asked.
+    """
+    _rotations(sums, moves, kept)
+    for k in range(BATCH):
+        if count[k] and not moves[MOVE * BATCH + k] > 0.0:
+            move = np.empty(MOVE)
+            _rotation_of_moments(sums[k::BATCH], move)
+            moves[k : MOVE * BATCH : BATCH] = move
+
+
+@njit(nogil=True, cache=True, fastmath=_REASSOCIATED, _nrt=False)
+def moments(x, y, first_x, first_y, count, sums):
+    """The moments of a batch of runs of pairs: the k-th of ``count[k]``, from column ``first_x[k]`` of x and ``first_y[k]`` of y on.
+
+    Parameters
+    ----------
+    x, y (3, n). first_x, first_y, count (BATCH,) int64; a run may be empty. sums (MOMENTS * BATCH,) : to fill.
+    """
+    for k in range(BATCH):
+        n, p, q = count[k], first_x[k], first_y[k]
+        x0, x1, x2, y0, y1, y2 = x[0][p : p + n], x[1][p : p + n], x[2][p : p + n], y[0][q : q + n], y[1][q : q + n], y[2][q : q + n]
+        sx = sy = sz = ux = uy = uz = xx = xy = xz = yx = yy = yz = zx = zy = zz = squares = 0.0
+        for i in range(n):
+            a, b, c, d, e, f = x0[i], x1[i], x2[i], y0[i], y1[i], y2[i]
+            sx += a
+            sy += b
+            sz += c
+            ux += d
+            uy += e
+            uz += f
+            xx += a * d
+            xy += a * e
+            xz += a * f
+            yx += b * d
+            yy += b * e
+            yz += b * f
+            zx += c * d
+            zy += c * e
+            zz += c * f
+            squares += a * a + b * b + c * c + d * d + e * e + f * f
+        sums[k], sums[BATCH + k], sums[2 * BATCH + k] = sx, sy, sz
+        sums[3 * BATCH + k], sums[4 * BATCH + k], sums[5 * BATCH + k] = ux, uy, uz
+        sums[6 * BATCH + k], sums[7 * BATCH + k], sums[8 * BATCH + k] = xx, xy, xz
+        sums[9 * BATCH + k], sums[10 * BATCH + k], sums[11 * BATCH + k] = yx, yy, yz
+        sums[12 * BATCH + k], sums[13 * BATCH + k], sums[14 * BATCH + k] = zx, zy, zz
+        sums[15 * BATCH + k], sums[16 * BATCH + k] = squares, n
+
+
+@njit(nogil=True, cache=True, fastmath=_REASSOCIATED, error_model="numpy", _nrt=False)
+def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, totals):
+    """What each superposition of a batch makes of a run of pairs, which is as in `moments`; empty runs are passed over.
+
+    The sums of 1 / (1 + (d / scale)^2) go to `totals` (BATCH,); to `sums` (MOMENTS * BATCH,) the moments of the pairs nearer than
+    ``limits[k]`` (BATCH,), which grows by half an Å until it takes in three pairs.
+    """
+    inverse = 1.0 / (scale * scale)
+    for k in range(BATCH):
+        n, p, q = count[k], first_x[k], first_y[k]
+        if n == 0:
+            continue
+        x0, x1, x2, y0, y1, y2 = x[0][p : p + n], x[1][p : p + n], x[2][p : p + n], y[0][q : q + n], y[1][q : q + n], y[2][q : q + n]
+        r0, r1, r2, r3 = moves[k], moves[BATCH + k], moves[2 * BATCH + k], moves[3 * BATCH + k]
+        r4, r5, r6, r7 = moves[4 * BATCH + k], moves[5 * BATCH + k], moves[6 * BATCH + k], moves[7 * BATCH + k]
+        r8, t0, t1, t2 = moves[8 * BATCH + k], moves[9 * BATCH + k], moves[10 * BATCH + k], moves[11 * BATCH + k]
+        limit = limits[k]
+        while True:
+            bound = limit * limit
+            total = near = sx = sy = sz = ux = uy = uz = xx = xy = xz = yx = yy = yz = zx = zy = zz = squares = 0.0
+            for i in range(n):
+                s, t, u, d, e, f = x0[i], x1[i], x2[i], y0[i], y1[i], y2[i]
+                a, b, c = r0 * s + r1 * t + r2 * u + t0 - d, r3 * s + r4 * t + r5 * u + t1 - e, r6 * s + r7 * t + r8 * u + t2 - f
+                apart = a * a + b * b + c * c
+                total += 1.0 / (1.0 + apart * inverse)
+                w = 1.0 if apart < bound else 0.0
+                a, b, c = s * w, t * w, u * w
+                near += w
+                sx += a
+                sy += b
+                sz += c
+                ux += w * d
+                uy += w * e
+                uz += w * f
+                xx += a * d
+                xy += a * e
+                xz += a * f
+                yx += b * d
+                yy += b * e
+                yz += b * f
+                zx += c * d
+                zy += c * e
+                zz += c * f
+                squares += a * s + b * t + c * u + w * (d * d + e * e + f * f)
+            if near >= 3.0 or n <= 3 or not limit < FARTHEST:
+                break
+            limit += 0.5
+        totals[k] = total
+        sums[k], sums[BATCH + k], sums[2 * BATCH + k] = sx, sy, sz
+        sums[3 * BATCH + k], sums[4 * BATCH + k], sums[5 * BATCH + k] = ux, uy, uz
+        sums[6 * BATCH + k], sums[7 * BATCH + k], sums[8 * BATCH + k] = xx, xy, xz
+        sums[9 * BATCH + k], sums[10 * BATCH + k], sums[11 * BATCH + k] = yx, yy, yz
+        sums[12 * BATCH + k], sums[13 * BATCH + k], sums[14 * BATCH + k] = zx, zy, zz
+        sums[15 * BATCH + k], sums[16 * BATCH + k] = squares, near
+
+
+@njit(nogil=True, cache=True, fastmath=_REASSOCIATED, error_model="numpy", _nrt=False)
+def score(x, y, n, move, scale, squared):
+    """Sum of 1 / (1 + (d / scale)^2) over the first n pairs under a superposition (12,); d^2 of each goes to `squared`."""
+    x0, x1, x2, y0, y1, y2 = x[0], x[1], x[2], y[0], y[1], y[2]
+    r0, r1, r2, r3, r4, r5, r6, r7, r8 = move[0], move[1], move[2], move[3], move[4], move[5], move[6], move[7], move[8]
+    t0, t1, t2 = move[9], move[10], move[11]
+    inverse = 1.0 / (scale * scale)
+    total = 0.0
+    for i in range(n):
+        a = r0 * x0[i] + r1 * x1[i] + r2 * x2[i] + t0 - y0[i]
+        b = r3 * x0[i] + r4 * x1[i] + r5 * x2[i] + t1 - y1[i]
+        c = r6 * x0[i] + r7 * x1[i] + r8 * x2[i] + t2 - y2[i]
+        d = a * a + b * b + c * c
+        squared[i] = d
+        total += 1.0 / (1.0 + d * inverse)
+    return total
+
+
+@njit(nogil=True, cache=True)
+def least_squares(x, y):
+    """The superposition of least squares of pairs, (12,): rotation and translation that move x (3, n) onto y (3, n); and its RMSD."""
+    n = x.shape[1]
+    move, squared = np.empty(MOVE), np.empty(n)
+    zero, count, batch = np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), np.empty(MOMENTS * BATCH)
+    count[0] = n
+    moments(x, y, zero, zero, count, batch)
+    _rotation_of_moments(batch[::BATCH], move)
+    score(x, y, n, move, 1.0, squared)
+    return move, np.sqrt(squared.sum() / max(1, n))
