@@ -120,7 +120,6 @@ MANY_ARGUMENTS = {
     "kernels/counts.py spectrum_search": "numbers that have nothing in common, each given by its name",
     "kernels/cpu/lanes.py score_lanes": "columns of a group, costs and work space of lanes, one by one",
     "kernels/cpu/structure_alignment.py score_group": "a query, rewards, columns of a group and work space of lanes, one by one",
-    "kernels/cpu/superposition.py _rewards": "two runs of points, an array for each coordinate, as vector instructions take them",
 }
 """Kernels that take more, and what."""
 

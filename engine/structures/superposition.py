@@ -125,7 +125,7 @@ def superpose_many(
     ValueError : coordinates that are not finite, an empty chain, or pairs that do not ascend within the chains.
     Cancelled : the user asked to stop.
     """
-    from kernels.cpu.superposition import EFFORTS, superpose_chains
+    from kernels.cpu.superposition import EFFORTS, FoundSuperpositions, superpose_chains
 
     query = np.ascontiguousarray(query_position, np.float64)
     _check(len(query), target_position, target_offsets, start_pairs, start_offsets)
@@ -133,23 +133,23 @@ def superpose_many(
         raise ValueError("the query has coordinates that are no numbers")
     targets, starts = np.ascontiguousarray(target_position, np.float64), np.ascontiguousarray(start_pairs, np.int32)
     lengths, n = np.diff(target_offsets), len(target_offsets) - 1
-    moves, scores, rmsd, counts = np.zeros((n, 12)), np.zeros((n, 2)), np.zeros(n), np.zeros(n, np.int64)
     places = offsets_of(np.maximum(np.minimum(lengths, len(query)), np.diff(start_offsets)))
-    pairs = np.empty((places[-1], 2), np.int32)
+    found = FoundSuperpositions(
+        np.zeros((n, 12)), np.zeros((n, 2)), np.zeros(n), np.zeros(n, np.int64), np.empty((places[-1], 2), np.int32), places
+    )
 
     def work(part: Partition) -> None:
-        superpose_chains(
-            query, targets, target_offsets, starts, start_offsets, part.first, part.last, EFFORTS[effort], moves, scores, rmsd, pairs,
-            places, counts,
-        )  # fmt: skip
+        superpose_chains(query, targets, target_offsets, starts, start_offsets, part.first, part.last, EFFORTS[effort], found)
 
     threads = threads or available_threads()
     parts = equal_partitions(lengths * float(max(1, len(query))), threads, maximum_cost=_CELLS_OF_PART[effort])
     run_on_threads(work, parts, threads, progress or Progress(), steps=lambda part: part.last - part.first)
+    counts, scores = found.counts, found.scores
     kept = np.repeat(places[:-1] - offsets_of(counts)[:-1], counts) + np.arange(counts.sum())
     return Superpositions(
-        moves[:, :9].reshape(-1, 3, 3), moves[:, 9:], scores[:, 0], scores[:, 1], rmsd, counts, pairs[kept], offsets_of(counts)
-    )
+        found.moves[:, :9].reshape(-1, 3, 3), found.moves[:, 9:], scores[:, 0], scores[:, 1], found.rmsd, counts, found.pairs[kept],
+        offsets_of(counts),
+    )  # fmt: skip
 
 
 def _check(n_query: int, position: NDArray, offsets: NDArray, pairs: NDArray, pair_offsets: NDArray) -> None:

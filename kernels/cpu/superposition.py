@@ -20,7 +20,7 @@ from kernels.cpu.distance_alignment import align, alignment_room, place_states, 
 from kernels.cpu.least_squares import BATCH, FARTHEST, MOMENTS, MOVE, batch_room, moments, near_moments, rotations, score
 from kernels.cpu.secondary_structure import states_by_distances
 
-__all__ = ["EFFORTS", "MAXIMUM_CELLS", "SearchSteps", "superpose_chains", "tm_scale", "tm_score_of_pairs"]
+__all__ = ["EFFORTS", "MAXIMUM_CELLS", "FoundSuperpositions", "SearchSteps", "superpose_chains", "tm_scale", "tm_score_of_pairs"]
 
 MAXIMUM_CELLS = 1 << 26
 """Of an alignment by distances, a byte each; longer pairs of chains keep the alignment they come with."""
@@ -40,6 +40,26 @@ _MAXIMUM_FRAGMENTS = 600  # pairs of pieces of one length that are superposed
 _HOPELESS_START = 0.5  # of the best score: a start with less is not refined
 _SPARSE, _SPARSE_LENGTH = 4, 40  # residues to one, at most, in the alignments by which pieces are ranked, and how many are left at least
 _SPARSE_REFINEMENTS = 2
+
+
+class FoundSuperpositions(NamedTuple):
+    """Superpositions of n targets with a query, to fill.
+
+    Attributes
+    ----------
+    moves : (n, 12), which move the target onto the query and are best for the TM-score by the shorter chain.
+    scores : (n, 2) TM-scores by the lengths of query and target, each with its own best superposition of the pairs.
+    rmsd : (n,) Å, of the pairs under `moves`. counts : (n,), how many pairs.
+    pairs : (p, 2) rows of query and target, those of target i from ``places[i]`` on, where there is room for as many as the shorter
+        chain has residues, or the start has pairs.
+    """
+
+    moves: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    rmsd: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    pairs: NDArray[np.int32]
+    places: NDArray[np.int64]
 
 
 class SearchSteps(NamedTuple):
@@ -462,11 +482,9 @@ def _centred(rows):
 
 
 @njit(nogil=True, cache=True)
-def _superpose_chains(
-    query, target, target_offsets, start_pairs, start_offsets, first, last, steps, fine, sparse, moves, scores, rmsd, pairs, pair_places,
-    counts,
-):  # fmt: skip
+def _superpose_chains(query, target, target_offsets, start_pairs, start_offsets, first, last, steps, fine, sparse, found):
     """`superpose_chains` of the targets `first:last`."""
+    moves, scores, rmsd, counts, pairs, pair_places = found
     y, y_centre = _centred(query)
     states_y = states_by_distances(query.astype(np.float32))
     for k in range(first, last):
@@ -475,12 +493,12 @@ def _superpose_chains(
         states_x = states_by_distances(rows.astype(np.float32))
         start = start_pairs[start_offsets[k] : start_offsets[k + 1]]
         m, n = x.shape[1], y.shape[1]
-        found, to = np.empty((max(min(m, n), len(start)), 2), np.int32), np.empty(MOVE)
+        aligned_pairs, to = np.empty((max(min(m, n), len(start)), 2), np.int32), np.empty(MOVE)
         is_turned = m > n
         if is_turned:
-            by_shorter, by_longer, apart, count = _best(y, x, start, states_y, states_x, steps, fine, sparse, to, found)
+            by_shorter, by_longer, apart, count = _best(y, x, start, states_y, states_x, steps, fine, sparse, to, aligned_pairs)
         else:
-            by_shorter, by_longer, apart, count = _best(x, y, start[:, ::-1], states_x, states_y, steps, fine, sparse, to, found)
+            by_shorter, by_longer, apart, count = _best(x, y, start[:, ::-1], states_x, states_y, steps, fine, sparse, to, aligned_pairs)
         scores[k, 0], scores[k, 1] = (by_shorter, by_longer) if is_turned else (by_longer, by_shorter)
         rmsd[k], counts[k] = apart, count
         for row in range(3):
@@ -495,7 +513,7 @@ def _superpose_chains(
             moves[k, 9 + row] = moved
         place = pair_places[k]
         for p in range(count):
-            pairs[place + p, 0], pairs[place + p, 1] = found[p, 1 - is_turned], found[p, 0 + is_turned]
+            pairs[place + p, 0], pairs[place + p, 1] = aligned_pairs[p, 1 - is_turned], aligned_pairs[p, 0 + is_turned]
 
 
 def superpose_chains(
@@ -507,12 +525,7 @@ def superpose_chains(
     first: int,
     last: int,
     steps: SearchSteps,
-    moves: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    rmsd: NDArray[np.float64],
-    pairs: NDArray[np.int32],
-    pair_places: NDArray[np.int64],
-    counts: NDArray[np.int64],
+    found: FoundSuperpositions,
 ) -> None:
     """Align and superpose the targets `first:last` with the query so that their TM-score is the greatest that is found.
 
@@ -520,17 +533,11 @@ def superpose_chains(
     ----------
     query (m, 3), target (r, 3), target_offsets (n + 1,) : Cα in Å, of all targets one after the other.
     start_pairs (k, 2), start_offsets (n + 1,) : alignments to begin with, rows of query and target, ascending; may be empty.
-    moves (n, 12), scores (n, 2), rmsd, counts (n,), pairs (p, 2) : to fill. The superposition moves the target onto the query and is best
-        for the TM-score by the shorter chain; TM-scores by the lengths of query and target, each with its own best superposition of the
-        pairs; RMSD of the pairs under `moves`; their number, and from ``pair_places[i]`` on the pairs of target i, for which there is room
-        for as many as the shorter chain has residues, or the start has pairs.
+    found : of all n targets, to fill.
     """
     n_query, lengths = len(query), np.diff(target_offsets)[first:last]
     shorter, longer = np.minimum(lengths, n_query), np.maximum(lengths, n_query)
     fits = (shorter + longer + 1) * (shorter + 1) <= MAXIMUM_CELLS
     m, n = int(shorter[fits].max(initial=0)), int(longer[fits].max(initial=0))
     fine, sparse = alignment_room(m, n), alignment_room(max(min(m, 2 * _SPARSE_LENGTH), m // _SPARSE + 1), n)
-    _superpose_chains(
-        query, target, target_offsets, start_pairs, start_offsets, first, last, steps, fine, sparse, moves, scores, rmsd, pairs,
-        pair_places, counts,
-    )  # fmt: skip
+    _superpose_chains(query, target, target_offsets, start_pairs, start_offsets, first, last, steps, fine, sparse, found)
