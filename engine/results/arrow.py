@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["in_one", "is_list", "is_text"]
+__all__ = ["in_one", "is_list", "is_text", "written_out_bytes"]
 
 
 def in_one(column: pa.ChunkedArray) -> pa.Array:
@@ -33,3 +33,18 @@ def is_text(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def written_out_bytes(column: pa.ChunkedArray | pa.Array) -> int:
+    """Bytes that the values of a column take, those of a dictionary once for each row that has them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column, pa.ChunkedArray):
+        return sum(map(written_out_bytes, column.chunks))
+    if is_list(column.type):
+        return 8 * len(column) + written_out_bytes(column.flatten())
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    lengths = pc.fill_null(pc.binary_length(column.dictionary), 0)
+    return 8 * len(column) + int(pc.sum(lengths.take(pc.fill_null(column.indices, 0))).as_py() or 0) if len(lengths) else 8 * len(column)

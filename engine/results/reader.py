@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import InputError, ProteoscopeError, StorageError, shortened
 from engine.project import Project
-from engine.results.arrow import in_one, is_list, is_text
+from engine.results.arrow import in_one, is_list, is_text, written_out_bytes
 from engine.results.columns import Column, Rule, Table, arrow_type
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ CHECKED_ROWS = 1 << 16
 """Rows of a table in memory, unless somebody wants fewer."""
 _MAXIMUM_NAMES = 5  # that an error tells
 _PIECE_BYTES = 1 << 26  # about as many of a piece in memory
+_MAXIMUM_TIMES_UNPACKED, _FREE_BYTES = 100, 1 << 26
+"""A table takes no more memory than so many times its file, and some megabytes that are free; those of searches take 2 to 30 times."""
 _AGAIN = "Do the search again"
 _MAXIMUM_REMEMBERED = 4096
 _SETTLED_NS = 2_000_000_000
@@ -70,10 +72,14 @@ class TableFile:
         self.path, self.table, self._remedy, self._n_rows_of = path, table, remedy, dict(n_rows_of or {})
         self._state = _state_of(path)
         with self._read():
-            self._file = pq.ParquetFile(path)
+            file = pq.ParquetFile(path)
+            self._schema = file.schema_arrow
+            file.close()
+            # A text that stands in thousands of rows is stored once; Arrow would write it out for each before it could be counted.
+            texts = [file.schema.column(i).path for i in range(len(file.schema)) if file.schema.column(i).physical_type == "BYTE_ARRAY"]
+            self._file = pq.ParquetFile(path, metadata=file.metadata, read_dictionary=texts)
         try:
             with self._read():
-                self._schema = self._file.schema_arrow
                 names = list(self._schema.names)
                 self.n_rows = int(self._file.metadata.num_rows)
             self.columns = self._known(names, needed)
@@ -111,7 +117,7 @@ class TableFile:
         wanted = [name for name in asked if name in self.columns]
         with self._read():
             pieces = self._file.iter_batches(min(rows, self._rows_of_piece()), columns=wanted, use_threads=False)
-        n_read = 0
+        n_read, n_bytes, most = 0, 0, _FREE_BYTES + _MAXIMUM_TIMES_UNPACKED * self.path.stat().st_size
         while True:
             with self._read():
                 piece = next(pieces, None)
@@ -119,6 +125,9 @@ class TableFile:
                 break
             with self._read():
                 found = pa.Table.from_batches([piece]).select(wanted)
+                n_bytes += sum(written_out_bytes(column) for column in found.columns)
+            if n_bytes > most:
+                raise self.damaged(f"unpacks to more than {_MAXIMUM_TIMES_UNPACKED} times its size")
             n_read += len(found)
             yield self._with_absent(self._checked(found), asked)
         if n_read != self.n_rows:

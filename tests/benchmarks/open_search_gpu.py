@@ -21,7 +21,7 @@ import numpy as np
 
 from engine.execution.devices import processor
 from engine.execution.threads import available_threads
-from kernels.cpu import forms, postings
+from kernels.cpu import peptidoforms, postings
 from kernels.cpu import segments as cpu
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.layouts import PEPTIDOFORMS_OF_CHUNK, FragmentIndexArrays, IndexHits, SegmentArrays
@@ -61,7 +61,7 @@ def built(work: FragmentInputs, threads: int) -> FragmentIndexArrays:
     """The processor's index, built on threads."""
     _, _, peptides, modifications, settings = work.inputs
     index = postings.empty_index(peptides, modifications, settings, work.form_mass, work.form_code)
-    code, n = forms.peptidoform_code(peptides, modifications), len(index.chunk_start) - 1
+    code, n = peptidoforms.peptidoform_code(peptides, modifications), len(index.chunk_start) - 1
     on_threads(lambda first, last: postings.build_chunks(peptides, modifications, settings, code, index, first, last), n, threads, n)
     return index
 
@@ -69,7 +69,7 @@ def built(work: FragmentInputs, threads: int) -> FragmentIndexArrays:
 def on_processor(work: FragmentInputs, index: FragmentIndexArrays, threads: int) -> Answer:
     """The whole search on threads."""
     _, queries, peptides, modifications, settings = work.inputs
-    n, code = len(queries.mass), forms.peptidoform_code(peptides, modifications)
+    n, code = len(queries.mass), peptidoforms.peptidoform_code(peptides, modifications)
     answer = empty_answer(n, _KEPT)
     found = IndexHits(answer.best, answer.histogram, _WIDTH, answer.n_candidates)
 
@@ -137,7 +137,7 @@ def main() -> int:
     spectra, queries, settings, modifications = read.index.arrays, read.index.queries, read.settings, read.modifications
     n, tables = len(queries.mass), cpu.score_tables(spectra, settings)
     all_segments(spectra, queries, settings, tables, threads)
-    listing_seconds, (mass, code) = median_seconds(lambda: forms.list_peptidoforms(peptides, modifications, 0.0, 1e6), 2)
+    listing_seconds, (mass, code) = median_seconds(lambda: peptidoforms.list_peptidoforms(peptides, modifications, 0.0, 1e6), 2)
     segment_seconds, segments = median_seconds(lambda: all_segments(spectra, queries, settings, tables, threads), 3)
     windows = cpu.precursor_windows(mass, queries, settings, 0, n)
     work = FragmentInputs((spectra, queries, peptides, modifications, settings), mass, code, tables, segments, windows)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.cpu import forms as form_kernels
+from kernels.cpu import peptidoforms as form_kernels
 from kernels.cpu import postings
 from kernels.cpu import segments as segment_kernels
 from kernels.cpu.candidates import score_candidates, search_queries

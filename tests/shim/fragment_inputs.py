@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cpu import forms, postings
+from kernels.cpu import peptidoforms, postings
 from kernels.cpu import segments as cpu
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.modules import Card
@@ -53,7 +53,7 @@ def fragment_inputs(inputs: tuple[Any, ...]) -> FragmentInputs:
     spectra, queries, peptides, modifications, settings = inputs
     assert cpu.why_unsupported(spectra, peptides, modifications, settings) == ""
     tables = cpu.score_tables(spectra, settings)
-    mass, code = forms.list_peptidoforms(peptides, modifications, 0.0, 1e6)
+    mass, code = peptidoforms.list_peptidoforms(peptides, modifications, 0.0, 1e6)
     n = len(queries.mass)
     segments = SegmentArrays(*cpu.make_segments(spectra, queries, settings, tables, 0, n))
     return FragmentInputs(inputs, mass, code, tables, segments, cpu.precursor_windows(mass, queries, settings, 0, n))
@@ -72,7 +72,7 @@ def on_processor(work: FragmentInputs, width: float, *, kept: int = _KEPT) -> An
     """The answer of `kernels.cpu.postings`, of all queries at once."""
     _, queries, peptides, modifications, settings = work.inputs
     index = postings.empty_index(peptides, modifications, settings, work.form_mass, work.form_code)
-    code = forms.peptidoform_code(peptides, modifications)
+    code = peptidoforms.peptidoform_code(peptides, modifications)
     postings.build_chunks(peptides, modifications, settings, code, index, 0, len(index.chunk_start) - 1)
     n = len(queries.mass)
     answer = empty_answer(n, kept)

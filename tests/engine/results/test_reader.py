@@ -183,3 +183,16 @@ def test_a_file_that_was_written_just_now_is_looked_at_each_time(tmp_path: Path,
     path = written(tmp_path / "t.parquet", GOOD)
     first = looked_at(path)
     assert looked_at(path) > first / 2
+
+
+def test_a_small_file_that_unpacks_to_thousands_of_times_its_size_is_refused(tmp_path: Path) -> None:
+    """A text of a megabyte that thousands of rows share is stored once, and must not be written out for each."""
+    table = Table("t", "T", (Column("name", "Name"), Column("names", "Names", kind="texts")))
+    path, text = tmp_path / "t.parquet", "A" * 1_000_000
+    dictionary = pa.DictionaryArray.from_arrays(pa.array(np.zeros(4000, np.int32)), pa.array([text]))
+    lists = pa.ListArray.from_arrays(pa.array(np.arange(4001, dtype=np.int32)), dictionary)
+    for names, name in ((pa.array([["a"]] * 4000), dictionary), (lists, pa.array(["a"] * 4000))):
+        pq.write_table(pa.table({"name": name, "names": names}), path, compression="zstd")
+        assert path.stat().st_size < 100_000
+        with TableFile(path, table) as found, pytest.raises(InputError, match="unpacks to more than 100 times its size"):
+            found.check()

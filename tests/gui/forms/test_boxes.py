@@ -55,10 +55,11 @@ def can_turn(box: Box) -> None:
 
 def wheel(widget: QWidget, steps: int = -1) -> None:
     """Turn the wheel with the pointer on a widget, as the display's server tells it."""
-    # What was just chosen may have moved it.
-    QTest.qWait(30)
-    top = widget.window()
-    at = widget.mapTo(top, widget.rect().center())
+    top, at, before = widget.window(), QPoint(), None
+    while at != before:  # what was just chosen may have moved it, and may move it on
+        before = at
+        QTest.qWait(60)
+        at = widget.mapTo(top, widget.rect().center())
     QTest.wheelEvent(top.windowHandle(), QPointF(at), QPoint(0, 120 * steps))
 
 
