@@ -24,13 +24,13 @@ from engine.command_line.interruption import INTERRUPTED, INTERRUPTED_TEXT, end_
 from engine.command_line.search import add_demo, add_search
 from engine.command_line.terminal import printable, say
 from engine.errors import ProteoscopeError
-from engine.execution.pools import limit_pools
+from engine.execution.libraries import lighten_libraries
 from engine.jobs.progress import Cancelled
 
 __all__ = ["main"]
 
 _WRONG = 2
-_OBJECTS_BETWEEN_LOOKS = 100_000
+_OBJECTS_BETWEEN_LOOKS = 300_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None:
         end_on_interrupt()
-        limit_pools()
-        # Imports make objects by the hundred thousand, and none of them is garbage: looking for some takes a tenth of a second.
+        lighten_libraries()
+        # Imports make more than a hundred thousand objects, and none is garbage: each look for some would take 30 ms.
         gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
     _print_any_text()
     atexit.unregister(_end_quickly)  # once, however often this is called
