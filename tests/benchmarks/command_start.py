@@ -35,7 +35,7 @@ SEARCHES = {"align": "small_align", "structures": "small_structures_sensitive", 
 
 def commands(data: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The commands and their names; what goes on from a project stands behind what makes it."""
-    yield from (("--help", ("--help",)), ("--version", ("--version",)), ("align --help", ("align", "--help")))
+    yield from (("help", ("--help",)), ("version", ("--version",)), ("align --help", ("align", "--help")))
     yield from (("parameters cluster", ("parameters", "cluster")), ("parameters identify", ("parameters", "identify")))
     cases = {case.name: case.commands for case in small(data)}
     device = ("--device", "cpu", "--quiet")
