@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -122,6 +123,15 @@ class SearchRun(Generic[Read]):
     run: Run | None = None
     seconds: float = 0.0
     device: str = ""
+
+    def load(self, *modules: str) -> None:
+        """Import what only a later step needs, while kernels compute, which do without the interpreter; with one thread only, it is left
+        to that step."""
+        self.begin(lambda _: [import_module(name) for name in modules])
+
+    def load_writers(self) -> None:
+        """Import what tables are written with; see `load`."""
+        self.load("pyarrow.compute", *(["pyarrow.parquet"] if self.run else []))
 
     def step(self, name: str) -> AbstractContextManager[None]:
         """One of the five steps, measured: ``read``, ``index``, ``plan``, ``score`` or ``report``."""

@@ -13,10 +13,11 @@ gap is left as soon as that keeps the score.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "LETTERS", "LOCAL", "MAXIMUM_GAPS", "NO_ALIGNMENT", "PREFIX", "WITHIN", "Alignments", "GapRules", "Sequences", "TooLongError",
@@ -29,7 +30,7 @@ above zero, with any part of the text."""
 LETTERS = 31
 """Codes of letters are below this."""
 MAXIMUM_GAPS = 30
-NO_ALIGNMENT = int(np.iinfo(np.int32).min)
+NO_ALIGNMENT = -(1 << 31)
 """The score of a pair that has no alignment."""
 
 
@@ -98,6 +99,8 @@ class Alignments(NamedTuple):
     @classmethod
     def none(cls, n: int, maximum_gaps: int) -> Alignments:
         """Of `n` pairs, none of which has an alignment."""
+        import numpy as np  # here: parameters, bounded by `MAXIMUM_GAPS`, are listed without it
+
         one, two, three, four, five = (np.full(n, -1, np.int32) for _ in range(5))
         return cls(np.full(n, NO_ALIGNMENT, np.int32), one, two, three, four, five, np.zeros((n, 2 * maximum_gaps + 1), np.int32))
 
@@ -120,6 +123,8 @@ def windows(
     The pairs gain no more than the matrix's greatest score for each letter of the pattern; what is above the score can pay for letters of
     the text alone. 0 in mode PREFIX.
     """
+    import numpy as np
+
     if rules.mode == PREFIX:
         return np.zeros(len(score), np.int64)
     spare = pattern_lengths * rules.maximum_gain - score

@@ -6,12 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from engine.errors import ParameterError, shortened
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from pydantic_core import CoreSchema
 
 __all__ = ["Tolerance"]
@@ -76,6 +75,8 @@ class Tolerance:
     def width(self, mz: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def width(self, mz: float | NDArray[np.float64]) -> float | NDArray[np.float64]:
         """Half-width at `mz` (thomson; dalton for a mass), of the shape of `mz`."""
+        import numpy as np  # here: parameters, which hold tolerances, are listed without it
+
         if self.unit == "ppm":
             return np.abs(mz) * (self.value * 1e-6)
         return self.value if isinstance(mz, float | int) else np.full(np.shape(mz), self.value)

@@ -24,12 +24,13 @@ from engine.command_line.interruption import INTERRUPTED, INTERRUPTED_TEXT, end_
 from engine.command_line.search import add_demo, add_search
 from engine.command_line.terminal import printable, say
 from engine.errors import ProteoscopeError
+from engine.execution.libraries import lighten_libraries
 from engine.jobs.progress import Cancelled
 
 __all__ = ["main"]
 
 _WRONG = 2
-_OBJECTS_BETWEEN_LOOKS = 100_000
+_OBJECTS_BETWEEN_LOOKS = 300_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None:
         end_on_interrupt()
-        # Imports make objects by the hundred thousand, and none of them is garbage: looking for some takes a tenth of a second.
+        lighten_libraries()
+        # Imports make more than a hundred thousand objects, and none is garbage: each look for some would take 30 ms.
         gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
     _print_any_text()
     atexit.unregister(_end_quickly)  # once, however often this is called
@@ -132,12 +134,21 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(_WRONG)
 
 
+class _Version(argparse.Action):
+    """Tells the version, which what is installed is asked for only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from engine.version import VERSION
+
+        print(f"proteoscope {VERSION}")
+        parser.exit()
+
+
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     from engine.searches import SEARCHES
-    from engine.version import VERSION
 
     parser = _Parser(prog="proteoscope", description="Protein evidence from mass spectra. Without arguments the window opens.")
-    parser.add_argument("--version", action="version", version=f"proteoscope {VERSION}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     for search in SEARCHES:

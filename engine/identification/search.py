@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -50,12 +49,13 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         with tempfile.TemporaryDirectory(prefix="index-", dir=run.run.folder, ignore_cleanup_errors=True) as spare:
             # Reading spectra and making the index need nothing of each other.
             indexing = run.begin(lambda progress: _index(run, Path(spare), parameters, progress))
-            found = run.read()
-            with run.step("index"):  # what it takes longer than reading
-                resources, indexes = indexing()
             from engine.identification.passes import Pass
             from engine.identification.precursor_errors import measured_tolerance
 
+            found = run.read()
+            with run.step("index"):  # what it takes longer than reading
+                resources, indexes = indexing()
+            run.load("engine.identification.results", "engine.matches.run_tables")
             tolerance = measured_tolerance(found, indexes, parameters, resources)
             searching = parameters.changed(precursor_tolerance=tolerance.used)
             modifications = tuple(parse_modification(name) for name in parameters.variable_modifications)
@@ -67,10 +67,10 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             from engine.identification.results import Results
             from engine.matches.run_tables import EXPORTED
 
-            # Not before: what is loaded for writing would come on top of what scoring holds.
+            # Not before: what Arrow and DuckDB take would come on top of what scoring holds.
             results = Results(run.run, found, indexes.proteins, parameters, resources)
             spectra_written = run.begin(results.write_spectra)
-            run.begin(lambda _: importlib.import_module("duckdb"))  # which the tables need
+            run.load("duckdb")  # which the tables need
             results.judge(psms, indexes)
             run.device = resources.used
             with run.step("report"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -85,6 +84,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
             every, searched = searching.read()
             with searching.step("index"):  # what it takes longer than reading
                 resources, indexes = indexing()
+            searching.load("engine.matches.run_tables", "engine.modified_search.judging", "engine.modified_search.results")
             with searching.step("plan"):
                 index, peptides = build_spectrum_index(searched, parameters, resources), indexes.peptides.arrays(indexes.proteins)
                 if not index.n_searched:
@@ -101,7 +101,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
                 )  # fmt: skip
             searching.device = resources.used
             spectra_written = searching.begin(lambda progress: write_spectra(_run_of(searching), every, progress))
-            searching.begin(lambda _: importlib.import_module("duckdb"))  # which the tables need
+            searching.load("duckdb")  # which the tables need
             from engine.matches.run_tables import EXPORTED, RunTables
             from engine.modified_search.judging import judge
             from engine.modified_search.results import (

@@ -77,11 +77,13 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
         return _Read(*found, rules, has_places)
 
     with search_run(spec, read, READS, progress) as run:
+        opening = run.begin(run.resources)  # a card takes as long to be opened as files to be read
         sequences = run.read()
         with run.step("index"):
             index = index_texts(sequences.texts, parameters, run.threads, run.progress) if sequences.has_places else None
         with run.step("plan"):
-            resources = run.resources()
+            resources = opening().telling(run.progress)
+            run.load_writers()
             aligning = _plan(sequences, parameters, resources, index, pairs=pairs)
         with ExitStack() as stack:
             stack.enter_context(aligning.opened())

@@ -63,6 +63,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
         warn_of_unusual_input(query_set, database, scheme, run.progress)
         with run.step("plan"):
             resources = opening().telling(run.progress)
+            run.load_writers()
         with computing.session(database, scheme, resources) as session, ExitStack() as stack:
             search = SequenceHitSearch(query_set, database, scheme, parameters, session, resources)
             taking = sinks(stack, search, Path(request.out) if request.out else None, format, request.path("all_scores"), run.run)

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 import resources
 from engine.errors import InputError, ParameterError, shortened
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["LETTERS", "Matrix", "encode", "matrix_name", "matrix_names", "read_matrix"]
 
@@ -50,11 +52,15 @@ class Matrix:
 
     def scores_as(self, other: Matrix) -> bool:
         """Whether it gives every pair of letters the score that `other` gives."""
+        import numpy as np  # here: parameters, which name matrices, are listed without it
+
         return bool(np.array_equal(self.scores, other.scores))
 
 
 def encode(residues: NDArray[np.uint8]) -> NDArray[np.int8]:
     """Codes of ASCII letters A-Z and ``*``."""
+    import numpy as np
+
     return np.where(residues == ord("*"), np.uint8(_STAR), residues - np.uint8(ord("A"))).astype(np.int8)
 
 
@@ -109,7 +115,7 @@ def read_matrix(wish: str) -> Matrix:
     return Matrix(name, _complete(letters, scores), letters)
 
 
-def _parse(path: Path) -> tuple[str, NDArray[np.int64]]:
+def _parse(path: Path) -> tuple[str, list[list[int]]]:
     try:
         with path.open("rb") as file:
             data = file.read(_MAXIMUM_BYTES + 1)
@@ -139,7 +145,7 @@ def _parse(path: Path) -> tuple[str, NDArray[np.int64]]:
     if set(found) != set(columns):
         differing = " ".join(sorted(set(found) ^ set(columns)))
         raise InputError(path, f"its rows and its columns are of different letters ({differing})", remedy=_REMEDY)
-    return "".join(columns), np.array([found[letter] for letter in columns], np.int64)
+    return "".join(columns), [found[letter] for letter in columns]
 
 
 _REMEDY = "A matrix has a line of letters, then a line for each letter: the letter and its scores"
@@ -169,13 +175,15 @@ def _score(path: Path, number: int, word: str) -> int:
     return value
 
 
-def _complete(letters: str, scores: NDArray[np.int64]) -> NDArray[np.int32]:
+def _complete(letters: str, scores: list[list[int]]) -> NDArray[np.int32]:
     """Scores of all 27 letters: see the module's text for those that a matrix lacks."""
+    import numpy as np
+
     full = np.full((len(LETTERS), len(LETTERS)), -1, np.int64)
     known = np.array([LETTERS.index(letter) for letter in letters])
     full[np.ix_(known, known)] = scores
     if "*" not in letters:
-        full[_STAR, :] = full[:, _STAR] = scores.min()
+        full[_STAR, :] = full[:, _STAR] = np.min(scores)
     for letter in LETTERS[:_STAR]:
         if letter in _AS_X or (letter not in letters and letter != "X"):
             code = LETTERS.index(letter)

@@ -13,7 +13,6 @@ polarity or charge are never compared; nor are those without a precursor.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,38 +22,17 @@ from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.spectra.columns import Spectra
+from engine.spectra.vector_settings import Merging, Transform, VectorSettings
 from kernels.cpu.spectrum_vectors import VectorRules, copy_vectors, fill_vectors
 from kernels.partitions import Partition, equal_partitions
 from kernels.vector_layouts import VectorArrays
 
-__all__ = ["Merging", "SpectrumVectors", "Transform", "VectorSettings", "bin_factors", "spectrum_vectors", "windows"]
+__all__ = ["SpectrumVectors", "bin_factors", "spectrum_vectors", "windows"]
 
-Transform: TypeAlias = Literal["none", "square-root", "logarithm", "rank"]
-Merging: TypeAlias = Literal["sum", "mean", "largest"]
 _TRANSFORMS: tuple[Transform, ...] = ("none", "square-root", "logarithm", "rank")
 _WINDOW = 100.0
 """Thomson, of the windows that `peaks_per_window` counts in."""
 _MERGINGS: tuple[Merging, ...] = ("sum", "mean", "largest")
-
-
-class VectorSettings(Protocol):
-    """Settings that decide the vectors, by the names that every search's parameters have for it."""
-
-    bin_width: float
-    minimum_mz: float
-    maximum_mz: float
-    intensity_transform: Transform
-    peak_merging: Merging
-    bin_spread: float
-    precursor_removal: float
-    peaks_per_window: int
-    rarity: float
-    minimum_precursor_mz: float
-    maximum_precursor_mz: float
-    minimum_charge: int
-    maximum_charge: int
-    maximum_peaks: int
-    minimum_peaks: int
 
 
 @dataclass(frozen=True)

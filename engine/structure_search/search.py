@@ -79,6 +79,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
             run.progress.message(text)
         with run.step("plan"):
             resources = opening().telling(run.progress)
+            run.load_writers()
         n_hits, n_aligned, best = 0, 0, list[Mapping[str, Any]]()
         with Executor(resources).session(work_of(chains.arrays)) as session, ExitStack() as stack:
             search = StructureHitSearch(query_set, chains, parameters, session, resources)

@@ -160,7 +160,8 @@ def _is_damaged(folder: str, name: str) -> bool:
     """Whether a file is not what its sum says. One without a sum, of an earlier version, is believed as Numba does."""
     try:
         sums = json.loads(Path(folder, name + _SUMS).read_bytes())
-        return any(_sum(path) != sums[path.name] for path in _files(folder, name) if path.name in sums)
+        # By their names: the folder holds thousands of others, and is looked at for each function.
+        return any(path.exists() and _sum(path) != sums[path.name] for path in [Path(folder, file) for file in sums])
     except FileNotFoundError:
         return False
     except (ValueError, TypeError):

@@ -1,0 +1,30 @@
+"""Settings that decide the vectors of spectra, and the words that they take; what makes the vectors is in `engine.spectra.vectors`."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, TypeAlias
+
+__all__ = ["Merging", "Transform", "VectorSettings"]
+
+Transform: TypeAlias = Literal["none", "square-root", "logarithm", "rank"]
+Merging: TypeAlias = Literal["sum", "mean", "largest"]
+
+
+class VectorSettings(Protocol):
+    """Settings that decide the vectors, by the names that every search's parameters have for it."""
+
+    bin_width: float
+    minimum_mz: float
+    maximum_mz: float
+    intensity_transform: Transform
+    peak_merging: Merging
+    bin_spread: float
+    precursor_removal: float
+    peaks_per_window: int
+    rarity: float
+    minimum_precursor_mz: float
+    maximum_precursor_mz: float
+    minimum_charge: int
+    maximum_charge: int
+    maximum_peaks: int
+    minimum_peaks: int

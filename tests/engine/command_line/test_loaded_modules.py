@@ -1,0 +1,126 @@
+"""What a command does not use is not loaded."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.engine.structures.examples import as_pdb, atoms_of, helix
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+SAMPLES = REPOSITORY / "resources" / "samples"
+SPECTRA, DATABASE = SAMPLES / "BSA1.mzML.gz", SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+HEAVY = (
+    "numpy", "numba", "scipy.linalg", "sklearn", "pydantic", "pyarrow", "pyarrow.parquet", "pyarrow.dataset", "duckdb", "gemmi", "lxml",
+    "pyteomics", "msgpack", "pandas", "cupy", "PIL", "PySide6", "pyqtgraph", "gui.window",
+)  # fmt: skip
+MODELS = ("identification", "sequence_search", "structure_search", "clustering", "modified_search", "read_alignment")
+COMPUTING = {"numpy", "numba", "pydantic", "pyarrow"}
+TABLES = COMPUTING | {"pyarrow.parquet"}
+
+PROGRAM = f"""
+import json, sys
+from engine.execution.libraries import lighten_libraries
+lighten_libraries()
+from gui.launch import main
+status = main(json.loads(sys.argv[1]))
+models = [name for name in {MODELS} if f"engine.{{name}}.parameters" in sys.modules]
+print(json.dumps([status, [name for name in {HEAVY} if name in sys.modules], models]), file=sys.stderr)
+"""
+
+
+def loaded(*arguments: str) -> tuple[set[str], set[str]]:
+    """The heavy libraries that a process has loaded that did a command, and the searches whose parameters it has."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")} | {"PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-c", PROGRAM, json.dumps(arguments)]
+    done = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    status, libraries, models = json.loads(done.stderr.splitlines()[-1])
+    assert status == 0, done.stderr
+    return set(libraries), set(models)
+
+
+def search(*arguments: object) -> tuple[set[str], set[str]]:
+    """The same of a search on the processor."""
+    return loaded(*map(str, arguments), "--quiet", "--device", "cpu", "--threads", "2")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A project with an identification, and what identifying loaded."""
+    folder = tmp_path_factory.mktemp("loaded") / "project"
+    return folder, search("identify", SPECTRA, "--database", DATABASE, "--preset", "low-resolution", "--out", folder)
+
+
+@pytest.fixture
+def sequences(tmp_path):
+    path = tmp_path / "sequences.fasta"
+    path.write_text(">one\nACDACGTACGTTTGACCAGTA\n>two\nACGTACGTTTGACCAGTAGGA\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "libraries", "models"),
+    [
+        (["--help"], set(), set()),
+        (["--version"], set(), set()),
+        (["presets", "align"], {"pydantic"}, set()),
+        (["parameters", "align"], {"pydantic"}, {"sequence_search"}),
+        (["parameters", "cluster"], {"pydantic"}, {"clustering"}),
+        (["parameters", "reads"], {"pydantic"}, {"read_alignment"}),
+        (["parameters", "structures"], {"pydantic"}, {"structure_search"}),
+        # Masses of residues, which modifications are checked with, are arrays.
+        (["parameters", "identify"], {"pydantic", "numpy"}, {"identification"}),
+        (["parameters", "modified"], {"pydantic", "numpy"}, {"modified_search"}),
+        (["align", "--help"], {"pydantic"}, {"sequence_search"}),
+        (["reads", "--help"], {"pydantic"}, {"read_alignment"}),
+        (["identify", "--help"], set(), set()),
+    ],
+    ids=lambda one: " ".join(sorted(one)) if isinstance(one, set) else " ".join(one),
+)  # fmt: skip
+def test_what_explains_loads_nothing_that_computes(arguments, libraries, models):
+    assert loaded(*arguments) == (libraries, models)
+
+
+def test_align(sequences, tmp_path):
+    assert search("align", sequences, sequences, "--out", tmp_path / "hits.tsv") == (COMPUTING, {"sequence_search"})
+    recorded = search("align", sequences, sequences, "--out", tmp_path / "hits.tsv", "--project", tmp_path / "project")
+    assert recorded == (TABLES, {"sequence_search"})
+
+
+def test_reads(sequences, tmp_path):
+    assert search("reads", sequences, sequences, "--mode", "prefix", "--out", tmp_path / "reads.sam") == (COMPUTING, {"read_alignment"})
+
+
+def test_structures(tmp_path):
+    chain = tmp_path / "chain.pdb"
+    chain.write_bytes(as_pdb(atoms_of(helix(60))))
+    found = search("structures", chain, "--database", chain, "--out", tmp_path / "hits.tsv")
+    assert found == (COMPUTING | {"gemmi"}, {"structure_search"})
+
+
+def test_cluster(tmp_path):
+    assert search("cluster", SPECTRA, "--out", tmp_path / "project") == (TABLES, {"clustering"})
+
+
+def test_identify_and_what_follows_it(project, tmp_path):
+    folder, loaded_by_identify = project
+    assert loaded_by_identify == (TABLES | {"duckdb"}, {"identification"})
+    assert search("explain", folder, "--out", tmp_path / "explained.tsv") == (TABLES, {"clustering"})
+    libraries, models = search("modified", "--from-project", folder, "--preset", "standard", "--out", folder)
+    assert (libraries, models) == (TABLES | {"duckdb"}, {"modified_search"})
+    libraries, models = loaded("export", str(folder), "--format", "tsv", "--out", str(tmp_path / "exported"))
+    assert libraries == TABLES
+
+
+def test_numpy_has_no_threads_of_its_own():
+    code = (
+        "from engine.execution.libraries import lighten_libraries; lighten_libraries(); import numpy\n"
+        "from threadpoolctl import threadpool_info; print([one['num_threads'] for one in threadpool_info()])"
+    )
+    environment = {name: value for name, value in os.environ.items() if "_NUM_THREADS" not in name} | {"PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert set(json.loads(done.stdout)) == {1}
