@@ -29,7 +29,7 @@ are left. Phase 2 aligns residues by their descriptors; a gap of k residues cost
 Sensitive mode: a pair of residues scores log-odds, in bits, of local conformation, nearest neighbour in space with its place along the
 chain, burial and residue, as superposed relatives have them, less a constant. Of the bits of aligned relatives of a superfamily, 3 %
 are sequence; --weights 1,1,1,0 leaves it out. Secondary structure has no weight of its own here: conformation tells it. The best hundred
-candidates of a query (more with --top) are superposed, and ranked by their TM-scores and z-scores.
+candidates of a query (more with --hits-per-query) are superposed, and ranked by their TM-scores and z-scores.
 
 Published mode: the sum of exp(-(difference of Cα distances)^2), exp(-(difference of angles)^2), secondary structure (1, 1/2, 0) and
 BLOSUM62 from 0 to 1, as Mrozek et al. (2014) print it; ranked by the score. A quarter of what a pair may score is sequence.
