@@ -141,8 +141,9 @@ class QueryHitsView(RunView):
         if run is None:
             return
         if query is None or values["query_index"] != query.number:
-            # Hits of all queries are shown. This one's query becomes the chosen one, and they stay.
-            self._query = ShownQuery(values["query_index"], values["query"], values.get("query_length", 0), 1)
+            # Hits of all queries are shown. This one's query becomes the chosen one, and they stay. Where queries were lost, hits of
+            # several stand below the only one, and the column of their names is hidden.
+            self._query = ShownQuery(values["query_index"], values.get("query", ""), values.get("query_length", 0), 1)
             self._draw_query()
             # A search writes a row for each query, in the order of the files.
             self._followed = self._query.number

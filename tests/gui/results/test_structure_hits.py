@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from pytestqt.qtbot import QtBot
 from engine.errors import InputError
 from engine.jobs import Progress
 from engine.project import Project
+from engine.project.digests import file_digest
 from engine.structures.reading import read_structure
 from engine.views.structure_hits import BOUNDED
 from engine.views.structure_pair import StructurePair
@@ -229,3 +232,19 @@ def test_nothing_is_cut_off(size: tuple[int, int], look: Any, view: StructureVie
     qtbot.waitUntil(lambda: not cut_off(view.filters))
     assert view.width() <= size[0]
     assert not overlapping(view.filters)
+
+
+def test_hits_of_queries_that_were_lost_are_shown(view: StructureView, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+    """A table of queries that somebody cut to one row: the hits of the other query stand below it too."""
+    view.clear()
+    path = project.table("queries")
+    pq.write_table(pq.read_table(path).slice(0, 1), path)
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
+        connection.execute("UPDATE results SET sha256 = ?, bytes = ? WHERE name = 'queries'", (file_digest(path), path.stat().st_size))
+    view.show_run(Project.open(project.folder), None)
+    settle(view, qtbot)
+    numbers = [row["query_index"] for row in rows_of(project, None)]
+    assert set(numbers) == {0, 1} and view.hits.total == len(numbers)
+    view.hits.view.choose(numbers.index(1))
+    settle(view, qtbot)
+    assert view.hits.view.chosen == numbers.index(1)
