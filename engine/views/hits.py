@@ -104,8 +104,8 @@ class Bar:
     description: str
     start: int
     end: int
-    bit_score: float
-    e_value: float
+    bit_score: float | None
+    e_value: float | None
     identity: float
 
 

@@ -133,7 +133,7 @@ def paint_bars(painter: QPainter, layout: _Layout, colours: PlotColours, chosen:
         if visible is not None and not visible.intersects(box.adjusted(-2, -2, 2, 2)):
             continue
         bar = shown.bars[place]
-        painter.setBrush(of_classes[bisect_right(BIT_SCORES, bar.bit_score)])
+        painter.setBrush(of_classes[bisect_right(BIT_SCORES, bar.bit_score or 0.0)])
         painter.drawRoundedRect(box, 1.5, 1.5)
         if bar.row == chosen:
             painter.setPen(QPen(colours.text, 1.4))
@@ -219,11 +219,14 @@ class HitBars(QAbstractScrollArea):
         if bar is None:
             return ""
         locale = QLocale()
-        facts = (
-            f"{locale.toString(bar.bit_score, 'f', 1)} bits, E-value {shown_text(_E_VALUE, bar.e_value, locale)}, "
-            f"{locale.toString(bar.identity * 100, 'f', 1)} % identical"
+        facts = [f"{locale.toString(bar.identity * 100, 'f', 1)} % identical"]
+        if bar.e_value is not None:
+            facts.insert(0, f"E-value {shown_text(_E_VALUE, bar.e_value, locale)}")
+        if bar.bit_score is not None:
+            facts.insert(0, f"{locale.toString(bar.bit_score, 'f', 1)} bits")
+        return "\n".join(
+            part for part in (bar.name, bar.description, ", ".join(facts), f"residues {bar.start} to {bar.end} of the query") if part
         )
-        return "\n".join(part for part in (bar.name, bar.description, facts, f"residues {bar.start} to {bar.end} of the query") if part)
 
     def sizeHint(self) -> QSize:
         """Room for some bars."""

@@ -591,6 +591,17 @@ def test_bars_are_coloured_by_the_classes_of_blast(bars: HitBars) -> None:
     assert [colours[0].name(), colours[4].name()] == [QColor(known.faint).name(), QColor(known.ions["y"]).name()]
 
 
+def test_a_hit_without_bits_and_e_value_is_drawn_as_the_least_and_told_without_them(bars: HitBars) -> None:
+    """A matrix that chance is good with gives hits neither."""
+    bars.show_bars(QueryBars("Q", 400, (Bar(10, "S0", "a protein", 1, 100, None, None, 0.5),), 1))
+    box = bars.box_of(10)
+    assert box is not None
+    image = bars.viewport().grab().toImage()
+    colour = image.pixelColor((box.center() * image.devicePixelRatio()).toPoint())
+    assert colour.name() == QColor(plot_colours(bars.palette()).faint).name()
+    assert bars.text_at(box.center()).splitlines() == ["S0", "a protein", "50.0 % identical", "residues 1 to 100 of the query"]
+
+
 def test_bars_lie_where_the_hits_lie_in_the_query(bars: HitBars) -> None:
     boxes = [bars.box_of(10 + i) for i in range(5)]
     assert all(box is not None for box in boxes)
