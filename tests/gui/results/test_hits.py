@@ -592,7 +592,7 @@ def test_bars_are_coloured_by_the_classes_of_blast(bars: HitBars) -> None:
 
 
 def test_a_hit_without_bits_and_e_value_is_drawn_as_the_least_and_told_without_them(bars: HitBars) -> None:
-    """A matrix that chance is good with gives hits neither."""
+    """The table of hits allows both to be missing."""
     bars.show_bars(QueryBars("Q", 400, (Bar(10, "S0", "a protein", 1, 100, None, None, 0.5),), 1))
     box = bars.box_of(10)
     assert box is not None
