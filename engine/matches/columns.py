@@ -10,8 +10,7 @@ from kernels.score_kinds import score_kind
 
 __all__ = [
     "EXPORTED_PSMS", "FEATURE", "PEPTIDES", "PEPTIDE_COLUMNS", "PROTEINS", "PROTEINS_OF_SHIFTED", "PROTEIN_COLUMNS", "PSMS", "PSM_COLUMNS",
-    "SHIFTED_PSMS",
-    "SHIFT_COLUMNS", "described_columns",
+    "SHIFTED_PSMS", "SHIFT_COLUMNS", "described_columns",
 ]  # fmt: skip
 
 FEATURE = r"feature_[a-z0-9_]{1,80}"

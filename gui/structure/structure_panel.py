@@ -51,7 +51,7 @@ _NARROW = 560
 
 
 class Submit(Protocol):
-    """Has something read in a thread: see `gui.tables.worker.Worker.submit`."""
+    """Has something read in a thread: see `gui.tables.worker.TableWorker.submit`."""
 
     def __call__(
         self, kind: str, function: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]
