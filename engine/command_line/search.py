@@ -7,7 +7,7 @@ import json
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -142,10 +142,8 @@ def _thread_count(text: str) -> int:
 def run_search(search: Search, options: argparse.Namespace) -> None:
     """Run a search as the arguments say, and print what it found."""
     if options.device != "cpu":
-        from engine.execution.devices import gpus
-
         # In a process of its own, while this one loads what follows.
-        threading.Thread(target=gpus, daemon=True).start()
+        threading.Thread(target=_begin_gpus, args=(options.device,), daemon=True).start()
     shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
     changes = {name: value for name, value in shortcuts.items() if value is not None}
     parameters = search.parameters_of(options.preset or "").changed(options.set, **changes)
@@ -174,6 +172,16 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
         print(json.dumps(summary.record(), indent=2))
     elif not options.quiet and not (writes_file and options.out == STANDARD_OUTPUT):
         _print(search, summary, options.out)
+
+
+def _begin_gpus(wish: str) -> None:
+    """Look for GPUs, and let the driver begin with those that will compute: ``auto`` may yet take the processor."""
+    from engine.execution.devices import begin_contexts, chosen_device, gpus
+
+    gpus()
+    if wish != "auto":
+        with suppress(ParameterError):  # the search says it
+            begin_contexts(chosen_device(wish))
 
 
 def _paths(given: str | Sequence[str] | None) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from engine.execution.devices import Device, chosen_device
+from engine.execution.devices import Device, begin_contexts, chosen_device
 from engine.jobs.progress import Progress
 
 __all__ = ["DeviceLookup"]
@@ -25,9 +25,11 @@ class DeviceLookup:
 
     def _look(self) -> None:
         try:
-            self._device = chosen_device(self.wish)
+            self._device = device = chosen_device(self.wish)
         except Exception as error:  # it belongs to whoever asks for the device
             self._error = error
+        else:
+            begin_contexts(device)
 
     def complain(self) -> None:
         """Raise what is already known to be wrong with the wish, before more work is done for nothing; see `device`."""
@@ -41,9 +43,9 @@ class DeviceLookup:
         ------
         ParameterError : the wish names a device that is not there or not usable, and why. Cancelled : the user asked to stop.
         """
-        if self._looking.is_alive():
+        if self._device is None and self._looking.is_alive():
             progress.stage("Looking for GPUs")
-        while self._looking.is_alive():
+        while self._device is None and self._looking.is_alive():
             progress.check()
             self._looking.join(_LOOK_SECONDS)
         self.complain()

@@ -11,12 +11,12 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from threading import Lock
 from typing import IO, Any
 
 from engine.errors import ParameterError
@@ -24,7 +24,7 @@ from engine.execution.remembered_gpus import forget_gpus, remember_gpus, remembe
 from engine.execution.threads import available_threads
 from engine.jobs.progress import Progress
 
-__all__ = ["Device", "chosen_device", "devices", "gpus", "processor"]
+__all__ = ["Device", "begin_contexts", "chosen_device", "devices", "gpus", "processor"]
 
 _SILENT_SECONDS = 30.0  # a driver that takes so long for one step hangs: importing CuPy and compiling took 10 s on a cold, slow machine
 _MAXIMUM_SECONDS = 60.0  # of looking, after which it is not begun again without the GPU at which it ended
@@ -72,7 +72,7 @@ class _Gpus:
 
     def __init__(self) -> None:
         self._found: tuple[Device, ...] | None = None
-        self._looking = Lock()
+        self._looking = threading.Lock()
 
     def __call__(self, progress: Progress | None = None) -> tuple[Device, ...]:
         """The GPUs, usable or not; where none can even be named, one row that says why.
@@ -165,6 +165,14 @@ def chosen_device(wish: str, progress: Progress | None = None) -> Device:
         numbers=tuple(one for gpu in usable for one in gpu.numbers),
         with_processor=wish == "all",
     )
+
+
+def begin_contexts(device: Device) -> None:
+    """Let the driver begin with the cards of a device on threads of its own, one for each: they are opened later, when all is imported."""
+    from kernels.cuda.driver import begin_context
+
+    for number in device.numbers:
+        threading.Thread(target=begin_context, args=(number,), name=f"proteoscope-driver-{number}", daemon=True).start()
 
 
 def _probed(progress: Progress) -> dict[str, Any]:

@@ -1,0 +1,28 @@
+"""The driver's part of opening a card, which needs nothing of the interpreter: it goes on while libraries are imported and files read."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+__all__ = ["begin_context"]
+
+_LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+
+
+def begin_context(number: int) -> bool:
+    """Make the primary context of CUDA device `number`, which CuPy then finds there; whether it is there.
+
+    It takes tenths of a second, without the interpreter's lock, and lasts as long as the process. For a device that was found usable: a
+    driver that is out of order could take the process along. What goes wrong here CuPy meets too, and says.
+    """
+    try:
+        driver = ctypes.CDLL(_LIBRARY)
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        return not (
+            driver.cuInit(0)
+            or driver.cuDeviceGet(ctypes.byref(device), number)
+            or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+        )
+    except (OSError, AttributeError):
+        return False

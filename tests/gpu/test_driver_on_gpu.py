@@ -1,0 +1,18 @@
+"""The driver's part of a card's start, on a card."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+from kernels.cuda import driver
+
+pytestmark = pytest.mark.gpu
+
+
+def test_the_primary_context_is_active_afterwards(number: int) -> None:
+    assert driver.begin_context(number)
+    flags, is_active = ctypes.c_uint(), ctypes.c_int()
+    ctypes.CDLL(driver._LIBRARY).cuDevicePrimaryCtxGetState(number, ctypes.byref(flags), ctypes.byref(is_active))
+    assert is_active.value == 1
