@@ -70,7 +70,6 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             # Not before: what Arrow and DuckDB take would come on top of what scoring holds.
             results = Results(run.run, found, indexes.proteins, parameters, resources)
             spectra_written = run.begin(results.write_spectra)
-            run.load("duckdb")  # which the tables need
             results.judge(psms, indexes)
             run.device = resources.used
             with run.step("report"):

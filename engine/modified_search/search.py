@@ -101,7 +101,6 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
                 )  # fmt: skip
             searching.device = resources.used
             spectra_written = searching.begin(lambda progress: write_spectra(_run_of(searching), every, progress))
-            searching.load("duckdb")  # which the tables need
             from engine.matches.run_tables import EXPORTED, RunTables
             from engine.modified_search.judging import judge
             from engine.modified_search.results import (
