@@ -18,6 +18,7 @@ __all__ = [
     "atomic_path",
     "is_temporary",
     "is_there",
+    "nearest_folder",
     "storage_error",
     "storage_errors",
     "sync_file",
@@ -76,6 +77,11 @@ def is_there(path: Path) -> bool:
         return path.exists()
     except OSError:
         return False
+
+
+def nearest_folder(path: Path) -> Path:
+    """The folder at `path`, or that in which it will be made: the nearest that is there."""
+    return next((folder for folder in (path, *path.parents) if folder.is_dir()), Path.cwd())
 
 
 def is_temporary(path: Path) -> bool:

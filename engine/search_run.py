@@ -20,7 +20,7 @@ from engine.execution.device_lookup import DeviceLookup
 from engine.execution.devices import Device, gpus, processor
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
-from engine.files import is_there
+from engine.files import is_there, nearest_folder
 from engine.jobs.background import Background
 from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project, RunInput
@@ -58,6 +58,11 @@ class RunSpec:
     def project(self) -> Path | None:
         """The folder of the project, None where nothing is recorded."""
         return None if self.request.project is None else Path(self.request.project)
+
+    @property
+    def spool(self) -> Path | None:
+        """The folder for what is read that is too large for the memory: that of the project, or where it will be made."""
+        return None if self.project is None else nearest_folder(self.project)
 
     def checked_inputs(self) -> list[tuple[Path, str]]:
         """The files and their kinds.

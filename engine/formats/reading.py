@@ -21,6 +21,7 @@ from engine.formats.sources import ByteSource, blocks
 from engine.formats.spectrum_blocks import Fault, ParsedBlock, SpectrumParser
 from engine.jobs.progress import Progress
 from engine.spectra.columns import Spectra
+from engine.spectra.spooling import GrowingColumn
 
 __all__ = ["read_spectra"]
 
@@ -30,27 +31,6 @@ _WAIT_SECONDS = 0.1
 # a small file neither fills the memory nor takes minutes.
 _FREE_ITEMS = 1 << 17
 _MAXIMUM_SPECTRA_PER_BYTE, _MAXIMUM_ENTRIES_PER_BYTE, _MAXIMUM_PEAKS_PER_BYTE = 1 / 8, 1.0, 10.0
-
-
-class _GrowingColumn:
-    """A flat array that is added to at its end. It grows in place where the system can move pages, so that little is held twice."""
-
-    def __init__(self, dtype: type) -> None:
-        self._values: NDArray = np.empty(0, dtype=dtype)
-        self._length = 0
-
-    def append(self, values: NDArray) -> None:
-        """Add values at the end."""
-        stop = self._length + len(values)
-        if stop > len(self._values):
-            self._values.resize(stop + stop // 8, refcheck=False)
-        self._values[self._length : stop] = values
-        self._length = stop
-
-    def finish(self) -> NDArray:
-        """The whole array; nothing can be added any more."""
-        self._values.resize(self._length, refcheck=False)
-        return self._values
 
 
 @dataclass
@@ -78,6 +58,7 @@ def read_spectra(
     threads: int | None = None,
     centroid: bool | Literal["auto"] = "auto",
     takes_negative: bool = False,
+    spool: Path | None = None,
 ) -> Spectra:
     """Read the MS2 spectra of files, in the order given, into one set of columns.
 
@@ -95,12 +76,16 @@ def read_spectra(
         signal looks sampled (`engine.formats.profiles`); True: also those that the file calls centroids; False: refuse them.
 
     takes_negative : negative ions are told by bit 0 of `Spectra.charge_mask`; without it a negative charge is a fault.
+    spool : a folder; peaks that take more than some hundred megabytes are mapped from a nameless file there, instead of being held in
+        memory.
 
     Raises
     ------
     InputError
         Naming the file, the spectrum or line, the reason and the remedy: a file that is missing, unreadable, empty, cut off, of another or
         an unknown kind, or without MS2 spectra; without `skip_broken` also the first broken spectrum.
+    StorageError
+        The disk of `spool` refused.
     Cancelled
         When the user asked to stop.
     """
@@ -117,7 +102,7 @@ def read_spectra(
     n_threads = threads or min(4, _n_processors())
     pool = ThreadPoolExecutor(n_threads, thread_name_prefix="spectrum-reader")
     try:
-        mz, intensity = _GrowingColumn(np.float64), _GrowingColumn(np.float32)
+        mz, intensity = GrowingColumn(np.float64, spool), GrowingColumn(np.float32, spool)
         states = []
         for path in files:
             state = _FileState(path)

@@ -42,7 +42,9 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
     )  # fmt: skip
 
     def read(progress: Progress, threads: int) -> Spectra:
-        return read_spectra(request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads)
+        return read_spectra(
+            request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads, spool=spec.spool
+        )
 
     with search_run(spec, read, SCORING, progress) as run:
         assert run.run is not None

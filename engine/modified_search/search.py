@@ -69,7 +69,9 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
 
     def read(progress: Progress, threads: int) -> _Read:
         if source is None:
-            found = read_spectra(request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads)
+            found = read_spectra(
+                request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads, spool=spec.spool
+            )
             return _Read(found, found)
         progress.stage("Reading the identification")
         found = read_spectra_table(source.spectra)

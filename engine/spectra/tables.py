@@ -13,6 +13,7 @@ from engine.project.run import Run
 from engine.results.columns import Column, Table
 from engine.results.reader import TableFile
 from engine.spectra.columns import Spectra
+from engine.spectra.spooling import release_pages
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +36,8 @@ def write_spectra(run: Run, spectra: Spectra, progress: Progress) -> None:
         for first in range(0, len(table), _SPECTRA_PER_PIECE):
             writer.write(table.slice(first, _SPECTRA_PER_PIECE))
             progress.check()
+            for column in (spectra.mz, spectra.intensity):
+                release_pages(column)
 
 
 SPECTRA = Table.of(

@@ -1,0 +1,82 @@
+"""Columns that grow as files are read: in memory, or in a nameless file where they become large.
+
+What lies in the file is mapped: its pages come from the disk when somebody looks, and `release_pages` lets them go again, so that a column
+larger than the memory can be gone through block by block.
+"""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.files import storage_errors
+
+__all__ = ["GrowingColumn", "release_pages"]
+
+_MAXIMUM_BYTES = 1 << 27
+"""Of a column in memory, where there is a folder for more: that of some 80,000 spectra."""
+
+
+class GrowingColumn:
+    """A flat array that is added to at its end.
+
+    In memory it grows in place where the system can move pages, so that little is held twice. With a `folder` it goes on in a file there,
+    which has no name and is gone with the process, however that ends, once it is larger than `_MAXIMUM_BYTES`.
+    """
+
+    def __init__(self, dtype: type, folder: Path | None = None) -> None:
+        self._values: NDArray = np.empty(0, dtype=dtype)
+        self._length, self._folder = 0, folder
+        self._file: IO[bytes] | None = None
+
+    def append(self, values: NDArray) -> None:
+        """Add values at the end.
+
+        Raises
+        ------
+        StorageError : the disk refused.
+        """
+        values = np.ascontiguousarray(values, self._values.dtype)
+        stop = self._length + len(values)
+        if self._file is None and self._folder is not None and stop * self._values.itemsize > _MAXIMUM_BYTES:
+            with storage_errors(self._folder):
+                self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - it stays open until `finish`
+                self._file.write(self._values[: self._length].data)
+            self._values = self._values[:0].copy()
+        if self._file is not None:
+            assert self._folder is not None
+            with storage_errors(self._folder):
+                self._file.write(values.data)
+        else:
+            if stop > len(self._values):
+                self._values.resize(stop + stop // 8, refcheck=False)
+            self._values[self._length : stop] = values
+        self._length = stop
+
+    def finish(self) -> NDArray:
+        """The whole array; nothing can be added any more. What is written into one that is mapped stays in this process."""
+        if self._file is None:
+            self._values.resize(self._length, refcheck=False)
+            return self._values
+        assert self._folder is not None
+        with storage_errors(self._folder), self._file as file:
+            file.flush()
+            pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        return np.frombuffer(pages, self._values.dtype, self._length)
+
+
+def release_pages(values: NDArray) -> None:
+    """Give back the memory of a column that is mapped from a file, until somebody looks at it again, and drop what was written into it; of
+    any other column, do nothing."""
+    base: object = values
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)

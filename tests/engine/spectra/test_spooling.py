@@ -1,0 +1,71 @@
+"""Columns that grow in memory, or in a nameless file."""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import StorageError
+from engine.formats import read_spectra
+from engine.spectra import spooling
+from engine.spectra.spooling import GrowingColumn, release_pages
+
+SAMPLE = Path(__file__).resolve().parents[3] / "resources" / "samples" / "Ecoli_MS2_small.mzML.gz"
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spooling, "_MAXIMUM_BYTES", 64)
+
+
+@given(st.lists(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=20), max_size=12))
+def test_a_column_is_what_was_added_to_it_wherever_it_lies(parts: list[list[int]]) -> None:
+    expected = np.array([value for part in parts for value in part], np.int32)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(spooling, "_MAXIMUM_BYTES", 64)
+        for folder in (None, Path.cwd()):
+            column = GrowingColumn(np.int32, folder)
+            for part in parts:
+                column.append(np.array(part, np.int32))
+            np.testing.assert_array_equal(column.finish(), expected)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_large_column_leaves_no_file_behind_and_can_be_read_after_its_pages_went(tmp_path: Path) -> None:
+    column = GrowingColumn(np.float64, tmp_path)
+    for start in range(0, 4096, 512):
+        column.append(np.arange(start, start + 512))
+    values = column.finish()
+    assert list(tmp_path.iterdir()) == []
+    base = values.base
+    assert isinstance(base.obj if isinstance(base, memoryview) else base, mmap.mmap)
+    release_pages(values[100:200])
+    np.testing.assert_array_equal(values, np.arange(4096.0))
+
+
+def test_pages_of_memory_are_no_ones_to_release() -> None:
+    values = np.arange(10)
+    release_pages(values)
+    assert values.sum() == 45
+
+
+@pytest.mark.usefixtures("small")
+def test_a_folder_that_takes_no_file_is_named(tmp_path: Path) -> None:
+    column = GrowingColumn(np.float64, tmp_path / "missing")
+    with pytest.raises(StorageError, match="missing"):
+        column.append(np.arange(100.0))
+
+
+@pytest.mark.usefixtures("small")
+def test_spectra_are_the_same_wherever_their_peaks_lie(tmp_path: Path) -> None:
+    in_memory, spooled = read_spectra([SAMPLE]), read_spectra([SAMPLE], spool=tmp_path)
+    assert spooled.mz.base is not None and in_memory.mz.base is None
+    for name in ("mz", "intensity", "offsets", "precursor_mz"):
+        np.testing.assert_array_equal(getattr(in_memory, name), getattr(spooled, name))
+        assert getattr(spooled, name).dtype == getattr(in_memory, name).dtype
+    assert spooled.mz.flags.writeable, "the kernels are compiled for arrays that are"
