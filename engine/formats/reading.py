@@ -29,6 +29,9 @@ _WAIT_SECONDS = 0.1
 # What a file may hold for each of its bytes, gzipped or not: far more than any does whose spectra somebody measured, and little enough that
 # a small file neither fills the memory nor takes minutes.
 _FREE_ITEMS = 1 << 17
+_WIDE_WINDOW = 5.0
+"""Thomson. What is isolated to break one peptide is narrower, but for runs that also do what is told here: repeat the same windows."""
+_REPEATS = 3
 _MAXIMUM_SPECTRA_PER_BYTE, _MAXIMUM_ENTRIES_PER_BYTE, _MAXIMUM_PEAKS_PER_BYTE = 1 / 8, 1.0, 10.0
 
 
@@ -65,6 +68,7 @@ class _FileState:
     n_profiles: int = 0
     n_entries: int = 0
     n_peaks_read: int = 0
+    n_with_mobility: int = 0
     first_skipped: str = ""
     last_spectrum: str = ""
     parsed: list[ParsedBlock] = field(default_factory=list)
@@ -175,6 +179,29 @@ def _read_file(
         progress.message(f"{path}: {state.n_skipped:,} broken spectra left out; the first: {state.first_skipped}", "warning")
     if state.n_profiles:
         progress.message(f"{path}: {state.n_profiles:,} spectra in profile mode were centroided")
+    if state.n_with_mobility:
+        progress.message(
+            f"{path}: ion mobilities of {state.n_with_mobility:,} spectra are not used; their peaks are read as of one spectrum"
+        )
+    if (width := _repeated_width(state.parsed)) > 0:
+        progress.message(
+            f"{path}: most spectra are of windows {width:.0f} Th wide that come again and again, as data-independent acquisition (DIA)"
+            " takes them. Each holds fragments of many peptides, and the searches here look for one: expect few identifications",
+            "warning",
+        )
+
+
+def _repeated_width(blocks: list[ParsedBlock]) -> float:
+    """Width of the windows (thomson) of a data-independent run, 0 where it is none.
+
+    Such a run repeats few windows, each far wider than what holds one peptide; others choose precursors, which hardly come again.
+    """
+    width = np.concatenate([block.isolation_width for block in blocks])
+    is_wide = width > _WIDE_WINDOW
+    if 2 * is_wide.sum() <= len(width):
+        return 0.0
+    windows = np.unique(np.concatenate([block.precursor_mz for block in blocks])[is_wide].round(1))
+    return float(np.median(width[is_wide])) if _REPEATS * len(windows) <= is_wide.sum() else 0.0
 
 
 def _parse_blocks(
@@ -226,6 +253,7 @@ def _take(state: _FileState, parsed: ParsedBlock, skip_broken: bool, centroid: b
     state.n_profiles += parsed.n_profiles
     state.n_entries += parsed.n_entries
     state.n_peaks_read += parsed.n_peaks_read
+    state.n_with_mobility += parsed.n_with_mobility
     if parsed.identifier:
         state.last_spectrum = parsed.identifier[-1]
     state.parsed.append(parsed)
