@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +20,7 @@ from engine.errors import InputError, shortened
 from engine.formats.recognition import recognise
 from engine.formats.sources import ByteSource, blocks
 from engine.formats.spectrum_blocks import Fault, ParsedBlock, SpectrumParser
+from engine.formats.vendor import converted, vendor_format
 from engine.jobs.progress import Progress
 from engine.spectra.columns import Spectra
 
@@ -85,7 +87,8 @@ def read_spectra(
 ) -> Spectra:
     """Read the MS2 spectra of files, in the order given, into one set of columns.
 
-    The format (one of `engine.formats.registry`, gzipped or not) is seen from the content. Peaks are sorted by m/z; those without a
+    The format (one of `engine.formats.registry`, gzipped or not) is seen from the content. Files and folders of instrument makers are
+    converted where a program for that is installed (`engine.formats.vendor`). Peaks are sorted by m/z; those without a
     positive finite intensity are left out. An MGF spectrum without a SCANS entry gets its scan number from a title that holds ``scan=12``
     or ``.12.12.2``.
 
@@ -112,9 +115,26 @@ def read_spectra(
     files = [Path(path) for path in paths]
     if not files:
         raise ValueError("no spectrum files were given")
+    with ExitStack() as stack:
+        read = [path if (found := vendor_format(path)) is None else stack.enter_context(converted(path, found, progress)) for path in files]
+        return _read_files(files, read, progress, skip_broken, threads, centroid, takes_negative=takes_negative)
+
+
+def _read_files(
+    files: list[Path],
+    read: list[Path],
+    progress: Progress,
+    skip_broken: bool,
+    threads: int | None,
+    centroid: bool | Literal["auto"],
+    *,
+    takes_negative: bool,
+) -> Spectra:
+    """Read files, each from where its spectra lie: there, or in what it was converted to."""
     total = 0
-    for path in files:
-        with ByteSource(path) as source:
+    for path, there in zip(files, read, strict=True):
+        with ByteSource(there) as source:
+            source.path = path  # of which the user is told
             _parser(source, takes_negative=takes_negative)
             total += source.size
     progress.stage("Reading spectra", total)
@@ -123,9 +143,9 @@ def read_spectra(
     try:
         mz, intensity = _GrowingColumn(np.float64), _GrowingColumn(np.float32)
         states = []
-        for path in files:
+        for path, there in zip(files, read, strict=True):
             state = _FileState(path)
-            for parsed in _read_file(state, pool, n_threads, progress, skip_broken, centroid, takes_negative=takes_negative):
+            for parsed in _read_file(state, there, pool, n_threads, progress, skip_broken, centroid, takes_negative=takes_negative):
                 mz.append(parsed.mz)
                 intensity.append(parsed.intensity)
                 parsed.mz, parsed.intensity = parsed.mz[:0].copy(), parsed.intensity[:0].copy()
@@ -153,6 +173,7 @@ def _parser(source: ByteSource, *, takes_negative: bool) -> SpectrumParser:
 
 def _read_file(
     state: _FileState,
+    there: Path,
     pool: ThreadPoolExecutor,
     n_threads: int,
     progress: Progress,
@@ -161,9 +182,10 @@ def _read_file(
     *,
     takes_negative: bool,
 ) -> Iterator[ParsedBlock]:
-    """The blocks of a file, in order; they stay in `state` too."""
+    """The blocks of a file, in order, from where it lies; they stay in `state` too."""
     path = state.path
-    with ByteSource(path) as source:
+    with ByteSource(there) as source:
+        source.path = path
         parser = _parser(source, takes_negative=takes_negative)
         for parsed, consumed in _parse_blocks(source, parser, pool, n_threads, progress, centroid):
             _take(state, parsed, skip_broken, centroid)
