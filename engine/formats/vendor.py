@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
@@ -38,6 +39,10 @@ _PROGRAMS = {
 """By what converters are called here: the names that they are installed by."""
 
 
+OPENTIMSPY = "opentimspy"
+"""What reads timsTOF runs without their maker's library, in this process; what is installed besides is asked first."""
+
+
 @dataclass(frozen=True)
 class VendorFormat:
     """A format of an instrument maker.
@@ -57,7 +62,7 @@ _THERMO = VendorFormat("a Thermo raw file", ("ThermoRawFileParser", "msconvert")
 _SCIEX = VendorFormat("a SCIEX .wiff file")
 _FOLDERS: tuple[tuple[tuple[str, ...], VendorFormat], ...] = (
     # The frames of an ion mobility run are many spectra each of one precursor, which belong together.
-    (("analysis.tdf",), VendorFormat("a Bruker timsTOF run", options=("--combineIonMobilitySpectra",))),
+    (("analysis.tdf",), VendorFormat("a Bruker timsTOF run", ("msconvert", OPENTIMSPY), ("--combineIonMobilitySpectra",))),
     (("analysis.tsf", "analysis.baf", "analysis.yep", "fid"), VendorFormat("a Bruker run")),
     (("acqdata",), VendorFormat("an Agilent run")),
     (("_func001.dat", "_header.txt"), VendorFormat("a Waters run")),
@@ -86,7 +91,9 @@ def vendor_format(path: Path) -> VendorFormat | None:
 def converter_of(found: VendorFormat) -> tuple[str, str] | None:
     """The converter that is installed for a format: what it is called here, and its program; None where there is none."""
     for converter in found.converters:
-        for name in _PROGRAMS[converter]:
+        if converter == OPENTIMSPY and find_spec(OPENTIMSPY) is not None:
+            return converter, ""
+        for name in _PROGRAMS.get(converter, ()):
             if program := shutil.which(name):
                 return converter, program
     return None
@@ -94,11 +101,13 @@ def converter_of(found: VendorFormat) -> tuple[str, str] | None:
 
 def unreadable(path: Path, found: VendorFormat) -> InputError:
     """What to say of a maker's file where no converter is installed."""
-    remedy = f"Convert it to mzML with {' or '.join(found.converters)} (ProteoWizard)"
+    programs = " or ".join(one for one in found.converters if one in _PROGRAMS)
+    extra = "; or, as an experiment, pip install 'proteoscope[vendor]'" if OPENTIMSPY in found.converters else ""
     return InputError(
         path,
         f"is {found.name}, which cannot be read without its maker's libraries",
-        remedy=f"{remedy}, or install that where commands are found (PATH): then it is converted here",
+        remedy=f"Convert it to mzML with {programs} (ProteoWizard), or install that where commands are found (PATH): then it is converted"
+        f" here{extra}",
     )
 
 
@@ -116,6 +125,19 @@ def converted(path: Path, found: VendorFormat, progress: Progress) -> Iterator[P
     converter, program = installed
     with tempfile.TemporaryDirectory(prefix="proteoscope-", ignore_cleanup_errors=True) as folder:
         out = Path(folder, "converted.mzML")
+        if converter == OPENTIMSPY:
+            # Loaded for such runs alone.
+            from engine.formats.bruker_tdf import read_tdf
+            from engine.formats.writing import write_spectrum_file
+
+            spectra = read_tdf(path, progress)
+            progress.message(
+                f"{path}: read with opentimspy, which is experimental: m/z are approximate, and msconvert gives those of the maker",
+                "warning",
+            )
+            write_spectrum_file(out, spectra, progress=progress)
+            yield out
+            return
         source = str(path.resolve())
         if converter == "msconvert":
             # Peaks are picked by the maker's own method, which works only before all else.

@@ -85,6 +85,7 @@ def files_of_makers(folder: Path) -> dict[str, Path]:
 
 def test_each_is_known_by_its_content_and_told_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("engine.formats.vendor.find_spec", lambda name: None)
     for name, path in files_of_makers(tmp_path).items():
         found = vendor_format(path)
         assert found is not None and name in found.name and converter_of(found) is None

@@ -414,6 +414,7 @@ def test_a_makers_run_is_taken_where_a_converter_is_installed(tmp_path: Path, mo
     run.mkdir()
     (run / "analysis.tdf").touch()
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("engine.formats.vendor.find_spec", lambda name: None)
     assert "Bruker timsTOF" in file_kind(run).problem and "msconvert" in file_kind(run).problem
     (tmp_path / "msconvert").write_text("#!/bin/sh\n")
     (tmp_path / "msconvert").chmod(0o755)
