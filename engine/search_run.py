@@ -21,6 +21,7 @@ from engine.execution.devices import Device, gpus, processor
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
 from engine.files import is_there, nearest_folder
+from engine.formats.vendor import vendor_format
 from engine.jobs.background import Background
 from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project, RunInput
@@ -95,9 +96,9 @@ def _check_file(path: Path) -> None:
         raise InputError(ascii(str(path)), "the file's name is not valid UTF-8", remedy="Rename it") from None
     if not is_there(path):
         raise InputError(path, "does not exist", remedy="Check the path")
-    if path.is_dir():
+    if path.is_dir() and vendor_format(path) is None:
         raise InputError(path, "is a folder", remedy="Give the files in it")
-    if not path.is_file():
+    if not (path.is_file() or path.is_dir()):
         raise InputError(path, "is a pipe or a device, which cannot be read twice", remedy="Give a file")
 
 

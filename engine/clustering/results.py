@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.arrays import ranges
 from engine.clustering.consensus import ConsensusSpectra, SpectrumClusters
 from engine.clustering.tables import CLUSTERS, CONSENSUS, MEMBERS
 from engine.execution.resources import Resources
-from engine.files import atomic_file
+from engine.formats.peak_list_writers import charge_texts, mgf_text, on_one_line
 from engine.formats.spectrum_blocks import NEGATIVE
 from engine.jobs.progress import Progress
 from engine.project.paths import EXPORTS
 from engine.project.run import Run
-from engine.results.separated import ROUNDED, write_separated
+from engine.results.arrow import in_one
+from engine.results.separated import ROUNDED, write_lines, write_separated
 from engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 _CLUSTERS_PER_GROUP = 256
-_MAXIMUM_CHARGE = 31
+_SIDES = ("left", "right")
 
 
 def signed_charges(mask: NDArray[np.uint32]) -> pa.Array:
@@ -132,40 +133,49 @@ def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, prog
     """Write consensus spectra as MGF, each with the number of its cluster and its members.
 
     The title tells the cluster, how many spectra it has, and the one that stands for it; CLUSTER and MEMBERS, which other programs leave
-    unread, tell the number and all members by their names.
+    unread, tell the number and all members by their names. m/z have five decimals, that of the precursor six.
 
     Raises
     ------
     StorageError : the disk refused. Cancelled : the user asked to stop.
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     cluster = members["cluster"].to_numpy()
     order = np.argsort(cluster, kind="stable")
-    in_order = cluster[order]
+    in_order, is_consensus = cluster[order], members["is_consensus"].to_numpy()
+    titles = members["title"].combine_chunks()
     progress.stage("Writing consensus spectra", len(consensus))
-    titles, is_consensus = members["title"].combine_chunks(), members["is_consensus"].to_numpy()
-    with atomic_file(out) as file:
-        for piece in consensus.to_batches(_CLUSTERS_PER_GROUP):
-            numbers = piece["cluster"].to_numpy()
-            starts, stops = (np.searchsorted(in_order, numbers, side=side).tolist() for side in ("left", "right"))
-            for row, start, stop in zip(piece.to_pylist(), starts, stops, strict=True):
-                of = order[start:stop]
-                names = [_one_line(name) for name in titles.take(of).to_pylist()]
-                chosen = names[int(np.argmax(is_consensus[of]))]
-                file.write("".join(_entry(row, names, chosen)).encode())
-            progress.advance(len(piece))
-            progress.check()
+
+    def text(piece: pa.Table) -> bytes:
+        numbers = piece["cluster"].to_numpy()
+        offsets, places = ranges(*(np.searchsorted(in_order, numbers, side=side) for side in _SIDES))
+        rows = order[places]
+        names = on_one_line(titles.take(pa.array(rows)))
+        # The first member that stands for its cluster, or the first of all.
+        at = np.where(is_consensus[rows], np.arange(len(rows)), len(rows))
+        chosen = np.minimum.reduceat(at, offsets[:-1])
+        chosen = np.where(chosen < len(rows), chosen, offsets[:-1])
+        number = pc.cast(piece["cluster"].combine_chunks(), pa.string())
+        size = pc.cast(pa.array(np.diff(offsets)), pa.string())
+        peaks = in_one(piece["mz"])
+        ends = peaks.offsets.to_numpy().astype(np.int64)
+        entries = {
+            "TITLE": pc.binary_join_element_wise("cluster ", number, " (", size, " spectra): ", names.take(pa.array(chosen)), ""),
+            "CLUSTER": number,
+            "MEMBERS": pc.binary_join(pa.LargeListArray.from_arrays(pa.array(offsets), names), ";"),
+            "PEPMASS": pc.cast(pa.array(np.round(piece["precursor_mz"].to_numpy(), 6)), pa.string()),
+            "CHARGE": charge_texts(_charge_bits(piece["charge"].fill_null(0).to_numpy())),
+        }
+        mz, intensity = (in_one(piece[name]).flatten().to_numpy() for name in ("mz", "intensity"))
+        return mgf_text(entries, ends - ends[0], np.round(mz, 5), intensity.astype(np.float32))
+
+    pieces = (consensus.slice(first, _CLUSTERS_PER_GROUP) for first in range(0, len(consensus), _CLUSTERS_PER_GROUP))
+    write_lines(out, b"", pieces, text, progress)
 
 
-def _entry(row: dict[str, Any], names: list[str], chosen: str) -> Iterator[str]:
-    yield f"BEGIN IONS\nTITLE=cluster {row['cluster']} ({len(names)} spectra): {chosen}\n"
-    yield f"CLUSTER={row['cluster']}\nMEMBERS={';'.join(names)}\n"
-    yield f"PEPMASS={row['precursor_mz']:.6f}\n"
-    if row["charge"] is not None:
-        yield f"CHARGE={abs(row['charge'])}{'-' if row['charge'] < 0 else '+'}\n"
-    for mz, intensity in zip(row["mz"], row["intensity"], strict=True):
-        yield f"{mz:.5f} {intensity:.6g}\n"
-    yield "END IONS\n\n"
-
-
-def _one_line(name: str) -> str:
-    return " ".join(name.split())
+def _charge_bits(charge: NDArray[np.integer]) -> NDArray[np.uint32]:
+    """Charges, negative for negative ions and 0 where there is none, as the bits of spectra."""
+    bits = np.uint32(1) << np.abs(charge).astype(np.uint32)
+    return np.where(charge == 0, np.uint32(0), np.where(charge < 0, bits | np.uint32(NEGATIVE), bits))

@@ -19,6 +19,7 @@ from typing import NoReturn
 
 from engine.command_line.cache import add_cache
 from engine.command_line.compile import add_compile
+from engine.command_line.convert import add_convert
 from engine.command_line.export import add_export
 from engine.command_line.interruption import INTERRUPTED, INTERRUPTED_TEXT, end_on_interrupt
 from engine.command_line.search import add_demo, add_search
@@ -171,6 +172,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     devices.set_defaults(command=_devices)
 
     add_export(commands)
+    add_convert(commands)
     add_cache(commands)
     add_compile(commands)
     for search in SEARCHES:

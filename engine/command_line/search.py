@@ -22,7 +22,7 @@ from engine.summary import Summary
 if TYPE_CHECKING:
     pass
 
-__all__ = ["add_demo", "add_search", "add_search_options", "run_search"]
+__all__ = ["add_demo", "add_search", "add_search_options", "run_search", "thread_count"]
 
 _MAXIMUM_THREADS = 1024
 PUBLISHED = "published"
@@ -107,7 +107,7 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
         help="what computes: auto, all usable GPUs or else the processor; cuda, the first usable GPU; all, the GPUs and the processor"
         " together (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--threads", type=_thread_count, metavar="N", help="threads of the processor (default: all)")
+    parser.add_argument("--threads", type=thread_count, metavar="N", help="threads of the processor (default: all)")
     for option in search.options:
         if option.metavar:
             parser.add_argument(option.flag, dest=option.name, metavar=option.metavar, help=option.help)
@@ -133,7 +133,8 @@ def add_demo(commands: Any, search: Search, demo: Demo) -> None:
     parser.set_defaults(command=run)
 
 
-def _thread_count(text: str) -> int:
+def thread_count(text: str) -> int:
+    """The value of ``--threads``."""
     if not text.isdecimal() or not 1 <= int(text) <= _MAXIMUM_THREADS:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number of threads; expected 1 to {_MAXIMUM_THREADS}")
     return int(text)

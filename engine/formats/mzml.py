@@ -64,6 +64,9 @@ _COMPRESSIONS = {
 _UNSUPPORTED = (1000520, 1001479, 1003088, 1003089, 1003090, *range(1003780, 1003790))
 _MZ_ARRAY, _INTENSITY_ARRAY = 1000514, 1000515
 _NEGATIVE_SCAN = 1000129
+_ISOLATION_OFFSETS = (1000828, 1000829)
+# Drift time and inverse reduced mobility of a scan or an ion, and all arrays of mobilities.
+_MOBILITIES = (1002476, 1002815, 1002477, 1002816, 1002893, 1003006, 1003007, 1003008, 1003153, 1003154, 1003155, 1003156)
 
 
 class MzmlParser:
@@ -200,6 +203,13 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     chosen = np.flatnonzero((terms == 1000042) & in_ion)
     heights = numbers(chosen, strict=False)
     fill(table.precursor_intensity, chosen, np.where(heights > 0, heights, 0.0))
+    halves = np.full((2, len(table)), np.nan)
+    for half, term in zip(halves, _ISOLATION_OFFSETS, strict=True):
+        chosen = np.flatnonzero((terms == term) & in_precursor)
+        fill(half, chosen, numbers(chosen, strict=False))
+    with np.errstate(over="ignore"):
+        table.isolation_width[:] = halves.sum(axis=0)
+    table.has_mobility[spectrum[np.isin(terms, _MOBILITIES)]] = True
     possible = np.zeros(len(table), dtype=np.int64)
     for term, column in ((1000041, table.charges), (1000633, possible)):
         chosen = np.flatnonzero((terms == term) & in_ion)

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +20,7 @@ from engine.errors import InputError, shortened
 from engine.formats.recognition import recognise
 from engine.formats.sources import ByteSource, blocks
 from engine.formats.spectrum_blocks import Fault, ParsedBlock, SpectrumParser
+from engine.formats.vendor import converted, vendor_format
 from engine.jobs.progress import Progress
 from engine.spectra.columns import Spectra
 from engine.spectra.spooling import GrowingColumn
@@ -30,6 +32,9 @@ _WAIT_SECONDS = 0.1
 # What a file may hold for each of its bytes, gzipped or not: far more than any does whose spectra somebody measured, and little enough that
 # a small file neither fills the memory nor takes minutes.
 _FREE_ITEMS = 1 << 17
+_WIDE_WINDOW = 5.0
+"""Thomson. What is isolated to break one peptide is narrower, but for runs that also do what is told here: repeat the same windows."""
+_REPEATS = 3
 _MAXIMUM_SPECTRA_PER_BYTE, _MAXIMUM_ENTRIES_PER_BYTE, _MAXIMUM_PEAKS_PER_BYTE = 1 / 8, 1.0, 10.0
 
 
@@ -45,6 +50,7 @@ class _FileState:
     n_profiles: int = 0
     n_entries: int = 0
     n_peaks_read: int = 0
+    n_with_mobility: int = 0
     first_skipped: str = ""
     last_spectrum: str = ""
     parsed: list[ParsedBlock] = field(default_factory=list)
@@ -62,7 +68,8 @@ def read_spectra(
 ) -> Spectra:
     """Read the MS2 spectra of files, in the order given, into one set of columns.
 
-    The format (one of `engine.formats.registry`, gzipped or not) is seen from the content. Peaks are sorted by m/z; those without a
+    The format (one of `engine.formats.registry`, gzipped or not) is seen from the content. Files and folders of instrument makers are
+    converted where a program for that is installed (`engine.formats.vendor`). Peaks are sorted by m/z; those without a
     positive finite intensity are left out. An MGF spectrum without a SCANS entry gets its scan number from a title that holds ``scan=12``
     or ``.12.12.2``.
 
@@ -93,9 +100,27 @@ def read_spectra(
     files = [Path(path) for path in paths]
     if not files:
         raise ValueError("no spectrum files were given")
+    with ExitStack() as stack:
+        read = [path if (found := vendor_format(path)) is None else stack.enter_context(converted(path, found, progress)) for path in files]
+        return _read_files(files, read, progress, skip_broken, threads, centroid, takes_negative=takes_negative, spool=spool)
+
+
+def _read_files(
+    files: list[Path],
+    read: list[Path],
+    progress: Progress,
+    skip_broken: bool,
+    threads: int | None,
+    centroid: bool | Literal["auto"],
+    *,
+    takes_negative: bool,
+    spool: Path | None,
+) -> Spectra:
+    """Read files, each from where its spectra lie: there, or in what it was converted to."""
     total = 0
-    for path in files:
-        with ByteSource(path) as source:
+    for path, there in zip(files, read, strict=True):
+        with ByteSource(there) as source:
+            source.path = path  # of which the user is told
             _parser(source, takes_negative=takes_negative)
             total += source.size
     progress.stage("Reading spectra", total)
@@ -104,9 +129,9 @@ def read_spectra(
     try:
         mz, intensity = GrowingColumn(np.float64, spool), GrowingColumn(np.float32, spool)
         states = []
-        for path in files:
+        for path, there in zip(files, read, strict=True):
             state = _FileState(path)
-            for parsed in _read_file(state, pool, n_threads, progress, skip_broken, centroid, takes_negative=takes_negative):
+            for parsed in _read_file(state, there, pool, n_threads, progress, skip_broken, centroid, takes_negative=takes_negative):
                 mz.append(parsed.mz)
                 intensity.append(parsed.intensity)
                 parsed.mz, parsed.intensity = parsed.mz[:0].copy(), parsed.intensity[:0].copy()
@@ -134,6 +159,7 @@ def _parser(source: ByteSource, *, takes_negative: bool) -> SpectrumParser:
 
 def _read_file(
     state: _FileState,
+    there: Path,
     pool: ThreadPoolExecutor,
     n_threads: int,
     progress: Progress,
@@ -142,9 +168,10 @@ def _read_file(
     *,
     takes_negative: bool,
 ) -> Iterator[ParsedBlock]:
-    """The blocks of a file, in order; they stay in `state` too."""
+    """The blocks of a file, in order, from where it lies; they stay in `state` too."""
     path = state.path
-    with ByteSource(path) as source:
+    with ByteSource(there) as source:
+        source.path = path
         parser = _parser(source, takes_negative=takes_negative)
         for parsed, consumed in _parse_blocks(source, parser, pool, n_threads, progress, centroid):
             _take(state, parsed, skip_broken, centroid)
@@ -160,6 +187,29 @@ def _read_file(
         progress.message(f"{path}: {state.n_skipped:,} broken spectra left out; the first: {state.first_skipped}", "warning")
     if state.n_profiles:
         progress.message(f"{path}: {state.n_profiles:,} spectra in profile mode were centroided")
+    if state.n_with_mobility:
+        progress.message(
+            f"{path}: ion mobilities of {state.n_with_mobility:,} spectra are not used; their peaks are read as of one spectrum"
+        )
+    if (width := _repeated_width(state.parsed)) > 0:
+        progress.message(
+            f"{path}: most spectra are of windows {width:.0f} Th wide that come again and again, as data-independent acquisition (DIA)"
+            " takes them. Each holds fragments of many peptides, and the searches here look for one: expect few identifications",
+            "warning",
+        )
+
+
+def _repeated_width(blocks: list[ParsedBlock]) -> float:
+    """Width of the windows (thomson) of a data-independent run, 0 where it is none.
+
+    Such a run repeats few windows, each far wider than what holds one peptide; others choose precursors, which hardly come again.
+    """
+    width = np.concatenate([block.isolation_width for block in blocks])
+    is_wide = width > _WIDE_WINDOW
+    if 2 * is_wide.sum() <= len(width):
+        return 0.0
+    windows = np.unique(np.concatenate([block.precursor_mz for block in blocks])[is_wide].round(1))
+    return float(np.median(width[is_wide])) if _REPEATS * len(windows) <= is_wide.sum() else 0.0
 
 
 def _parse_blocks(
@@ -211,6 +261,7 @@ def _take(state: _FileState, parsed: ParsedBlock, skip_broken: bool, centroid: b
     state.n_profiles += parsed.n_profiles
     state.n_entries += parsed.n_entries
     state.n_peaks_read += parsed.n_peaks_read
+    state.n_with_mobility += parsed.n_with_mobility
     if parsed.identifier:
         state.last_spectrum = parsed.identifier[-1]
     state.parsed.append(parsed)

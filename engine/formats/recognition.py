@@ -8,6 +8,7 @@ from engine.errors import InputError
 from engine.formats import registry
 from engine.formats.registry import Beginning, FileFormat, names_of
 from engine.formats.sources import ByteSource
+from engine.formats.vendor import COMPOUND_MAGIC, THERMO_MAGIC
 
 __all__ = ["HEAD_BYTES", "recognise"]
 
@@ -18,8 +19,8 @@ _SHOWN = 50
 
 _CONVERT = "Convert it to mzML with msconvert (ProteoWizard)"
 _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
-    (b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0", "a Thermo raw file", "Convert it to mzML with ThermoRawFileParser or msconvert (ProteoWizard)"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a binary vendor file (SCIEX .wiff or another compound document)", _CONVERT),
+    (THERMO_MAGIC, "a Thermo raw file", "Convert it to mzML with ThermoRawFileParser or msconvert (ProteoWizard)"),
+    (COMPOUND_MAGIC, "a binary vendor file (SCIEX .wiff or another compound document)", _CONVERT),
     (b"SQLite format 3\0", "an SQLite database (Bruker .tdf, .mzDB or a spectral library)", _CONVERT),
     (b"\x89HDF", "an HDF5 file (mz5, mzMLb)", _CONVERT),
     (b"PK\x03\x04", "a zip archive", "Unpack it first"),

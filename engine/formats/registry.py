@@ -51,6 +51,7 @@ class FileFormat:
         has ``.gz`` behind.
     reader : ``module:class`` of the `engine.formats.spectrum_blocks.SpectrumParser` of a format of spectra, called with the path and
         ``takes_negative``; what reads other sorts knows its formats itself.
+    writer : ``module:class`` of the `engine.formats.writing.SpectrumWriter`, called with the spectra, where they can be written in it.
     roots : the elements that XML of this format begins with. is_like : whether text that is no XML is of this format; asked in the order
         of `FORMATS`. Without either, a format is told by whoever reads its sort.
     term : accession and name in the PSI-MS vocabulary.
@@ -62,6 +63,7 @@ class FileFormat:
     sort: Sort
     suffixes: tuple[str, ...]
     reader: str = ""
+    writer: str = ""
     roots: tuple[str, ...] = ()
     is_like: Callable[[Beginning], bool] | None = None
     term: tuple[str, str] | None = None
@@ -111,20 +113,20 @@ FORMATS: tuple[FileFormat, ...] = (
     FileFormat("FASTA", "proteins", (".fasta", ".fa", ".faa", ".fna", ".fas"), is_like=_is_fasta, term=("MS:1001348", "FASTA format")),
     FileFormat("FASTQ", "reads", (".fastq", ".fq")),
     FileFormat(
-        "mzML", "spectra", (".mzml",), "engine.formats.mzml:MzmlParser", roots=("mzML", "indexedmzML"),
-        term=("MS:1000584", "mzML format"), spectra_called_by="native",
+        "mzML", "spectra", (".mzml",), "engine.formats.mzml:MzmlParser", "engine.formats.mzml_writer:MzmlWriter",
+        roots=("mzML", "indexedmzML"), term=("MS:1000584", "mzML format"), spectra_called_by="native",
     ),
     FileFormat(
         "mzXML", "spectra", (".mzxml",), "engine.formats.mzxml:MzxmlParser", roots=("mzXML", "msRun"),
         term=("MS:1000566", "ISB mzXML format"), spectra_called_by="scan",
     ),
     FileFormat(
-        "MGF", "spectra", (".mgf",), "engine.formats.peak_lists:MgfParser", is_like=_is_mgf,
-        term=("MS:1001062", "Mascot MGF format"), has_titles=True,
+        "MGF", "spectra", (".mgf",), "engine.formats.peak_lists:MgfParser", "engine.formats.peak_list_writers:MgfWriter",
+        is_like=_is_mgf, term=("MS:1001062", "Mascot MGF format"), has_titles=True,
     ),
     FileFormat(
-        "MS2", "spectra", (".ms2",), "engine.formats.peak_lists:Ms2Parser", is_like=_is_ms2,
-        term=("MS:1001466", "MS2 format"), spectra_called_by="scan",
+        "MS2", "spectra", (".ms2",), "engine.formats.peak_lists:Ms2Parser", "engine.formats.peak_list_writers:Ms2Writer",
+        is_like=_is_ms2, term=("MS:1001466", "MS2 format"), spectra_called_by="scan",
     ),
     FileFormat("DTA", "spectra", (".dta",), "engine.formats.peak_lists:DtaParser", is_like=_is_dta, term=("MS:1000613", "DTA format")),
     FileFormat(

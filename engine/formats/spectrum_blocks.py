@@ -137,7 +137,8 @@ class SpectrumTable:
     ----------
     identifier : n names, empty where there is none.
     scan : (n,) int64, -1 unknown. retention_time, precursor_mz : (n,) float64, NaN unknown. precursor_intensity : (n,) float64.
-    charges : (n,) int64, bits. mode : (n,) int64, `Mode`.
+    charges : (n,) int64, bits. mode : (n,) int64, `Mode`. isolation_width : (n,) float64, thomson, NaN unknown.
+    has_mobility : (n,) bool, whether the ion mobility is known, of the spectrum or of its peaks.
     fault : (n,) int64, `FaultCode`, the first found. fault_line : (n,) int64, its line in the block, 0 where lines mean nothing.
     """
 
@@ -149,6 +150,8 @@ class SpectrumTable:
         self.precursor_intensity = np.zeros(n)
         self.charges = np.zeros(n, dtype=np.int64)
         self.mode = np.zeros(n, dtype=np.int64)
+        self.isolation_width = np.full(n, np.nan)
+        self.has_mobility = np.zeros(n, dtype=np.bool_)
         self.fault = np.zeros(n, dtype=np.int64)
         self.fault_line = np.zeros(n, dtype=np.int64)
 
@@ -185,9 +188,10 @@ class SpectrumTable:
 class ParsedBlock:
     """The sound MS2 spectra of a block as columns (see `Spectra`), and what was found besides.
 
-    `index` counts from the block's beginning; `n_spectra` counts the spectra of every level, broken ones too; `n_profiles` those MS2
-    spectra that were profiles; `n_peaks_read` the peaks before any were left out. `faults` holds that of the first of `n_broken` spectra
-    and what is wrong with the file as a whole; `n_entries` counts the lines that are no peaks.
+    `index` counts from the block's beginning; `isolation_width` is in thomson, NaN where unknown. `n_spectra` counts the spectra of every
+    level, broken ones too; `n_profiles` those MS2 spectra that were profiles, `n_with_mobility` those with ion mobilities; `n_peaks_read`
+    the peaks before any were left out. `faults` holds that of the first of `n_broken` spectra and what is wrong with the file as a whole;
+    `n_entries` counts the lines that are no peaks.
     """
 
     identifier: list[str]
@@ -200,9 +204,11 @@ class ParsedBlock:
     offsets: NDArray[np.int64]
     mz: NDArray[np.float64]
     intensity: NDArray[np.float32]
+    isolation_width: NDArray[np.float64]
     n_spectra: int
     n_profiles: int
     first_profile: str
+    n_with_mobility: int
     n_peaks_read: int = 0
     n_lines: int = 0
     n_entries: int = 0
@@ -306,9 +312,11 @@ def finish(
         offsets=_offsets(owner, len(rows)),
         mz=mz,
         intensity=small,
+        isolation_width=table.isolation_width[rows],
         n_spectra=len(table),
         n_profiles=int(profiles.sum()),
         first_profile=names[int(np.argmax(profiles))] if profiles.any() else "",
+        n_with_mobility=int(table.has_mobility[rows].sum()),
         n_peaks_read=n_peaks_read,
     )
 

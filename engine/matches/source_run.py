@@ -16,7 +16,7 @@ from engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from engine.project import Project
 from engine.results.reader import TableFile
 
-__all__ = ["SourceRun", "identified_run", "identified_spectra", "write_identified_proteins"]
+__all__ = ["SourceRun", "identified_places", "identified_run", "identified_spectra", "write_identified_proteins"]
 
 _REMEDY = "Run the identification again"
 _LINE = 80  # letters of a sequence
@@ -83,6 +83,32 @@ def identified_spectra(path: Path, n_spectra: int, maximum_q_value: float) -> ND
         table = source.read(needed)
     wanted = pc.and_(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], maximum_q_value))
     return np.unique(table.filter(pc.fill_null(wanted, False))["spectrum"].to_numpy())
+
+
+def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[str, dict[str, NDArray[np.int64]]]:
+    """Places of the spectra that a run of a project identified up to a q-value: targets, the best match of each.
+
+    Returns
+    -------
+    The run, and by the SHA-256 of each file of spectra that it read the places in that file, from 0.
+
+    Raises
+    ------
+    InputError : there is no project, or it has no such run, or its table is none of PSMs. ParameterError : the run is no identification.
+    """
+    import pyarrow.compute as pc
+
+    source_run = identified_run(folder, run)
+    needed = ("spectrum_file", "spectrum_index", "rank", "is_decoy", "q_value")
+    with TableFile(source_run.psms, EXPORTED_PSMS, needed, remedy=_REMEDY) as source:
+        table = source.read(needed)
+    wanted = pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"]))
+    table = table.filter(pc.fill_null(pc.and_(wanted, pc.less_equal(table["q_value"], maximum_q_value)), False))
+    files, index = table["spectrum_file"].cast("string"), table["spectrum_index"]
+    inputs = [one for one in Project.open(folder).inputs(source_run.run) if one.kind == "spectra"]
+    return source_run.run, {
+        str(one.sha256): np.unique(index.filter(pc.equal(files, str(one.path))).to_numpy().astype(np.int64)) for one in inputs
+    }
 
 
 def write_identified_proteins(path: Path, maximum_q_value: float, out: Path) -> int:

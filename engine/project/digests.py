@@ -17,7 +17,7 @@ _BLOCK = 4 << 20
 
 
 def file_digest(path: str | Path, progress: Progress | None = None) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal (64 digits), read in blocks.
+    """SHA-256 of a file's bytes, in hexadecimal (64 digits), read in blocks; of a folder, of the names and digests of the files in it.
 
     Parameters
     ----------
@@ -27,6 +27,9 @@ def file_digest(path: str | Path, progress: Progress | None = None) -> str:
     ------
     InputError : the file cannot be read.
     """
+    if Path(path).is_dir():
+        files = sorted(file.relative_to(path).as_posix() for file in Path(path).rglob("*") if file.is_file())
+        return parts_digest({name: file_digest(Path(path, name), progress) for name in files})
     digest = hashlib.sha256()
     block = memoryview(bytearray(_BLOCK))
     try:

@@ -26,8 +26,8 @@ Places: where the texts are nucleotides, 20,000 letters or more, and a hundred t
 local look for the place of each read by minimisers on both strands: a row for each read, with the best place. --places every or seeds says
 it otherwise. --mates R2.fastq gives the other read of each fragment; fragments' lengths are learnt, or said by --set maximum_insert=600.
 
-Formats: --out FILE.tsv, FILE.sam, FILE.sorted.sam or FILE.paf, or --format. SAM holds every read, with mapping qualities where places
-were looked for.
+Formats: --out FILE.tsv, FILE.sam, FILE.sorted.sam, FILE.bam, FILE.sorted.bam or FILE.paf, or --format. SAM and BAM hold every read, with
+mapping qualities where places were looked for. BAM needs pysam (pip install 'proteoscope[bam]'); a sorted one gets its index beside it.
 
 Letters: U counts as T. A letter of IUPAC that stands for several nucleotides scores what they score on average, rounded down.
 Proteins: give --matrix BLOSUM62 or another (whole numbers, NCBI's format), which brings its gap costs.
@@ -76,7 +76,7 @@ READ_ALIGNMENT = Search(
     options=(
         Option("pairs", "Align pair by pair", "align the i-th pattern with the i-th text alone"),
         Option("mates", "Mates", "FASTQ or FASTA file with the other read of each fragment, in the order of PATTERNS", metavar="FILE"),
-        Option("sorted", "", "of SAM: the records are sorted by their place in the texts"),
+        Option("sorted", "", "of SAM and BAM: the records are sorted by their place in the texts"),
     ),
     shortcuts=(
         "maximum_gaps", "mode", "strands", "places", "seed_length", "match", "mismatch", "matrix", "gap_open", "gap_extend",
@@ -92,6 +92,8 @@ READ_ALIGNMENT = Search(
         Export("tsv", "Table, tab-separated", (".tsv",)),
         Export("sam", "Alignments as SAM", (".sam",)),
         Export("sorted-sam", "Alignments as SAM, sorted by place", (".sorted.sam",)),
+        Export("bam", "Alignments as BAM", (".bam",)),
+        Export("sorted-bam", "Alignments as BAM, sorted by place, with its index", (".sorted.bam",)),
         Export("paf", "Alignments as PAF", (".paf",)),
     ),
     export=_export,

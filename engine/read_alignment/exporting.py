@@ -15,6 +15,7 @@ from engine.errors import ParameterError
 from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.project.outputs import check_outputs
+from engine.read_alignment.bam import check_bam, write_bam
 from engine.read_alignment.records import Aligned, write_paf, write_sam
 from engine.read_alignment.results import write_alignments
 from engine.read_alignment.tables import ALIGNMENTS, PATTERNS, TEXTS
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_format", "export_alignments", "write_as"]
 
-_FORMATS = ("tsv", "sam", "sorted-sam", "paf")
+_FORMATS = ("tsv", "sam", "sorted-sam", "bam", "sorted-bam", "paf")
+_SORTED = "sorted-"
 
 
 def check_format(name: str, *, is_sorted: bool = False) -> None:
@@ -33,12 +35,14 @@ def check_format(name: str, *, is_sorted: bool = False) -> None:
 
     Raises
     ------
-    ParameterError : there is none of this name, or it cannot be sorted.
+    ParameterError : there is none of this name, or it cannot be sorted, or what it is written with is not installed.
     """
     if name not in _FORMATS:
         raise ParameterError(f"there is no format '{name:.40}'; expected {', '.join(_FORMATS)}")
-    if is_sorted and name not in ("sam", "sorted-sam"):
-        raise ParameterError(f"--sorted is of SAM, not of {name}; give --out a name that ends with .sam")
+    if is_sorted and name.removeprefix(_SORTED) not in ("sam", "bam"):
+        raise ParameterError(f"--sorted is of SAM and BAM, not of {name}; give --out a name that ends with .sam or .bam")
+    if name.removeprefix(_SORTED) == "bam":
+        check_bam()
 
 
 def write_as(
@@ -48,10 +52,11 @@ def write_as(
     aligned: Aligned,
     progress: Progress,
     *,
+    is_sorted: bool = False,
     spreadsheet_safe: bool = False,
     threads: int = 1,
 ) -> None:
-    """Write rows of the table ``alignments``, pattern by pattern, in the format of this name.
+    """Write rows of the table ``alignments``, pattern by pattern, in the format of this name; `is_sorted`: by place.
 
     Raises
     ------
@@ -62,7 +67,8 @@ def write_as(
     elif name == "paf":
         write_paf(out, tables, aligned, progress, threads=threads)
     else:
-        write_sam(out, tables, aligned, progress, is_sorted=name == "sorted-sam", threads=threads)
+        write = write_bam if name.removeprefix(_SORTED) == "bam" else write_sam
+        write(out, tables, aligned, progress, is_sorted=is_sorted or name.startswith(_SORTED), threads=threads)
 
 
 def export_alignments(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:

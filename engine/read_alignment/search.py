@@ -49,9 +49,10 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
     Parameters
     ----------
     request : inputs ``texts`` and ``patterns``, a FASTA or FASTQ file of nucleotides or proteins each, also gzipped;
-        `ReadAlignmentParameters`. `out` is a file for the alignments, in `format` (``tsv``, ``sam``, ``sorted-sam`` or ``paf``); `project`
-        one to which a run with its tables is added; None for none. Its options: ``sorted``, of ``sam``; ``pairs``, the i-th pattern is
-        aligned with the i-th text alone; ``mates``, a file with the other read of each fragment, in the same order.
+        `ReadAlignmentParameters`. `out` is a file for the alignments, in `format` (``tsv``, ``sam``, ``bam``, ``sorted-sam``,
+        ``sorted-bam`` or ``paf``); `project` one to which a run with its tables is added; None for none. Its options: ``sorted``, of
+        ``sam`` and ``bam``; ``pairs``, the i-th pattern is aligned with the i-th text alone; ``mates``, a file with the other read of each
+        fragment, in the same order.
 
     Raises
     ------
@@ -95,7 +96,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
             if request.out is not None:
                 # The rounds tell how far they are; the lines of one are written in a moment.
                 aligned = Aligned.of(sequences.texts, sequences.patterns)
-                write_as(Path(request.out), "sorted-sam" if is_sorted else format, tables, aligned, Progress(), threads=run.threads)
+                write_as(Path(request.out), format, tables, aligned, Progress(), is_sorted=is_sorted, threads=run.threads)
             else:
                 for _ in tables:
                     pass

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["in_one", "is_list", "is_text", "written_out_bytes"]
+__all__ = ["in_one", "is_list", "is_text", "letters_of", "written_out_bytes"]
 
 
 def in_one(column: pa.ChunkedArray) -> pa.Array:
@@ -33,6 +33,13 @@ def is_text(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def letters_of(texts: pa.StringArray) -> bytes:
+    """Texts one behind the other, none of them missing, as UTF-8."""
+    _, offsets, letters = texts.buffers()
+    ends = memoryview(offsets).cast("i")
+    return bytes(memoryview(letters)[ends[texts.offset] : ends[texts.offset + len(texts)]]) if len(texts) else b""
 
 
 def written_out_bytes(column: pa.ChunkedArray | pa.Array) -> int:

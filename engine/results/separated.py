@@ -8,18 +8,18 @@ the files of several searches, which others rely on, is a `Dialect`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from engine.files import atomic_file
 from engine.jobs.progress import Progress
-from engine.results.arrow import in_one, is_text
+from engine.results.arrow import in_one, is_text, letters_of
 from engine.results.columns import Column
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ __all__ = [
     "write_separated",
 ]
 
+Piece = TypeVar("Piece", bound=Sized)
+"""Some rows: of a table, or their numbers."""
 _ROWS = 1 << 16  # of a piece in memory
 _FORMULA = "^[ \t]*[=+@＝＋－＠-]"
 """What a cell begins with that a spreadsheet takes for a formula, and may obey."""
@@ -123,16 +125,18 @@ def header_line(columns: Sequence[Column]) -> bytes:
 def write_lines(
     out: Path,
     header: bytes,
-    pieces: Iterable[pa.Table],
-    lines: Callable[[pa.Table], Any],
+    pieces: Iterable[Piece],
+    lines: Callable[[Piece], Any],
     progress: Progress,
     *,
     threads: int = 1,
     then: Callable[[Any], bytes] = bytes,
+    end: Callable[[], bytes] = bytes,
 ) -> None:
-    """Write a header and the lines of pieces of a table, in their order, to the file `out`, which appears whole or not at all.
+    """Write a header and the lines of pieces, as of a table, in their order, to the file `out`, which appears whole or not at all.
 
-    `lines` makes them, for several pieces at a time; `then` turns what it made into bytes, for one piece after the other.
+    `lines` makes them, for several pieces at a time; `then` turns what it made into bytes, for one piece after the other. `end` makes what
+    stands behind them.
 
     Raises
     ------
@@ -154,6 +158,7 @@ def write_lines(
                 write_next()
         while waiting:
             write_next()
+        file.write(end())
 
 
 def separated_lines(piece: pa.Table, columns: Sequence[Column], dialect: Dialect, *, spreadsheet_safe: bool = False) -> bytes:
@@ -167,9 +172,7 @@ def separated_lines(piece: pa.Table, columns: Sequence[Column], dialect: Dialect
     lines = pc.binary_join_element_wise(*cells, "\t", null_handling="replace", null_replacement="")
     lines = pc.binary_join_element_wise(lines, "", "\n")
     assert isinstance(lines, pa.StringArray)
-    _, offsets, letters = lines.buffers()
-    ends = memoryview(offsets).cast("i")
-    return bytes(memoryview(letters)[ends[lines.offset] : ends[lines.offset + len(lines)]])
+    return letters_of(lines)
 
 
 def _cells(column: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:

@@ -19,6 +19,7 @@ from engine.formats.letters import SequenceCount, count_sequences
 from engine.formats.recognition import recognise
 from engine.formats.registry import bare_name, has_suffix_of, names_of, suffixes_of
 from engine.formats.sources import DATA_FOLDERS, ByteSource
+from engine.formats.vendor import converter_of, unreadable, vendor_format
 from engine.project import Project, is_project
 from engine.structures.sources import DATABASE_FILE, LISTS, structures_in
 
@@ -101,8 +102,14 @@ class SearchedRun(NamedTuple):
 
 
 def file_kind(path: Path) -> FileKind:
-    """What a file is, from its first bytes; a folder may be a structure database, or hold structures, and a list may name some."""
+    """What a file is, from its first bytes; a folder may be a structure database, or hold structures or a run of an instrument, and a list
+    may name some structures."""
     try:
+        found = vendor_format(path)
+        if found is not None:
+            if (installed := converter_of(found)) is None:
+                raise unreadable(path, found)
+            return FileKind(path, "spectra", f"{found.name.partition(' ')[2]}, by {installed[0]}", path.stat().st_size)
         if path.is_dir():
             return _folder_kind(path)
         with ByteSource(path) as source:
@@ -256,7 +263,7 @@ def _survey(paths: Sequence[Path]) -> Survey:
             survey.files.append(file_kind(path.parent))
         elif (path / DATABASE_FILE).is_file():
             survey.files.append(file_kind(path))
-        elif path.is_dir() and path.suffix.lower() not in DATA_FOLDERS:
+        elif path.is_dir() and path.suffix.lower() not in DATA_FOLDERS and vendor_format(path) is None:
             survey.files += [file_kind(file) for file in _files_below(path)]
         else:
             survey.files.append(file_kind(path))

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from engine.chemistry.masses import mz
 from engine.files import atomic_file
+from engine.formats.native_identifiers import INDEX_FORMAT, SCAN_FORMAT, native_format
 from engine.formats.registry import FileFormat, bare_name, format_of_name, formats_of
+from engine.formats.xml_text import attribute, attributes, number
 from engine.jobs.progress import Progress
 from engine.matches.writers.description import SearchDescription, file_address
 from engine.matches.writers.tables import columns, rows, scalar
-from engine.matches.writers.xml import attribute, attributes, number
 from engine.results.queries import text_literal
 
 if TYPE_CHECKING:
@@ -30,19 +31,6 @@ if TYPE_CHECKING:
     from engine.chemistry.tolerance import Tolerance
 
 __all__ = ["write_mzidentml"]
-
-_INDEX_FORMAT = ("MS:1000774", "multiple peak list nativeID format")
-_NATIVE_FORMATS = (
-    (r"controllerType=\d+ controllerNumber=\d+ scan=\d+", ("MS:1000768", "Thermo nativeID format")),
-    (r"function=\d+ process=\d+ scan=\d+", ("MS:1000769", "Waters nativeID format")),
-    (r"sample=\d+ period=\d+ cycle=\d+ experiment=\d+", ("MS:1000770", "WIFF nativeID format")),
-    (r"frame=\d+ scan=\d+", ("MS:1002818", "Bruker TDF nativeID format")),
-    (r"scanId=\d+", ("MS:1001508", "Agilent MassHunter nativeID format")),
-    (r"scan=\d+", ("MS:1000776", "scan number only nativeID format")),
-    (r"spectrum=\d+", ("MS:1000777", "spectrum identifier nativeID format")),
-    (r"index=\d+", _INDEX_FORMAT),
-)
-"""How the identifiers of an mzML look, by who made the file."""
 
 _SPECIFICITY_RULES = {
     "peptide N-term": ("MS:1001189", "modification specificity peptide N-term"),
@@ -356,10 +344,10 @@ def _spectra_called_by(file: str) -> str:
 def _identifier_format(file: str, identifier: str) -> tuple[str, str]:
     called_by = _spectra_called_by(file)
     if called_by == "native":
-        return next((term for pattern, term in _NATIVE_FORMATS if re.search(pattern, identifier)), ("MS:1000824", "no nativeID format"))
+        return native_format(identifier)
     if called_by == "scan":
-        return ("MS:1000776", "scan number only nativeID format")
-    return _INDEX_FORMAT
+        return SCAN_FORMAT
+    return INDEX_FORMAT
 
 
 class _Psm(NamedTuple):

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.chemistry.masses import HYDROGEN_MASS, RESIDUE_MASS, WATER_MASS
 from engine.files import atomic_file
+from engine.formats.xml_text import attribute, attributes, number
 from engine.jobs.progress import Progress
 from engine.matches.writers.description import SearchDescription
 from engine.matches.writers.tables import columns, rows, scalar
-from engine.matches.writers.xml import attribute, attributes, number
 from engine.results.queries import text_literal
 
 if TYPE_CHECKING:

@@ -78,6 +78,7 @@ def sequences(tmp_path):
         (["align", "--help"], {"pydantic"}, {"sequence_search"}),
         (["reads", "--help"], {"pydantic"}, {"read_alignment"}),
         (["identify", "--help"], set(), set()),
+        (["convert", "--help"], set(), set()),
     ],
     ids=lambda one: " ".join(sorted(one)) if isinstance(one, set) else " ".join(one),
 )  # fmt: skip
@@ -100,6 +101,11 @@ def test_structures(tmp_path):
     chain.write_bytes(as_pdb(atoms_of(helix(60))))
     found = search("structures", chain, "--database", chain, "--out", tmp_path / "hits.tsv")
     assert found == (COMPUTING | {"gemmi"}, {"structure_search"})
+
+
+def test_convert(tmp_path):
+    for name in ("out.mgf", "out.mzML"):
+        assert loaded("convert", str(SPECTRA), "--out", str(tmp_path / name), "--quiet")[0] <= COMPUTING - {"pydantic"}
 
 
 def test_cluster(tmp_path):

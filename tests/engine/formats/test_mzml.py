@@ -293,3 +293,54 @@ def test_neighbouring_peaks_are_parted(make: Any, written: Callable[..., Path]) 
     spectra = read_spectra([path])
     tall = spectra.intensity > 5
     np.testing.assert_allclose(spectra.mz[tall], (500.0, 500.25, 501.0), atol=2e-3)
+
+
+def told_of(path: Path) -> list[str]:
+    messages: list[str] = []
+    read_spectra([path], progress=Progress(lambda event: messages.append(event.message) if event.message else None))
+    return messages
+
+
+def windows(make: Any, targets: list[float], half: float) -> str:
+    """Spectra of isolation windows, whose middle stands in for an ion."""
+
+    def precursor(mz: float) -> str:
+        terms = (("MS:1000827", f"{mz}"), ("MS:1000828", f"{half}"), ("MS:1000829", f"{half}"))
+        return f"<precursor><isolationWindow>{''.join(make.term(*one) for one in terms)}</isolationWindow></precursor>"
+
+    return make.mzml(*(make.mzml_spectrum(i, precursors=precursor(mz)) for i, mz in enumerate(targets)))
+
+
+@pytest.mark.parametrize(
+    ("targets", "half", "is_told"),
+    [
+        ([400.0 + 25 * k for k in range(20)] * 3, 12.5, True),
+        ([400.0 + 25 * k for k in range(20)] * 2, 12.5, False),  # twice may be chance
+        ([400.0 + 25 * k for k in range(20)] * 3, 0.8, False),  # peptides that are watched
+        ([400.0 + 0.7 * k for k in range(60)], 4.0, False),  # precursors that are chosen, in wide windows
+    ],
+)
+def test_wide_windows_that_repeat_are_told_once_to_be_data_independent(
+    make: Any, written: Callable[..., Path], targets: list[float], half: float, is_told: bool
+) -> None:
+    messages = told_of(written(windows(make, targets, half)))
+    assert [("windows 25 Th wide" in one, "DIA" in one) for one in messages] == [(True, True)] * is_told
+
+
+@pytest.mark.parametrize("where", ["scan", "ion", "array"])
+def test_ion_mobilities_are_left_aside_and_that_is_told(make: Any, written: Callable[..., Path], where: str) -> None:
+    unit = make.term("MS:1002815", "0.95", "MS:1002814")
+    changes: dict[str, str] = {
+        "scan": {"time": make.term("MS:1000016", "90", "UO:0000010") + unit},
+        "ion": {"ions": make.term("MS:1000744", "500.25") + make.term("MS:1000041", "2") + unit},
+        "array": {"arrays": "".join(
+            make.binary_array(kind, np.array(values).astype("<f8").tobytes(), ("MS:1000523", "MS:1000576"))
+            for kind, values in (("MS:1003006", (0.7, 0.9, 0.8)), ("MS:1000514", make.mz), ("MS:1000515", make.intensity))
+        )},
+    }[where]  # fmt: skip
+    path = written(make.mzml(make.mzml_spectrum(**changes), make.mzml_spectrum(1)))
+    spectra = read_spectra([path])
+    assert spectra.mz.tolist() == 2 * list(make.mz) and spectra.intensity.tolist() == 2 * list(make.intensity)
+    assert spectra.retention_time[0] == 90 and spectra.precursor_mz.tolist() == [500.25, 500.25]
+    (message,) = told_of(path)
+    assert "ion mobilities of 1 spectra are not used" in message

@@ -108,17 +108,59 @@ def test_htslib_takes_it(tmp_path):
     assert len({one.query_name for one in found}) == len(records)
 
 
-@pytest.mark.parametrize("format", ["tsv", "sam", "sorted-sam", "paf"])
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_bam_holds_what_sam_does_and_a_sorted_one_is_found_in_by_its_index(tmp_path, is_sorted):
+    pysam = pytest.importorskip("pysam", reason="pysam is not installed")
+    texts, reads, letters, _ = simulated(tmp_path)
+    asked = ReadAlignmentParameters().changed(mode="local")
+    for format in ("sam", "bam"):
+        align_reads(texts, reads, tmp_path / f"found.{format}", asked, format=format, is_sorted=is_sorted, device="cpu")
+    with pysam.AlignmentFile(str(tmp_path / "found.bam"), "rb") as packed, pysam.AlignmentFile(str(tmp_path / "found.sam")) as plain:
+        assert str(packed.header) == str(plain.header)
+        records = [str(one) for one in plain]
+        assert [str(one) for one in packed] == records and records
+    assert (tmp_path / "found.bam.bai").exists() == is_sorted
+    assert not list(tmp_path.glob(".*"))
+    if is_sorted:
+        with pysam.AlignmentFile(str(tmp_path / "found.bam"), "rb") as packed:
+            for name, text in letters.items():
+                start, end = len(text) // 4, len(text) // 2
+                found = [one.query_name for one in packed.fetch(name, start, end)]
+                packed.reset()
+                all_of_them = [one for one in packed if one.reference_name == name]
+                assert found == [one.query_name for one in all_of_them if one.reference_start < end and one.reference_end > start]
+
+
+def test_an_index_of_a_former_bam_does_not_stay_beside_an_unsorted_one(tmp_path):
+    pytest.importorskip("pysam", reason="pysam is not installed")
+    texts, reads, _, _ = simulated(tmp_path)
+    out = tmp_path / "found.bam"
+    for is_sorted in (True, False):
+        align_reads(texts, reads, out, ReadAlignmentParameters().changed(mode="local"), format="bam", is_sorted=is_sorted, device="cpu")
+        assert (tmp_path / "found.bam.bai").exists() == is_sorted
+
+
+def test_without_pysam_bam_is_refused_before_anything_is_read(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("engine.read_alignment.bam.find_spec", lambda name: None)
+    assert main(["reads", str(tmp_path / "no.fasta"), str(tmp_path / "no.fastq"), "--out", str(tmp_path / "found.bam"), "--quiet"]) == 2
+    told = capsys.readouterr().err
+    assert "pip install 'proteoscope[bam]'" in told and told.count("\n") == 1
+
+
+@pytest.mark.parametrize("format", ["tsv", "sam", "sorted-sam", "bam", "sorted-bam", "paf"])
 def test_a_run_of_a_project_exports_what_the_search_writes(tmp_path, format):
+    if "bam" in format:
+        pytest.importorskip("pysam", reason="pysam is not installed")
     texts, reads, _, _ = simulated(tmp_path)
     out = tmp_path / f"found.{format.replace('-', '.')}"
     arguments = ["reads", str(texts), str(reads), "--out", str(out), "--project", str(tmp_path / "p"), "--mode", "local"]
     assert main([*arguments, "--device", "cpu", "--quiet"]) == 0
     assert main(["export", str(tmp_path / "p"), "--format", format, "--out", str(tmp_path / "again")]) == 0
     assert (tmp_path / "again").read_bytes() == out.read_bytes()
-    if format == "sorted-sam":
-        assert main([*arguments[:4], str(tmp_path / "flag.sam"), *arguments[5:], "--sorted", "--device", "cpu", "--quiet"]) == 0
-        assert (tmp_path / "flag.sam").read_bytes() == out.read_bytes()
+    if format in ("sorted-sam", "sorted-bam"):
+        flagged = out.with_name(f"flag{out.suffix}")
+        assert main([*arguments[:4], str(flagged), *arguments[5:], "--sorted", "--device", "cpu", "--quiet"]) == 0
+        assert flagged.read_bytes() == out.read_bytes()
 
 
 def test_names_that_sam_does_not_allow_or_that_are_given_twice_are_changed(tmp_path):
@@ -142,9 +184,9 @@ def test_proteins_become_sam_too(tmp_path):
 
 def test_what_cannot_be_written_is_refused(tmp_path):
     texts, reads, _, _ = simulated(tmp_path, n=3)
-    with pytest.raises(ParameterError, match="there is no format 'bam'"):
-        align_reads(texts, reads, tmp_path / "o.bam", ReadAlignmentParameters(), format="bam", device="cpu")
-    with pytest.raises(ParameterError, match="--sorted is of SAM, not of paf"):
+    with pytest.raises(ParameterError, match="there is no format 'cram'"):
+        align_reads(texts, reads, tmp_path / "o.bam", ReadAlignmentParameters(), format="cram", device="cpu")
+    with pytest.raises(ParameterError, match="--sorted is of SAM and BAM, not of paf"):
         align_reads(texts, reads, tmp_path / "o.paf", ReadAlignmentParameters(), format="paf", is_sorted=True, device="cpu")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
@@ -405,6 +406,19 @@ def test_one_of_one_s_own_is_checked_and_taken(picker: ModificationPicker, form:
 def test_the_picker_reads_masses_of_the_country(german: None, picker: ModificationPicker, qtbot: QtBot) -> None:
     assert search(picker, qtbot, mass="79,966")[0] == "Phospho (S)"
     assert picker.found.data(picker.found.index(0, 2)) == "+79,966331"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a script plays the converter's part")
+def test_a_makers_run_is_taken_where_a_converter_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = tmp_path / "run.d"
+    run.mkdir()
+    (run / "analysis.tdf").touch()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("engine.formats.vendor.find_spec", lambda name: None)
+    assert "Bruker timsTOF" in file_kind(run).problem and "msconvert" in file_kind(run).problem
+    (tmp_path / "msconvert").write_text("#!/bin/sh\n")
+    (tmp_path / "msconvert").chmod(0o755)
+    assert (file_kind(run).sort, file_kind(run).format) == ("spectra", "Bruker timsTOF run, by msconvert")
 
 
 def test_files_are_known_by_their_content(tmp_path: Path, sample_data: Path) -> None:

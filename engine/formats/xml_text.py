@@ -1,4 +1,4 @@
-"""The few pieces of XML writing that the writers of this folder share."""
+"""The few pieces of XML writing that the writers of files share."""
 
 from __future__ import annotations
 

@@ -1,0 +1,172 @@
+"""Read Bruker's timsTOF runs of DDA-PASEF (Meier et al. 2018, Mol. Cell. Proteomics 17:2534) through opentimspy, which is an extra.
+
+Experimental: m/z come from the range of the run by a line in their roots, as opentimspy approximates them without Bruker's library, and
+are some parts per million off. Each precursor is one spectrum: the peaks of all its frames and scans, added up by time of flight.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of
+from engine.errors import InputError
+from engine.jobs.progress import Progress
+from engine.spectra.columns import Spectra
+
+__all__ = ["read_tdf"]
+
+_TABLES = ("Frames", "GlobalMetadata", "PasefFrameMsMsInfo", "Precursors")
+_PASEF = 8
+_PRECURSORS = 1000
+"""Read at a time, with all their frames."""
+_HIGHEST_CHARGE = 31
+_MAXIMUM_ROWS = 1 << 26
+_MAXIMUM_PEAKS_PER_BYTE = 8
+"""Of the packed frames; those that are measured take two to four bytes for a peak."""
+_MAXIMUM_SCANS = 1 << 16
+_REMEDY = "Convert it to mzML with msconvert (ProteoWizard)"
+_FRAMES = "SELECT Id, Time, MsMsType, NumPeaks, NumScans FROM Frames ORDER BY Id"
+_INFO = "SELECT Precursor, Frame, ScanNumBegin, ScanNumEnd FROM PasefFrameMsMsInfo WHERE Precursor IS NOT NULL ORDER BY Precursor, Frame"
+_PRECURSORS_OF_RUN = (
+    "SELECT Id, coalesce(MonoisotopicMz, LargestPeakMz), coalesce(Charge, 0), coalesce(Intensity, 0) FROM Precursors ORDER BY Id"
+)
+
+
+def read_tdf(folder: Path, progress: Progress) -> Spectra:
+    """The MS2 spectra of a run, one for each precursor, in the order of their numbers.
+
+    Raises
+    ------
+    InputError : it is no sound run of DDA-PASEF. Cancelled : the user asked to stop.
+    """
+    from opentimspy.opentims import OpenTIMS
+    from opentimspy.opentimspy_cpp import conversion_method
+
+    frames, info, precursors = _tables(folder)
+    places = np.searchsorted(precursors[:, 0], info[:, 0])
+    parts: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = []
+    progress.stage(f"Reading {folder.name}", len(precursors))
+    try:
+        with OpenTIMS(folder, cm=conversion_method.OpenSource) as run:
+            for first in range(0, len(precursors), _PRECURSORS):
+                some = slice(*np.searchsorted(places, (first, min(first + _PRECURSORS, len(precursors)))))
+                parts.append(_peaks(run, info[some], places[some]))
+                progress.advance(min(_PRECURSORS, len(precursors) - first))
+    except (RuntimeError, ValueError, KeyError, MemoryError, sqlite3.Error) as error:
+        raise InputError(folder, f"the Bruker run cannot be read ({error!s:.200})", remedy=_REMEDY) from None
+    owner, mz, intensity = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    first_row = np.searchsorted(places, np.arange(len(precursors)))
+    names = map("frame={} scan={}".format, info[first_row, 1].tolist(), info[first_row, 2].tolist())
+    charge = precursors[:, 2].astype(np.int64)
+    time = frames[np.searchsorted(frames[:, 0], info[first_row, 1]), 1]
+    return Spectra(
+        files=(str(folder),),
+        file=np.zeros(len(precursors), np.int32),
+        identifier=list(names),
+        scan=precursors[:, 0].astype(np.int64),
+        index=np.arange(len(precursors)),
+        retention_time=time,
+        precursor_mz=precursors[:, 1].copy(),
+        precursor_intensity=precursors[:, 3].astype(np.float32),
+        charge_mask=np.where((charge > 0) & (charge <= _HIGHEST_CHARGE), 1 << np.clip(charge, 0, _HIGHEST_CHARGE), 0).astype(np.uint32),
+        offsets=offsets_of(np.bincount(owner, minlength=len(precursors))),
+        mz=mz,
+        intensity=intensity.astype(np.float32),
+    )
+
+
+def _tables(folder: Path) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+    """Frames; precursor, frame and scans of what was isolated; and the precursors that were, each as the rows of its query.
+
+    The database may be a stranger's: only tables are asked, no views, and what they say has to fit together.
+    """
+    binary = folder / "analysis.tdf_bin"
+    try:
+        n_bytes = binary.stat().st_size
+        with contextlib.closing(sqlite3.connect(f"{(folder / 'analysis.tdf').absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            kinds = dict(connection.execute("SELECT name, type FROM sqlite_schema").fetchall())
+            missing = [name for name in _TABLES if kinds.get(name) != "table"]
+            if missing:
+                raise InputError(folder, f"the Bruker run has no table {missing[0]}: it is none of DDA-PASEF", remedy=_REMEDY)
+            frames, info, precursors = (
+                np.array(list(_rows(connection, query, folder)), np.float64).reshape(-1, width)
+                for query, width in ((_FRAMES, 5), (_INFO, 4), (_PRECURSORS_OF_RUN, 4))
+            )
+    except FileNotFoundError:
+        raise InputError(folder, "the Bruker run has no analysis.tdf_bin", remedy="Copy the whole folder") from None
+    except (OSError, sqlite3.Error, ValueError, TypeError) as error:
+        raise InputError(folder, f"the Bruker run's analysis.tdf cannot be read ({error})", remedy="Copy it again") from None
+    if not len(info):
+        is_dia = bool((frames[:, 2] == _PASEF + 1).any())
+        found = "is data-independent (diaPASEF): its spectra hold many peptides each, and are not read" if is_dia else "has no MS2 spectra"
+        raise InputError(folder, f"the Bruker run {found}", remedy=_REMEDY)
+    if not (np.isfinite(frames).all() and np.isfinite(info).all() and np.isfinite(precursors).all()):
+        raise _damaged(folder)
+    # Only precursors that were broken have spectra.
+    precursors = precursors[np.isin(precursors[:, 0], info[:, 0])]
+    at = np.searchsorted(frames[:, 0], info[:, 1]).clip(max=len(frames) - 1)
+    is_sound = (
+        len(np.unique(precursors[:, 0])) == len(np.unique(info[:, 0])) == len(precursors)
+        and len(np.unique(frames[:, 0])) == len(frames)
+        and (frames[at, 0] == info[:, 1]).all()
+        and (frames[:, 3:] >= 0).all()
+        and (frames[:, 4] <= _MAXIMUM_SCANS).all()
+        and frames[:, 3].sum() <= _MAXIMUM_PEAKS_PER_BYTE * n_bytes
+        and (info[:, 2] >= 0).all()
+        and (info[:, 2] < info[:, 3]).all()
+        and (info[:, 3] <= _MAXIMUM_SCANS).all()
+    )
+    if not is_sound:
+        raise _damaged(folder)
+    return frames, info.astype(np.int64), precursors
+
+
+def _rows(connection: sqlite3.Connection, query: str, folder: Path) -> Iterator[Any]:
+    for number, row in enumerate(connection.execute(query)):
+        if number >= _MAXIMUM_ROWS:
+            raise _damaged(folder)
+        yield row
+
+
+def _damaged(folder: Path) -> InputError:
+    return InputError(folder, "the Bruker run's tables do not fit together", remedy="Copy it again, or convert it with msconvert")
+
+
+def _peaks(
+    run: Any, info: NDArray[np.int64], place: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Peaks of some precursors: the place of the precursor of each, m/z and intensity, by precursor and m/z.
+
+    `info`: (m, 4), what was isolated for them; `place`: (m,) int64, of the precursor.
+    """
+    found = run.query(np.unique(info[:, 1]).astype(np.uint32), columns=("frame", "scan", "tof", "intensity", "mz"))
+    keys = found["frame"].astype(np.int64) * (2 * _MAXIMUM_SCANS) + found["scan"]
+    order = np.lexsort((info[:, 2], info[:, 1]))
+    begins = info[order, 1] * (2 * _MAXIMUM_SCANS) + info[order, 2]
+    row = np.searchsorted(begins, keys, side="right") - 1
+    isolated = order[row.clip(min=0)]
+    is_inside = (row >= 0) & (info[isolated, 1] == found["frame"]) & (found["scan"] < info[isolated, 3])
+    owner, tof, mz = place[isolated[is_inside]], found["tof"][is_inside].astype(np.int64), found["mz"][is_inside]
+    height = found["intensity"][is_inside].astype(np.float64)
+    if not len(owner):
+        return owner, mz, height
+    order = np.lexsort((tof, owner))
+    owner, tof, mz, height = owner[order], tof[order], mz[order], height[order]
+    first = np.flatnonzero(np.append(True, (np.diff(owner) != 0) | (np.diff(tof) != 0)))
+    owner, tof, mz, height = owner[first], tof[first], mz[first], np.add.reduceat(height, first)
+    # An ion's peak is several times of flight wide: those that follow one another are one, up to a valley.
+    is_apart = np.append(True, (np.diff(owner) != 0) | (np.diff(tof) > 1))
+    is_valley = np.zeros(len(height), np.bool_)
+    is_valley[1:-1] = (height[1:-1] < height[:-2]) & (height[1:-1] <= height[2:]) & ~is_apart[1:-1] & ~is_apart[2:]
+    start = np.flatnonzero(is_apart | is_valley)
+    total = np.add.reduceat(height, start)
+    with np.errstate(invalid="ignore"):
+        middle = np.add.reduceat(height * mz, start) / total
+    return owner[start], middle, total

@@ -1,0 +1,162 @@
+"""Write mzML 1.1 (HUPO-PSI; Martens et al. 2011, Mol. Cell. Proteomics 10:R110.000133) with its index.
+
+m/z are 64-bit and intensities 32-bit floats, as the columns of spectra hold them, packed with zlib: what is read back is the same to the
+last bit.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.formats.native_identifiers import INDEX_FORMAT, NO_FORMAT, SCAN_FORMAT, native_format
+from engine.formats.registry import format_of_name
+from engine.formats.spectrum_blocks import HIGHEST_CHARGE, NEGATIVE
+from engine.formats.xml_text import attribute, attributes
+from engine.spectra.columns import Spectra
+from engine.version import VERSION
+
+__all__ = ["MzmlWriter"]
+
+_NATIVE = re.compile(r"[^\s=]+=\S+(?: [^\s=]+=\S+)*")
+_CHARGE, _POSSIBLE_CHARGE = ("MS:1000041", "charge state"), ("MS:1000633", "possible charge state")
+
+
+class MzmlWriter:
+    """Writer of mzML.
+
+    A spectrum keeps its native identifier, where all have one and none is there twice; else it is called by its scan number, where all have
+    one of their own, or by its place in the new file. Its former name then is its title.
+    """
+
+    def __init__(self, spectra: Spectra) -> None:
+        self._spectra = spectra
+        self._names: list[str] = []
+        self._place = np.empty(0, np.int64)
+        self._has_titles = False
+        self._digest = hashlib.sha1(usedforsecurity=False)  # the standard wants this one, against damage
+        self._n_bytes = 0
+        self._offsets: list[int] = []
+
+    def begin(self, rows: NDArray[np.int64]) -> bytes:
+        """What stands before the first spectrum."""
+        spectra = self._spectra
+        known, scan = [spectra.identifier[row] for row in rows.tolist()], spectra.scan[rows]
+        if all(map(_NATIVE.fullmatch, known)) and len(set(known)) == len(known):
+            self._names, written_as = known, native_format(known[0]) if known else NO_FORMAT
+        elif (scan >= 0).all() and len(np.unique(scan)) == len(scan):
+            self._names, written_as = list(map("scan={}".format, scan.tolist())), SCAN_FORMAT
+        else:
+            self._names, written_as = list(map("index={}".format, range(len(rows)))), INDEX_FORMAT
+        self._has_titles = self._names is not known
+        self._place = np.zeros(len(spectra), np.int64)
+        self._place[rows] = np.arange(len(rows))
+        return self._counted("".join(_head(spectra.files, written_as, len(rows))).encode())
+
+    def text(self, rows: NDArray[np.int64]) -> list[bytes]:
+        """Some spectra."""
+        return ["".join(self._spectrum(row)).encode() for row in rows.tolist()]
+
+    def written(self, texts: list[bytes]) -> bytes:
+        """What stands in the file for some spectra, whose places are noted for the index."""
+        self._offsets += (self._n_bytes + np.cumsum([0, *map(len, texts)])[:-1]).tolist()
+        return self._counted(b"".join(texts))
+
+    def end(self) -> bytes:
+        """What stands behind the last spectrum: the index, and the SHA-1 of all before it."""
+        closing = b"</spectrumList>\n</run>\n</mzML>\n"
+        start = self._n_bytes + len(closing)
+        places = zip(self._names, self._offsets, strict=True)
+        index = "".join(f'<offset idRef="{attribute(name)}">{offset}</offset>\n' for name, offset in places)
+        before = (
+            f'<indexList count="1">\n<index name="spectrum">\n{index}</index>\n</indexList>\n'
+            f"<indexListOffset>{start}</indexListOffset>\n<fileChecksum>"
+        )
+        text = self._counted(closing + before.encode())
+        return text + f"{self._digest.hexdigest()}</fileChecksum>\n</indexedmzML>\n".encode()
+
+    def _counted(self, text: bytes) -> bytes:
+        self._digest.update(text)
+        self._n_bytes += len(text)
+        return text
+
+    def _spectrum(self, row: int) -> Iterator[str]:
+        spectra, place = self._spectra, int(self._place[row])
+        mz, intensity = spectra.peaks(row)
+        bits, time, height = int(spectra.charge_mask[row]), float(spectra.retention_time[row]), float(spectra.precursor_intensity[row])
+        charges = [charge for charge in range(1, HIGHEST_CHARGE + 1) if bits >> charge & 1]
+        source = f"SF{spectra.file[row] + 1}" if len(spectra.files) > 1 else None
+        yield f"<spectrum{attributes(index=place, id=self._names[place], defaultArrayLength=len(mz), sourceFileRef=source)}>\n"
+        yield _term("MS:1000580", "MSn spectrum") + _term("MS:1000511", "ms level", 2) + _term("MS:1000127", "centroid spectrum")
+        yield _term("MS:1000129", "negative scan") if bits & NEGATIVE else _term("MS:1000130", "positive scan")
+        if self._has_titles:
+            yield _term("MS:1000796", "spectrum title", spectra.identifier[row])
+        yield f'<scanList count="1">\n{_term("MS:1000795", "no combination")}<scan>\n'
+        if time == time:
+            yield _term("MS:1000016", "scan start time", time / 60.0, ("UO", "UO:0000031", "minute"))
+        yield '</scan>\n</scanList>\n<precursorList count="1">\n<precursor>\n<selectedIonList count="1">\n<selectedIon>\n'
+        yield _term("MS:1000744", "selected ion m/z", float(spectra.precursor_mz[row]), ("MS", "MS:1000040", "m/z"))
+        if height > 0:
+            yield _term("MS:1000042", "peak intensity", height, ("MS", "MS:1000131", "number of detector counts"))
+        for charge in charges:
+            yield _term(*(_CHARGE if len(charges) == 1 else _POSSIBLE_CHARGE), charge)
+        # How ions were broken is not among the columns; the vocabulary's term for any way says so.
+        yield f"</selectedIon>\n</selectedIonList>\n<activation>\n{_term('MS:1000044', 'dissociation method')}</activation>\n</precursor>\n"
+        yield '</precursorList>\n<binaryDataArrayList count="2">\n'
+        yield _array(mz, "<f8", ("MS:1000523", "64-bit float"), _term("MS:1000514", "m/z array", "", ("MS", "MS:1000040", "m/z")))
+        unit = ("MS", "MS:1000131", "number of detector counts")
+        yield _array(intensity, "<f4", ("MS:1000521", "32-bit float"), _term("MS:1000515", "intensity array", "", unit))
+        yield "</binaryDataArrayList>\n</spectrum>\n"
+
+
+def _head(files: tuple[str, ...], written_as: tuple[str, str], n_spectra: int) -> Iterator[str]:
+    yield (
+        '<?xml version="1.0" encoding="utf-8"?>\n<indexedmzML xmlns="http://psi.hupo.org/ms/mzml" '
+        'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
+        'xsi:schemaLocation="http://psi.hupo.org/ms/mzml http://psidev.info/files/ms/mzML/xsd/mzML1.1.2_idx.xsd">\n'
+        '<mzML xmlns="http://psi.hupo.org/ms/mzml" version="1.1.0">\n<cvList count="2">\n'
+        '<cv id="MS" fullName="PSI-MS" URI="https://raw.githubusercontent.com/HUPO-PSI/psi-ms-CV/master/psi-ms.obo"/>\n'
+        '<cv id="UO" fullName="Unit Ontology" URI="http://purl.obolibrary.org/obo/uo.obo"/>\n</cvList>\n'
+    )
+    contents = _term("MS:1000580", "MSn spectrum") + _term("MS:1000127", "centroid spectrum")
+    yield f"<fileDescription>\n<fileContent>\n{contents}</fileContent>\n"
+    yield f'<sourceFileList count="{len(files)}">\n'
+    for number, file in enumerate(files, 1):
+        path = Path(file)
+        folder = path.parent.as_uri() if path.is_absolute() else quote(path.parent.as_posix())
+        yield f"<sourceFile{attributes(id=f'SF{number}', name=path.name, location=folder)}>\n{_term(*written_as)}"
+        known = format_of_name(path.name)
+        if known is not None and known.term is not None:
+            yield _term(*known.term)
+        yield "</sourceFile>\n"
+    yield "</sourceFileList>\n</fileDescription>\n"
+    tool = _term("MS:1000799", "custom unreleased software tool", "Proteoscope")
+    yield f'<softwareList count="1">\n<software{attributes(id="proteoscope", version=VERSION)}>\n{tool}</software>\n</softwareList>\n'
+    yield '<instrumentConfigurationList count="1">\n<instrumentConfiguration id="IC1">\n'
+    yield f"{_term('MS:1000031', 'instrument model')}</instrumentConfiguration>\n</instrumentConfigurationList>\n"
+    yield '<dataProcessingList count="1">\n<dataProcessing id="DP1">\n<processingMethod order="0" softwareRef="proteoscope">\n'
+    yield f"{_term('MS:1000544', 'Conversion to mzML')}</processingMethod>\n</dataProcessing>\n</dataProcessingList>\n"
+    yield '<run id="run" defaultInstrumentConfigurationRef="IC1" defaultSourceFileRef="SF1">\n'
+    yield f'<spectrumList count="{n_spectra}" defaultDataProcessingRef="DP1">\n'
+
+
+def _term(accession: str, name: str, value: object = "", unit: tuple[str, str, str] | None = None) -> str:
+    """A term of the vocabulary; `unit`: its vocabulary, accession and name. Numbers have all the digits that tell them apart."""
+    measured = "" if unit is None else f' unitCvRef="{unit[0]}" unitAccession="{unit[1]}" unitName="{unit[2]}"'
+    return f'<cvParam cvRef="MS" accession="{accession}" name="{name}" value="{attribute(str(value))}"{measured}/>\n'
+
+
+def _array(values: NDArray[np.floating], dtype: str, kind: tuple[str, str], what: str) -> str:
+    text = base64.b64encode(zlib.compress(np.ascontiguousarray(values, dtype))).decode("ascii")
+    return (
+        f'<binaryDataArray encodedLength="{len(text)}">\n{_term(*kind)}{_term("MS:1000574", "zlib compression")}{what}'
+        f"<binary>{text}</binary>\n</binaryDataArray>\n"
+    )

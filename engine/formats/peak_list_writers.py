@@ -1,0 +1,182 @@
+"""Write peak lists as text: MGF (Matrix Science) and MS2 (McDonald et al. 2004), made without a line of Python for each spectrum or peak.
+
+Numbers have as many digits as it takes to read the same number back: m/z as float64, intensities as float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import take_runs
+from engine.chemistry.masses import PROTON_MASS
+from engine.formats.spectrum_blocks import HIGHEST_CHARGE, NEGATIVE
+from engine.results.arrow import letters_of
+from engine.spectra.columns import Spectra
+from engine.version import VERSION
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["MgfWriter", "Ms2Writer", "charge_texts", "mgf_text", "on_one_line"]
+
+_LINE_ENDS = r"[\r\n]+"
+
+
+class MgfWriter:
+    """Writer of MGF: title, precursor m/z and intensity, charges, time and scan of each spectrum, as far as they are known."""
+
+    def __init__(self, spectra: Spectra) -> None:
+        self._spectra = spectra
+
+    def begin(self, rows: NDArray[np.int64]) -> bytes:
+        """MGF begins with its first spectrum."""
+        return b""
+
+    def text(self, rows: NDArray[np.int64]) -> bytes:
+        """The entries of some spectra."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        spectra = self._spectra
+        height = spectra.precursor_intensity[rows]
+        mz = _number_texts(spectra.precursor_mz[rows])
+        scan, time = spectra.scan[rows], spectra.retention_time[rows]
+        entries = {
+            "TITLE": _identifiers(spectra, rows),
+            "PEPMASS": pc.if_else(pa.array(height > 0), pc.binary_join_element_wise(mz, _number_texts(height), " "), mz),
+            "CHARGE": charge_texts(spectra.charge_mask[rows]),
+            "RTINSECONDS": pc.cast(pa.array(time, mask=np.isnan(time)), pa.string()),
+            "SCANS": pc.cast(pa.array(scan, mask=scan < 0), pa.string()),
+        }
+        return mgf_text(entries, *_peaks(spectra, rows))
+
+    def written(self, text: bytes) -> bytes:
+        """What stands in the file for a text."""
+        return text
+
+    def end(self) -> bytes:
+        """MGF ends with its last spectrum."""
+        return b""
+
+
+class Ms2Writer(MgfWriter):
+    """Writer of MS2, which calls spectra by their scan numbers: where one is unknown or there twice, all are numbered from 1."""
+
+    def __init__(self, spectra: Spectra) -> None:
+        super().__init__(spectra)
+        self._scan = spectra.scan
+
+    def begin(self, rows: NDArray[np.int64]) -> bytes:
+        """The header."""
+        scan = self._spectra.scan[rows]
+        if (scan < 0).any() or len(np.unique(scan)) < len(scan):
+            self._scan = np.zeros(len(self._spectra), np.int64)
+            self._scan[rows] = np.arange(1, len(rows) + 1)
+        return f"H\tExtractor\tProteoscope\nH\tExtractorVersion\t{VERSION}\n".encode()
+
+    def text(self, rows: NDArray[np.int64]) -> bytes:
+        """The records of some spectra."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        spectra = self._spectra
+        precursor, time, mask = spectra.precursor_mz[rows], spectra.retention_time[rows] / 60.0, spectra.charge_mask[rows]
+        scan = pc.cast(pa.array(self._scan[rows]), pa.string())
+        lines = [
+            pc.binary_join_element_wise("S", scan, scan, _number_texts(precursor), "\t"),
+            pc.binary_join_element_wise("I\tNativeID", _identifiers(spectra, rows), "\t"),
+            pc.binary_join_element_wise("I\tRTime", pc.cast(pa.array(time, mask=np.isnan(time)), pa.string()), "\t"),
+        ]
+        sign = pa.array(np.where(mask & NEGATIVE, "-", ""))
+        for charge in range(1, HIGHEST_CHARGE + 1):
+            has_charge = mask >> np.uint32(charge) & np.uint32(1) == 1
+            if has_charge.any():
+                protonated = charge * precursor + np.where(mask & NEGATIVE, charge + 1, 1 - charge) * PROTON_MASS
+                words = pc.binary_join_element_wise(sign, str(charge), ""), pc.cast(pa.array(protonated, mask=~has_charge), pa.string())
+                lines.append(pc.binary_join_element_wise("Z", *words, "\t"))
+        return _joined([*map(_closed, lines), _peak_lines(*_peaks(spectra, rows))])
+
+
+def mgf_text(
+    entries: Mapping[str, pa.Array], offsets: NDArray[np.int64], mz: NDArray[np.floating], intensity: NDArray[np.floating]
+) -> bytes:
+    """Spectra as MGF.
+
+    Parameters
+    ----------
+    entries : by their keys, (n,) texts on one line each; null where a spectrum has no such entry.
+    offsets : (n + 1,) int64, of the peaks. mz : (peaks,) thomson. intensity : (peaks,).
+    """
+    import pyarrow.compute as pc
+
+    lines = [_closed(pc.binary_join_element_wise(key, values, "=")) for key, values in entries.items()]
+    return _joined(["BEGIN IONS\n", *lines, _peak_lines(offsets, mz, intensity), "END IONS\n\n"])
+
+
+def charge_texts(mask: NDArray[np.uint32]) -> pa.Array:
+    """(n,) charges as MGF writes them, null where there is none.
+
+    >>> charge_texts(np.array([0b1100, 0b101, 0], np.uint32)).to_pylist()
+    ['2+ and 3+', '2-', None]
+    """
+    import pyarrow as pa
+
+    masks, of = np.unique(mask, return_inverse=True)
+    texts = []
+    for bits in masks.tolist():
+        sign = "-" if bits & NEGATIVE else "+"
+        texts.append(" and ".join(f"{charge}{sign}" for charge in range(1, HIGHEST_CHARGE + 1) if bits >> charge & 1) or None)
+    return pa.array(texts, pa.string()).take(pa.array(of))
+
+
+def on_one_line(texts: pa.Array) -> pa.Array:
+    """Texts whose line ends have become spaces."""
+    import pyarrow.compute as pc
+
+    return pc.replace_substring_regex(texts, _LINE_ENDS, " ")
+
+
+def _identifiers(spectra: Spectra, rows: NDArray[np.int64]) -> pa.Array:
+    import pyarrow as pa
+
+    return on_one_line(pa.array([spectra.identifier[row] for row in rows.tolist()], pa.string()))
+
+
+def _peaks(spectra: Spectra, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float32]]:
+    mz, offsets = take_runs(spectra.mz, spectra.offsets, rows)
+    return offsets, mz, take_runs(spectra.intensity, spectra.offsets, rows)[0]
+
+
+def _number_texts(values: NDArray[np.floating]) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.cast(pa.array(values), pa.string())
+
+
+def _peak_lines(offsets: NDArray[np.int64], mz: NDArray[np.floating], intensity: NDArray[np.floating]) -> pa.Array:
+    """The peaks of each spectrum, a line each; an empty text where there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    peaks = pc.binary_join_element_wise(_number_texts(mz), _number_texts(intensity), " ")
+    texts = pc.binary_join(pa.LargeListArray.from_arrays(pa.array(offsets), peaks), "\n")
+    return pc.if_else(pa.array(np.diff(offsets) > 0), pc.binary_join_element_wise(texts, "\n", ""), "")
+
+
+def _closed(lines: pa.Array) -> pa.Array:
+    """Lines with their end; an empty text for each that is null."""
+    import pyarrow.compute as pc
+
+    return pc.fill_null(pc.binary_join_element_wise(lines, "\n", ""), "")
+
+
+def _joined(parts: list[pa.Array | str]) -> bytes:
+    """Texts one behind the other, spectrum by spectrum."""
+    import pyarrow.compute as pc
+
+    return letters_of(pc.binary_join_element_wise(*parts, ""))

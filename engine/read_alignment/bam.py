@@ -1,0 +1,72 @@
+"""Write alignments as BAM, the packed form of SAM, through pysam (Bonfield et al. 2021, GigaScience 10:giab007), which is an extra."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import ParameterError
+from engine.files import atomic_path, temporary_sibling
+from engine.jobs.progress import Progress
+from engine.read_alignment.records import Aligned, write_sam
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["check_bam", "write_bam"]
+
+_RECORDS_BETWEEN_LOOKS = 4096
+_LONGEST_OF_BAI = 1 << 29
+"""Letters of a text; places beyond it fit into the index of the other kind alone."""
+
+
+def check_bam() -> None:
+    """Refuse where pysam is not installed.
+
+    Raises
+    ------
+    ParameterError : says how to install it.
+    """
+    if find_spec("pysam") is None:
+        raise ParameterError("BAM is written with pysam, which is not installed; pip install 'proteoscope[bam]' does, or write SAM")
+
+
+def write_bam(
+    out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress: Progress, *, is_sorted: bool = False, threads: int = 1
+) -> None:
+    """Write rows of the table ``alignments`` as `write_sam` does, and pack them; `is_sorted` ones get an index beside them.
+
+    The index is ``.bai``, or ``.csi`` where a text is longer than 512 million letters. The SAM lies beside `out` until it is packed.
+
+    Raises
+    ------
+    ParameterError : pysam is not installed. StorageError : the disk refused. Cancelled : the user asked to stop.
+    """
+    check_bam()
+    import pysam
+
+    text = temporary_sibling(out)
+    try:
+        write_sam(text, tables, aligned, progress, is_sorted=is_sorted, threads=threads)
+        ending = ".csi" if aligned.text_lengths.max(initial=0) >= _LONGEST_OF_BAI else ".bai"
+        for former in (".bai", ".csi"):
+            # One of another file's would lead astray.
+            with contextlib.suppress(FileNotFoundError):
+                out.with_name(out.name + former).unlink()
+        with (
+            atomic_path(out) as packed,
+            pysam.AlignmentFile(str(text), "r", check_sq=False) as records,
+            pysam.AlignmentFile(str(packed), "wb", template=records, threads=threads) as file,
+        ):
+            for number, record in enumerate(records):
+                file.write(record)
+                if number % _RECORDS_BETWEEN_LOOKS == 0:
+                    progress.check()
+    finally:
+        text.unlink(missing_ok=True)
+    if is_sorted:
+        with atomic_path(out.with_name(out.name + ending)) as index:
+            pysam.index(*(["-c"] if ending == ".csi" else []), str(out), str(index))

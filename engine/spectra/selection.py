@@ -1,0 +1,76 @@
+"""Choose spectra by charge, mass and time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.masses import PROTON_MASS
+from engine.errors import ParameterError
+from engine.spectra.columns import Spectra
+
+__all__ = ["SpectrumSelection", "number_range"]
+
+_HIGHEST_CHARGE = 31
+_NEGATIVE = 1
+
+
+@dataclass(frozen=True)
+class SpectrumSelection:
+    """Properties that spectra must have to be chosen; None where any will do.
+
+    Attributes
+    ----------
+    charges : of the precursor; of spectra with several possible charges, one must be among them, and those without are not chosen.
+    precursor_mass : least and greatest neutral mass, dalton, with one of its charges; spectra without a charge have none.
+    retention_time : first and last, seconds; spectra without a time are not chosen.
+    """
+
+    charges: tuple[int, ...] | None = None
+    precursor_mass: tuple[float, float] | None = None
+    retention_time: tuple[float, float] | None = None
+
+    def rows(self, spectra: Spectra) -> NDArray[np.int64]:
+        """(n,) int64, the spectra that have all of these properties, ascending."""
+        possible = spectra.charge_mask & ~np.uint32(_NEGATIVE)
+        is_chosen = np.ones(len(spectra), np.bool_)
+        if self.charges is not None:
+            possible = possible & np.uint32(sum(1 << charge for charge in set(self.charges)))
+            is_chosen &= possible != 0
+        if self.precursor_mass is not None:
+            low, high = self.precursor_mass
+            is_within = np.zeros(len(spectra), np.bool_)
+            carrier = np.where(spectra.charge_mask & _NEGATIVE, -PROTON_MASS, PROTON_MASS)
+            for charge in range(1, _HIGHEST_CHARGE + 1):
+                mass = charge * (spectra.precursor_mz - carrier)
+                is_within |= (possible >> np.uint32(charge) & np.uint32(1) == 1) & (low <= mass) & (mass <= high)
+            is_chosen &= is_within
+        if self.retention_time is not None:
+            first, last = self.retention_time
+            is_chosen &= (first <= spectra.retention_time) & (spectra.retention_time <= last)
+        return np.flatnonzero(is_chosen)
+
+
+def number_range(text: str, what: str) -> tuple[float, float]:
+    """Least and greatest number of a text like ``500..2000``; either may be left out. `what`: in the message.
+
+    Raises
+    ------
+    ParameterError : it is another text, or a range that is empty.
+
+    Examples
+    --------
+    >>> number_range("500..", "masses")
+    (500.0, inf)
+    """
+    low_text, dots, high_text = text.partition("..")
+    try:
+        low, high = float(low_text or "-inf"), float(high_text or "inf")
+    except ValueError:
+        low = high = math.nan
+    if not dots or not (low_text or high_text) or not low <= high:
+        raise ParameterError(f"'{text:.60}' is no range of {what}; expected two numbers as 500..2000, or one as 500.. or ..2000")
+    return low, high

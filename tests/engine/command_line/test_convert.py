@@ -1,0 +1,124 @@
+"""``proteoscope convert`` writes the spectra that are asked for, and refuses in a sentence what it cannot do."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import resources
+from engine.command_line.main import main
+from engine.formats import read_spectra
+from engine.project import Project
+
+SPECTRA = resources.path("samples", "BSA1.mzML.gz")
+DATABASE = resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("convert") / "project"
+    arguments = ["identify", str(SPECTRA), "--database", str(DATABASE), "--preset", "low-resolution", "--out", str(folder), "--quiet"]
+    assert main([*arguments, "--device", "cpu"]) == 0
+    return folder
+
+
+def converted(*arguments: object) -> int:
+    return main(["convert", *map(str, arguments)])
+
+
+def test_all_spectra_are_written_in_the_format_of_the_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = read_spectra([SPECTRA])
+    for name in ("out.MGF", "out.ms2", "out.mzML"):
+        assert converted(SPECTRA, "--out", tmp_path / name) == 0
+        found = read_spectra([tmp_path / name])
+        np.testing.assert_array_equal(found.mz, expected.mz)
+        assert f"1,120 of 1,120 spectra written: {tmp_path / name}" in capsys.readouterr().out
+
+
+def test_several_files_become_one(tmp_path: Path) -> None:
+    first = tmp_path / "first.mgf"
+    assert converted(SPECTRA, "--out", first, "--charge", 3, "--quiet") == 0
+    assert converted(SPECTRA, first, "--out", tmp_path / "both.mzML", "--quiet") == 0
+    found, expected = read_spectra([tmp_path / "both.mzML"]), read_spectra([SPECTRA, first])
+    np.testing.assert_array_equal(found.mz, expected.mz)
+    assert len(set(found.identifier)) == len(expected)
+
+
+def test_choices_hold_together(tmp_path: Path) -> None:
+    out = tmp_path / "out.mgf"
+    choices = ("--charge", "2,3", "--precursor-mass", "900..1500", "--retention-time", "1600..")
+    assert converted(SPECTRA, "--out", out, *choices, "--quiet") == 0
+    found, spectra = read_spectra([out]), read_spectra([SPECTRA])
+    charge = np.log2(spectra.charge_mask).astype(int)
+    mass = charge * (spectra.precursor_mz - 1.00727646688)
+    wanted = np.isin(charge, (2, 3)) & (mass >= 900) & (mass <= 1500) & (spectra.retention_time >= 1600)
+    assert found.scan.tolist() == spectra.scan[wanted].tolist() and 0 < len(found) < len(spectra)
+
+
+@pytest.mark.parametrize("q_value", [None, 0.3])
+def test_identified_and_unidentified_spectra_are_parted(project: Path, tmp_path: Path, q_value: float | None) -> None:
+    threshold = () if q_value is None else ("--q-value", q_value)
+    copy = tmp_path / "copied elsewhere.mzML.gz"
+    copy.write_bytes(SPECTRA.read_bytes())
+    for choice in ("identified", "unidentified"):
+        assert converted(copy, "--out", tmp_path / f"{choice}.mgf", f"--{choice}", project, *threshold, "--quiet") == 0
+    found, rest = (read_spectra([tmp_path / f"{choice}.mgf"]).scan.tolist() for choice in ("identified", "unidentified"))
+    psms = pq.read_table(Project.open(project).table("psms", "identify-0001")).to_pylist()
+    expected = {psm["scan"] for psm in psms if psm["rank"] == 1 and not psm["is_decoy"] and psm["q_value"] <= (q_value or 0.01)}
+    assert expected and set(found) == expected
+    assert sorted(found + rest) == read_spectra([SPECTRA]).scan.tolist()
+
+
+def test_standard_output_takes_the_spectra_alone(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "engine.command_line", "convert", str(SPECTRA), "--out", "-", "--format", "mzml", "--charge", "2"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
+    (tmp_path / "out.mzML").write_bytes(done.stdout)
+    assert set(read_spectra([tmp_path / "out.mzML"]).charge_mask.tolist()) == {4}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--out", "out.txt"], "expected a name that ends with .mzml, .mgf or .ms2"),
+        (["--out", "-"], "give --format too"),
+        (["--out", "out.mgf", "--charge", "two"], "--charge 'two' names no charges"),
+        (["--out", "out.mgf", "--charge", "32"], "from 1 to 31"),
+        (["--out", "out.mgf", "--precursor-mass", "5"], "is no range of masses"),
+        (["--out", "out.mgf", "--retention-time", "9..5"], "is no range of times"),
+        (["--out", "out.mgf", "--charge", "30"], "none of the 1,120 spectra is what was asked for"),
+        (["--out", "out.mgf", "--run", "identify-0001"], "go with --identified or --unidentified"),
+        (["--out", "out.mgf", "--identified", "nowhere"], "nowhere"),
+        (["--out", "out.mgf", "--identified", "nowhere", "--q-value", "2"], "is no share"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert converted(SPECTRA, *arguments, "--quiet") == 2
+    told = capsys.readouterr().err
+    assert words in told and told.count("\n") == 1
+    assert not any(tmp_path.iterdir())
+
+
+def test_other_files_than_those_identified_are_refused(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.mzML"
+    other.write_bytes(gzip.decompress(SPECTRA.read_bytes()))
+    assert converted(other, "--out", tmp_path / "out.mgf", "--identified", project, "--quiet") == 2
+    assert "is none of the files that run identify-0001 of" in capsys.readouterr().err
+
+
+def test_what_is_read_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run.mgf"
+    assert converted(SPECTRA, "--out", path, "--quiet") == 0
+    before = path.read_bytes()
+    assert converted(path, "--out", path, "--quiet") == 2
+    assert "would be written over" in capsys.readouterr().err and path.read_bytes() == before

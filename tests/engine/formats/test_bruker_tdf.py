@@ -1,0 +1,228 @@
+"""A small run of DDA-PASEF, written here byte by byte, is read back through opentimspy.
+
+No run of an instrument is at hand; the layout is the one that AlphaTims and opentimspy describe: tables in SQLite, and for each frame its
+length, the number of its scans, and packed by zstd the four byte planes of counts and of differences of times of flight and intensities.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from engine.errors import InputError
+from engine.formats import read_spectra
+from engine.formats.bruker_tdf import read_tdf
+from engine.formats.vendor import converter_of, vendor_format
+from engine.jobs.progress import Cancelled, Progress
+
+SAMPLES, LOWEST, HIGHEST = 200_000, 100.0, 1700.0
+N_SCANS = 50
+PRECURSORS = [(1, 500.25, 500.75, 2, 1000.0), (2, None, 700.5, None, 50.0), (3, 833.1, 833.4, 3, 7.0)]
+"""Id, monoisotopic and largest m/z, charge, intensity."""
+ISOLATED = [(2, 5, 15, 1), (2, 20, 30, 2), (3, 5, 15, 1), (3, 31, 50, 3), (5, 20, 30, 2)]
+"""Frame, first scan and the one behind the last, precursor."""
+Frame = dict[int, list[tuple[int, int]]]
+
+
+def frames() -> dict[int, tuple[int, Frame]]:
+    """Frames by their numbers: what was measured (0: survey, 8: fragments), and by scan the times of flight and intensities."""
+    random = np.random.default_rng(4)
+    found: dict[int, tuple[int, Frame]] = {}
+    for number in range(1, 6):
+        scans = {}
+        for scan in range(0, N_SCANS, 1 if number != 4 else 3):
+            tofs = np.sort(random.choice(900, 12, replace=False)) * 200 + 7
+            scans[scan] = list(zip(tofs.tolist(), random.integers(1, 500, 12).tolist(), strict=True))
+        found[number] = (0 if number in (1, 4) else 8, scans)
+    # An ion in neighbouring times of flight and several scans: one peak; and two with a valley in between.
+    found[2][1][6] = [(50_000, 10), (50_001, 40), (50_002, 10), (90_000, 30), (90_001, 5), (90_002, 25)]
+    found[3][1][7] = [(50_001, 40)]
+    return found
+
+
+def packed(scans: Frame) -> bytes:
+    counts = [2 * len(scans.get(scan, [])) for scan in range(N_SCANS)]
+    words = [N_SCANS, *counts[:-1]]
+    for scan in range(N_SCANS):
+        before = -1
+        for tof, height in scans.get(scan, []):
+            words += [tof - before, height]
+            before = tof
+    planes = np.array(words, "<u4").view(np.uint8).reshape(-1, 4).T.tobytes()
+    data = pa.compress(planes, codec="zstd", asbytes=True)
+    return struct.pack("<II", len(data) + 8, N_SCANS) + data
+
+
+def write_run(folder: Path, measured: dict[int, tuple[int, Frame]] | None = None) -> Path:
+    folder.mkdir()
+    offsets, data = {}, b""
+    for number, (_, scans) in (measured or frames()).items():
+        offsets[number] = len(data)
+        data += packed(scans)
+    (folder / "analysis.tdf_bin").write_bytes(data)
+    connection = sqlite3.connect(folder / "analysis.tdf")
+    connection.executescript(
+        "CREATE TABLE GlobalMetadata (Key TEXT PRIMARY KEY, Value TEXT);"
+        "CREATE TABLE Frames (Id INTEGER PRIMARY KEY, Time REAL, Polarity TEXT, ScanMode INTEGER, MsMsType INTEGER, TimsId INTEGER,"
+        " MaxIntensity INTEGER, SummedIntensities INTEGER, NumScans INTEGER, NumPeaks INTEGER, MzCalibration INTEGER, T1 REAL, T2 REAL,"
+        " TimsCalibration INTEGER, PropertyGroup INTEGER, AccumulationTime REAL, RampTime REAL);"
+        "CREATE TABLE Precursors (Id INTEGER PRIMARY KEY, LargestPeakMz REAL, AverageMz REAL, MonoisotopicMz REAL, Charge INTEGER,"
+        " ScanNumber REAL, Intensity REAL, Parent INTEGER);"
+        "CREATE TABLE PasefFrameMsMsInfo (Frame INTEGER, ScanNumBegin INTEGER, ScanNumEnd INTEGER, IsolationMz REAL, IsolationWidth REAL,"
+        " CollisionEnergy REAL, Precursor INTEGER);"
+    )
+    metadata = {
+        "MzAcqRangeLower": LOWEST, "MzAcqRangeUpper": HIGHEST, "DigitizerNumSamples": SAMPLES, "TimsCompressionType": 2,
+        "OneOverK0AcqRangeLower": 0.6, "OneOverK0AcqRangeUpper": 1.6, "AcquisitionSoftware": "Bruker timsTOF", "SchemaVersionMajor": 3,
+    }  # fmt: skip
+    connection.executemany("INSERT INTO GlobalMetadata VALUES (?, ?)", [(key, str(value)) for key, value in metadata.items()])
+    for number, (kind, scans) in (measured or frames()).items():
+        heights = [height for peaks in scans.values() for _, height in peaks]
+        row = (
+            number,
+            60.0 + number,
+            "+",
+            8,
+            kind,
+            offsets[number],
+            max(heights),
+            sum(heights),
+            N_SCANS,
+            len(heights),
+            1,
+            25.0,
+            25.0,
+            1,
+            1,
+            100.0,
+            100.0,
+        )
+        connection.execute(f"INSERT INTO Frames VALUES ({','.join('?' * 17)})", row)
+    for number, mono, largest, charge, intensity in PRECURSORS:
+        connection.execute("INSERT INTO Precursors VALUES (?, ?, ?, ?, ?, 10, ?, 1)", (number, largest, largest, mono, charge, intensity))
+    for frame, begin, end, precursor in ISOLATED:
+        connection.execute("INSERT INTO PasefFrameMsMsInfo VALUES (?, ?, ?, 500, 2, 30, ?)", (frame, begin, end, precursor))
+    connection.commit()
+    connection.close()
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    pytest.importorskip("opentimspy", reason="opentimspy is not installed")
+    monkeypatch.setenv("PATH", str(tmp_path))  # no msconvert, which would be asked first
+    return write_run(tmp_path / "run.d")
+
+
+def summed() -> list[dict[int, int]]:
+    """By precursor, the intensities of all its frames and scans, by time of flight: the definition, one by one."""
+    measured = frames()
+    found: list[dict[int, int]] = []
+    for number, *_ in PRECURSORS:
+        of_one: dict[int, int] = defaultdict(int)
+        for frame, begin, end, precursor in ISOLATED:
+            for scan in range(begin, end):
+                for tof, height in measured[frame][1].get(scan, []) if precursor == number else ():
+                    of_one[tof] += height
+        found.append(of_one)
+    return found
+
+
+def mz_of(tof: float) -> float:
+    return float((LOWEST**0.5 + (HIGHEST**0.5 - LOWEST**0.5) * tof / SAMPLES) ** 2)
+
+
+def test_each_precursor_is_a_spectrum_of_all_its_frames_and_scans(run: Path) -> None:
+    spectra = read_tdf(run, Progress())
+    assert spectra.precursor_mz.tolist() == [500.25, 700.5, 833.1] and spectra.charge_mask.tolist() == [4, 0, 8]
+    assert spectra.precursor_intensity.tolist() == [1000, 50, 7] and spectra.retention_time.tolist() == [62, 62, 63]
+    assert spectra.identifier == ["frame=2 scan=5", "frame=2 scan=20", "frame=3 scan=31"]
+    for row, expected in enumerate(summed()):
+        mz, intensity = spectra.peaks(row)
+        assert intensity.sum() == sum(expected.values()) and (np.diff(mz) > 0).all()
+        if row:
+            # None of their times of flight are neighbours.
+            assert intensity.tolist() == [expected[tof] for tof in sorted(expected)]
+            np.testing.assert_allclose(mz, [mz_of(tof) for tof in sorted(expected)], rtol=2e-6)
+
+
+def test_neighbouring_times_of_flight_are_one_peak_up_to_a_valley(run: Path) -> None:
+    mz, intensity = read_tdf(run, Progress()).peaks(0)
+    (ion,) = np.flatnonzero(np.abs(mz - mz_of(50_001)) < 0.01)
+    assert intensity[ion] == 100 and mz[ion] == pytest.approx(
+        (10 * mz_of(50_000) + 80 * mz_of(50_001) + 10 * mz_of(50_002)) / 100, rel=2e-6
+    )
+    two = np.flatnonzero(np.abs(mz - mz_of(90_001)) < 0.05)
+    assert intensity[two].tolist() == [30, 30]
+    assert mz[two].tolist() == pytest.approx([mz_of(90_000), (5 * mz_of(90_001) + 25 * mz_of(90_002)) / 30], rel=2e-6)
+
+
+def test_every_search_reads_it_and_says_that_this_is_an_experiment(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.formats.bruker_tdf._PRECURSORS", 2)
+    messages: list[str] = []
+    spectra = read_spectra([run], progress=Progress(lambda event: messages.append(event.message)))
+    expected = read_tdf(run, Progress())
+    np.testing.assert_array_equal(spectra.mz, expected.mz)
+    np.testing.assert_array_equal(spectra.intensity, expected.intensity)
+    assert spectra.identifier == expected.identifier and spectra.files == (str(run),)
+    assert any("experimental" in message and "approximate" in message for message in messages)
+    found = vendor_format(run)
+    assert found is not None and converter_of(found) == ("opentimspy", "")
+
+
+def test_a_cancel_is_heeded(run: Path) -> None:
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(Cancelled):
+        read_tdf(run, progress)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("DROP TABLE Precursors", "has no table Precursors"),
+        ("ALTER TABLE Precursors RENAME TO P; CREATE VIEW Precursors AS SELECT * FROM P", "has no table Precursors"),
+        ("DELETE FROM PasefFrameMsMsInfo", "has no MS2 spectra"),
+        ("DELETE FROM PasefFrameMsMsInfo; UPDATE Frames SET MsMsType = 9 WHERE MsMsType = 8", "diaPASEF"),
+        ("DELETE FROM Precursors WHERE Id = 2", "do not fit together"),
+        ("DELETE FROM Frames WHERE Id = 3", "do not fit together"),
+        ("UPDATE PasefFrameMsMsInfo SET ScanNumEnd = 4", "do not fit together"),
+        ("UPDATE PasefFrameMsMsInfo SET ScanNumEnd = 1e12", "do not fit together"),
+        ("UPDATE Frames SET NumPeaks = 4000000000", "do not fit together"),
+        ("UPDATE Frames SET Time = 'noon'", "cannot be read"),
+        ("UPDATE Frames SET TimsId = 1000000", "cannot be read"),
+        ("UPDATE Frames SET NumScans = 3", "cannot be read"),
+        ("DELETE FROM GlobalMetadata", "cannot be read"),
+    ],
+)
+def test_a_run_that_is_not_sound_is_told_in_a_sentence(run: Path, change: str, words: str) -> None:
+    connection = sqlite3.connect(run / "analysis.tdf")
+    connection.executescript(change)
+    connection.close()
+    with pytest.raises(InputError, match=words) as raised:
+        read_tdf(run, Progress())
+    assert str(raised.value).startswith(str(run)) and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["analysis.tdf", "analysis.tdf_bin"])
+@pytest.mark.parametrize("content", [None, b"", b"garbage" * 100])
+def test_files_that_are_missing_or_garbage_are_told(run: Path, name: str, content: bytes | None) -> None:
+    (run / name).unlink()
+    if content is not None:
+        (run / name).write_bytes(content)
+    with pytest.raises(InputError) as raised:
+        read_tdf(run, Progress())
+    assert "\n" not in str(raised.value)
+
+
+def test_without_opentimspy_it_is_told_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("engine.formats.vendor.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"msconvert.*pip install 'proteoscope\[vendor\]'"):
+        read_spectra([write_run(tmp_path / "run.d")])

@@ -1,0 +1,220 @@
+"""Spectra that are written are read back the same, by our readers and by others, and files are as their standards want them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lxml import etree
+from pyteomics import mgf, ms2, mzml
+
+import resources
+from engine.errors import ParameterError, StorageError
+from engine.formats import Spectra, read_spectra
+from engine.formats.spectrum_blocks import NEGATIVE
+from engine.formats.writing import write_spectrum_file, written_formats
+from engine.jobs.progress import Cancelled, Progress
+
+# pyteomics reads its vocabulary through psims where that is installed, which leaves the file open.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:unclosed file.*psi-ms:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:.*psi-ms:pytest.PytestUnraisableExceptionWarning"),
+]
+FORMATS = [one.name.lower() for one in written_formats()]
+
+
+@pytest.fixture(scope="module")
+def spectra() -> Spectra:
+    """Real spectra: every sort of charges, with and without a time, a height, a peak; numbers that need all their digits."""
+    found = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
+    mask, time, height = found.charge_mask.copy(), found.retention_time.copy(), found.precursor_intensity.copy()
+    mask[:6] = 0, 1 << 2, 1 << 2 | 1 << 3, 1 << 2 | NEGATIVE, 1 << 31, NEGATIVE
+    time[10], height[11:20] = np.nan, np.float32([1e-12, 0.1, 1 / 3, 1e5, 123456.79, 16777216, 1e20, 3e29, 7])
+    mz, intensity = found.mz.copy(), found.intensity.copy()
+    mz[:3], intensity[:3] = (100.1 + 0.2, 100 + 1e-13, 1e3 / 3), np.float32((1e-30, 9.9e29, 1 / 3))
+    mz[: found.offsets[1]].sort()
+    return replace(found, charge_mask=mask, retention_time=time, precursor_intensity=height, mz=mz, intensity=intensity).only(
+        np.setdiff1d(np.arange(len(found)), [7, len(found) - 1])
+    )
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_is_written_is_read_back_to_the_last_bit(spectra: Spectra, tmp_path: Path, format: str) -> None:
+    write_spectrum_file(tmp_path / f"out.{format}", spectra, threads=2)
+    found = read_spectra([tmp_path / f"out.{format}"], takes_negative=True)
+    for name in ("offsets", "mz", "intensity", "precursor_mz"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(spectra, name))
+    # A negative ion without a charge has no place in text.
+    says_sign = (spectra.charge_mask != NEGATIVE) | (format == "mzml")
+    np.testing.assert_array_equal(found.charge_mask[says_sign], spectra.charge_mask[says_sign])
+    np.testing.assert_array_equal(found.scan, spectra.scan)
+    np.testing.assert_allclose(found.retention_time, spectra.retention_time, rtol=1e-15)
+    if format != "ms2":
+        assert found.identifier == spectra.identifier
+        np.testing.assert_array_equal(found.precursor_intensity, spectra.precursor_intensity)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_any_rows_are_written_in_the_order_that_is_asked_for(spectra: Spectra, tmp_path: Path, format: str) -> None:
+    rows = np.array([900, 3, 500, 4])
+    out = tmp_path / "out"
+    write_spectrum_file(out, spectra, format=format, rows=rows)
+    found = read_spectra([out], takes_negative=True)
+    np.testing.assert_array_equal(found.precursor_mz, spectra.precursor_mz[rows])
+    for place, row in enumerate(rows.tolist()):
+        np.testing.assert_array_equal(found.peaks(place)[0], spectra.peaks(row)[0])
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_pieces_and_threads_make_no_difference(spectra: Spectra, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_spectrum_file(tmp_path / "whole", spectra, format=format)
+    monkeypatch.setattr("engine.formats.writing._PEAKS", 1000)
+    write_spectrum_file(tmp_path / "cut", spectra, format=format, threads=3)
+    assert (tmp_path / "cut").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_pyteomics_reads_the_same_from_mzml(spectra: Spectra, tmp_path: Path) -> None:
+    write_spectrum_file(tmp_path / "out.mzML", spectra)
+    with mzml.MzML(str(tmp_path / "out.mzML"), use_index=True) as reader:
+        assert len(reader) == len(spectra)
+        for i, found in enumerate(reader):
+            np.testing.assert_array_equal(found["m/z array"], spectra.peaks(i)[0])
+            np.testing.assert_array_equal(found["intensity array"], spectra.peaks(i)[1])
+            ion = found["precursorList"]["precursor"][0]["selectedIonList"]["selectedIon"][0]
+            assert found["id"] == spectra.identifier[i] and ion["selected ion m/z"] == spectra.precursor_mz[i]
+            assert ("negative scan" in found) == bool(spectra.charge_mask[i] & NEGATIVE)
+            bits = int(spectra.charge_mask[i]) >> 1 << 1
+            one = bits.bit_count() == 1
+            assert ion.get("charge state") == (bits.bit_length() - 1 if one else None)
+            assert np.float32(ion.get("peak intensity", 0)) == spectra.precursor_intensity[i]
+            time = found["scanList"]["scan"][0].get("scan start time", np.nan)
+            np.testing.assert_allclose(60 * float(time), spectra.retention_time[i], rtol=1e-15)
+        # By the index of the file: a place that is wrong by a byte leads elsewhere.
+        assert reader[spectra.identifier[700]]["index"] == 700
+
+
+def test_pyteomics_reads_the_same_from_mgf_and_ms2(spectra: Spectra, tmp_path: Path) -> None:
+    usual = np.array([row for row in range(len(spectra)) if row not in (3, 5)])  # it knows no negative charge of MS2
+    write_spectrum_file(tmp_path / "out.mgf", spectra, rows=usual)
+    with mgf.read(str(tmp_path / "out.mgf"), use_index=False) as reader:
+        for row, found in zip(usual.tolist(), reader, strict=True):
+            np.testing.assert_array_equal(found["m/z array"], spectra.peaks(row)[0])
+            assert found["params"]["pepmass"][0] == spectra.precursor_mz[row]
+            assert found["params"]["title"] == spectra.identifier[row] and int(found["params"]["scans"]) == spectra.scan[row]
+    write_spectrum_file(tmp_path / "out.ms2", spectra, rows=usual)
+    with ms2.read(str(tmp_path / "out.ms2"), use_index=False) as reader:
+        for row, found in zip(usual.tolist(), reader, strict=True):
+            np.testing.assert_array_equal(found["m/z array"], spectra.peaks(row)[0])
+            assert found["params"]["precursor m/z"] == spectra.precursor_mz[row]
+            charges = [charge for charge in range(1, 32) if spectra.charge_mask[row] >> charge & 1]
+            assert sorted(map(int, found["params"].get("charge", []))) == charges
+
+
+def test_ms2_gives_the_mass_of_the_protonated_peptide(tmp_path: Path) -> None:
+    spectra = one_spectrum(charge_mask=np.array([1 << 1 | 1 << 3], np.uint32))
+    write_spectrum_file(tmp_path / "out.ms2", spectra)
+    lines = [line.split("\t") for line in (tmp_path / "out.ms2").read_text().splitlines() if line.startswith("Z")]
+    assert [line[1] for line in lines] == ["1", "3"]
+    assert [float(line[2]) for line in lines] == pytest.approx([500.0, 3 * 500.0 - 2 * 1.00727646688], abs=1e-9)
+
+
+def one_spectrum(**changes: object) -> Spectra:
+    """A spectrum of two peaks."""
+    columns = {
+        "files": ("a.mgf",), "file": np.zeros(1, np.int32), "identifier": ["first"], "scan": np.array([-1]), "index": np.array([0]),
+        "retention_time": np.array([np.nan]), "precursor_mz": np.array([500.0]), "precursor_intensity": np.zeros(1, np.float32),
+        "charge_mask": np.array([4], np.uint32), "offsets": np.array([0, 2]), "mz": np.array([100.0, 200.5]),
+        "intensity": np.array([1.0, 1e6], np.float32),
+    }  # fmt: skip
+    return Spectra(**columns | changes)  # type: ignore[arg-type]
+
+
+def several(names: list[str], scans: list[int]) -> Spectra:
+    """Spectra without peaks, by their names and scans."""
+    n = len(names)
+    return one_spectrum(
+        file=np.zeros(n, np.int32), identifier=names, scan=np.array(scans), index=np.arange(n), retention_time=np.full(n, np.nan),
+        precursor_mz=np.full(n, 500.0), precursor_intensity=np.zeros(n, np.float32), charge_mask=np.full(n, 4, np.uint32),
+        offsets=np.zeros(n + 1, np.int64), mz=np.empty(0), intensity=np.empty(0, np.float32),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("names", "scans", "identifiers", "term"),
+    [
+        (["scan=4", "scan=2"], [4, 2], ["scan=4", "scan=2"], "scan number only nativeID format"),
+        (["a <b> & \"c\"", "two\x0bwords"], [4, 2], ["scan=4", "scan=2"], "scan number only nativeID format"),
+        (["same", "same"], [4, 4], ["index=0", "index=1"], "multiple peak list nativeID format"),
+        (["scan=1", "scan=1"], [1, 1], ["index=0", "index=1"], "multiple peak list nativeID format"),
+        (["frame=1 scan=2", "frame=1 scan=9"], [-1, -1], ["frame=1 scan=2", "frame=1 scan=9"], "Bruker TDF nativeID format"),
+    ],
+)  # fmt: skip
+def test_mzml_calls_each_spectrum_by_a_name_of_its_own(
+    tmp_path: Path, names: list[str], scans: list[int], identifiers: list[str], term: str
+) -> None:
+    write_spectrum_file(tmp_path / "out.mzML", several(names, scans))
+    validate(tmp_path / "out.mzML")
+    root = etree.parse(tmp_path / "out.mzML").getroot()
+    assert [one.get("id") for one in root.iter("{*}spectrum")] == identifiers
+    assert term in {one.get("name") for one in root.iter("{*}cvParam")}
+    titles = [one.get("value") for one in root.iter("{*}cvParam") if one.get("name") == "spectrum title"]
+    assert titles == ([] if names == identifiers else [name.replace("\x0b", " ") for name in names])
+
+
+def validate(path: Path) -> None:
+    """Against the schema that the package psims ships."""
+    found = importlib.util.find_spec("psims")
+    if found is None or found.origin is None:
+        pytest.skip("the package psims, which ships the PSI's schema, is not there")
+    schema = Path(found.origin).parent / "validation" / "xsd" / "mzML1.1.2_idx.xsd"
+    etree.XMLSchema(etree.parse(schema)).assertValid(etree.parse(path))
+
+
+def test_mzml_is_valid_and_its_index_and_digest_are_true(spectra: Spectra, tmp_path: Path) -> None:
+    out = tmp_path / "out.mzML"
+    write_spectrum_file(out, spectra, threads=2)
+    validate(out)
+    content = out.read_bytes()
+    places = [(name.decode(), int(place)) for name, place in re.findall(rb'<offset idRef="([^"]*)">(\d+)<', content)]
+    assert [name for name, _ in places] == spectra.identifier
+    for name, place in places:
+        assert content[place:].startswith(f'<spectrum index="{spectra.identifier.index(name)}" id="{name}"'.encode())
+    (start,) = re.findall(rb"<indexListOffset>(\d+)<", content)
+    assert content[int(start) :].startswith(b"<indexList ")
+    before, _, digest = content.partition(b"<fileChecksum>")
+    assert hashlib.sha1(before + b"<fileChecksum>").hexdigest() == digest[:40].decode()
+
+
+def test_scans_are_numbered_anew_in_ms2_where_they_do_not_tell_spectra_apart(tmp_path: Path) -> None:
+    for scans in ([7, 7, 8], [7, -1, 8]):
+        write_spectrum_file(tmp_path / "out.ms2", several(["a", "b\nc", "d"], scans))
+        assert read_spectra([tmp_path / "out.ms2"]).scan.tolist() == [1, 2, 3]
+    assert "I\tNativeID\tb c\n" in (tmp_path / "out.ms2").read_text()
+
+
+def test_a_title_of_several_lines_stays_on_one(tmp_path: Path) -> None:
+    write_spectrum_file(tmp_path / "out.mgf", one_spectrum(identifier=["a\r\nEND IONS\nb"]))
+    assert read_spectra([tmp_path / "out.mgf"]).identifier == ["a END IONS b"]
+
+
+def test_a_cancel_and_a_full_disk_leave_nothing(spectra: Spectra, tmp_path: Path) -> None:
+    progress = Progress(lambda event: progress.cancel() if event.done else None, interval=0)
+    out = tmp_path / "out.mgf"
+    out.write_text("what stood there")
+    with pytest.raises(Cancelled):
+        write_spectrum_file(out, spectra, progress=progress)
+    assert [path.name for path in tmp_path.iterdir()] == ["out.mgf"] and out.read_text() == "what stood there"
+    with pytest.raises(StorageError):
+        write_spectrum_file(Path("/dev/full"), spectra, format="mgf")
+
+
+@pytest.mark.parametrize("name", ["out.txt", "out.mgf.gz", "out", "mzxml"])
+def test_what_is_not_written_is_refused_with_what_is(spectra: Spectra, tmp_path: Path, name: str) -> None:
+    with pytest.raises(ParameterError, match=r"expected a name that ends with \.mzml, \.mgf or \.ms2"):
+        write_spectrum_file(tmp_path / name, spectra)
+    assert not any(tmp_path.iterdir())

@@ -1,0 +1,52 @@
+"""Spectra are chosen as the plain definition has it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import resources
+from engine.errors import ParameterError
+from engine.formats import Spectra, read_spectra
+from engine.spectra.selection import SpectrumSelection, number_range
+
+PROTON = 1.00727646688
+
+
+@pytest.fixture(scope="module")
+def spectra() -> Spectra:
+    found = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
+    random = np.random.default_rng(1)
+    found.charge_mask[:] = random.choice(np.array([0, 1, 2, 4, 5, 8, 9, 12, 1 << 31], np.uint32), len(found))
+    found.retention_time[::50] = np.nan
+    return found
+
+
+@pytest.mark.parametrize("charges", [None, (2,), (2, 3), (1, 3)])
+@pytest.mark.parametrize("mass", [None, (900.0, 1300.0), (1200.0, np.inf)])
+@pytest.mark.parametrize("time", [None, (1600.0, 2000.0)])
+def test_those_are_chosen_that_have_all_properties(spectra: Spectra, charges, mass, time) -> None:
+    expected = []
+    for i in range(len(spectra)):
+        bits, mz, seconds = int(spectra.charge_mask[i]), float(spectra.precursor_mz[i]), float(spectra.retention_time[i])
+        sign = -1 if bits & 1 else 1
+        possible = [z for z in range(1, 32) if bits >> z & 1 and (charges is None or z in charges)]
+        fits = bool(possible) or (charges is None and mass is None)
+        if mass is not None:
+            fits = any(mass[0] <= z * mz - sign * z * PROTON <= mass[1] for z in possible)
+        if fits and (time is None or time[0] <= seconds <= time[1]):
+            expected.append(i)
+    found = SpectrumSelection(charges, mass, time).rows(spectra)
+    assert found.tolist() == expected
+    assert expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [("500..2000", (500, 2000)), ("..7.5", (-np.inf, 7.5)), ("1e3..", (1000, np.inf))])
+def test_a_range_may_be_open(text: str, expected: tuple[float, float]) -> None:
+    assert number_range(text, "masses") == expected
+
+
+@pytest.mark.parametrize("text", ["", "..", "5", "9..5", "a..b", "nan..5", "1..2..3"])
+def test_another_text_is_no_range(text: str) -> None:
+    with pytest.raises(ParameterError, match="is no range of masses; expected"):
+        number_range(text, "masses")
