@@ -12,7 +12,7 @@ from engine.searches import SEARCHES
 __all__ = ["add_compile"]
 
 _EPILOG = """
-What searches compute with is compiled for this machine's processor when it is first used, up to a minute for each kind of search.
+What searches compute with is compiled for this machine's processor and GPUs when it is first used, up to a minute for each kind of search.
 This does it at once, several at a time, and keeps it for all searches to come; what is compiled already is left as it is.
 """
 
@@ -27,7 +27,7 @@ def add_compile(commands: Any) -> None:
 
 def _compile(options: argparse.Namespace) -> None:
     from engine.errors import ParameterError
-    from engine.execution.compilation import compile_ahead
+    from engine.execution.compilation import compile_ahead, compile_for_cards
     from engine.jobs.progress import Progress
 
     if options.processes is not None and options.processes < 1:
@@ -37,6 +37,7 @@ def _compile(options: argparse.Namespace) -> None:
         progress = Progress(terminal.handle)
         with interruptible(progress):
             failures = compile_ahead(places, progress, options.processes)
+            failures += compile_for_cards(progress, options.processes)
     for failure in failures:
         say(failure)
     if not options.quiet and not failures:

@@ -16,10 +16,12 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import IO, Any
 
+from engine.execution.devices import gpus
 from engine.execution.threads import available_threads
 from engine.jobs.progress import Progress
+from kernels.device import DeviceError
 
-__all__ = ["Kernels", "compile_ahead", "is_compiling", "kernels_at"]
+__all__ = ["Kernels", "compile_ahead", "compile_for_cards", "is_compiling", "kernels_at"]
 
 _THREAD = "proteoscope-compiler"
 _BETWEEN_LOOKS = 0.05
@@ -136,6 +138,42 @@ def compile_ahead(places: Sequence[str], progress: Progress, processes: int | No
                     failures.append(reason)
                 else:
                     progress.message(f"Compiled ({done} of {n}): {kernels_at(one.place).what}")
+    return failures
+
+
+def compile_for_cards(progress: Progress, threads: int | None = None) -> list[str]:
+    """Compile what searches usually compute with on the GPUs of this machine, of each sort of GPU once; nothing where none is usable.
+
+    Parameters
+    ----------
+    threads : sources that are compiled at a time; as many as there are cores when None.
+
+    Returns
+    -------
+    Why some could not be compiled, a sentence each.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    sorts = {gpu.compute_capability: gpu for gpu in gpus(progress) if gpu.usable}
+    if not sorts:
+        return []
+    from kernels.cuda.compilation import compile_usual_forms, usual_forms
+    from kernels.cuda.modules import card
+
+    failures = []
+
+    def advance(n: int) -> None:
+        progress.check()
+        progress.advance(n)
+
+    for gpu in sorts.values():
+        progress.stage(f"Compiling for {gpu.name}", len(usual_forms()))
+        try:
+            failures += compile_usual_forms(card(gpu.numbers[0]), threads or available_threads(), advance)
+        except DeviceError as error:
+            failures.append(f"Nothing could be compiled for {gpu.name}: {error}")
     return failures
 
 

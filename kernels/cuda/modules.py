@@ -256,12 +256,23 @@ class CudaCard:
                 self._functions[file, defines, kernel] = function, shared_bytes
             function((blocks,), (threads,), tuple(arguments), shared_mem=shared_bytes)
 
+    def compile(self, file: str, defines: tuple[str, ...]) -> None:
+        """Compile a form of a source, unless it was before, and keep it on disk for later programs. Threads may do several at a time.
+
+        Raises DeviceError.
+        """
+        with self._faults, self._device:
+            self._module(file, defines).compile()
+
+    def _module(self, file: str, defines: tuple[str, ...]) -> Any:
+        options = (*COMPILER_OPTIONS, *header_options(), *(f"-D{define}" for define in defines))
+        return self._cupy.RawModule(code=source(file), options=options, backend="nvrtc")
+
     def _compiled(self, file: str, defines: tuple[str, ...], kernel: str) -> tuple[Any, int]:
         """A kernel, and the dynamic shared memory that it may have."""
         with self._compiling:  # another thread waits for the module instead of compiling it too
             if (file, defines) not in self._modules:
-                options = (*COMPILER_OPTIONS, *header_options(), *(f"-D{define}" for define in defines))
-                self._modules[file, defines] = self._cupy.RawModule(code=source(file), options=options, backend="nvrtc")
+                self._modules[file, defines] = self._module(file, defines)
             function = self._modules[file, defines].get_function(kernel)
             found = self._functions[file, defines, kernel] = function, function.max_dynamic_shared_size_bytes
             return found

@@ -1,0 +1,64 @@
+"""Forms of the card's sources that are compiled ahead."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from threading import Lock
+
+import pytest
+
+from engine.jobs.progress import Cancelled
+from kernels.cuda.compilation import compile_usual_forms, usual_forms
+from kernels.cuda.modules import source
+from kernels.device import DeviceError
+from tests.kernels.test_cuda_compiles import LIBRARIES, compile_for
+
+
+class NotingCard:
+    """Notes what it is asked to compile."""
+
+    name = "cuda:7"
+
+    def __init__(self, broken: str = "") -> None:
+        self.broken, self.compiled, self._turn = broken, list[tuple[str, tuple[str, ...]]](), Lock()
+
+    def compile(self, file: str, macros: tuple[str, ...]) -> None:
+        with self._turn:
+            self.compiled.append((file, macros))
+        if file == self.broken:
+            raise DeviceError("a kernel does not compile for cuda:7:\nline 3: nonsense")
+
+
+def test_every_usual_form_is_compiled_once_and_counted() -> None:
+    card, steps = NotingCard(), []
+    assert compile_usual_forms(card, 4, steps.append) == []
+    assert sorted(card.compiled) == sorted(usual_forms())
+    assert sum(steps) == len(usual_forms())
+
+
+def test_what_does_not_compile_is_told_and_stops_nothing() -> None:
+    broken = usual_forms()[0][0]
+    card = NotingCard(broken)
+    failures = compile_usual_forms(card, 2, lambda n: None)
+    assert failures == [f"{broken} could not be compiled ahead for cuda:7: a kernel does not compile for cuda:7:"] * len(failures)
+    assert len(failures) == sum(file == broken for file, _ in usual_forms())
+    assert len(card.compiled) == len(usual_forms())
+
+
+def test_a_cancel_ends_it() -> None:
+    def cancel(n: int) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        compile_usual_forms(NotingCard(), 1, cancel)
+
+
+def test_usual_forms_are_of_sources_that_are_there() -> None:
+    there = {entry.name for entry in files("kernels.cuda").iterdir()}
+    assert {file for file, _ in usual_forms()} <= there
+
+
+@pytest.mark.skipif(not LIBRARIES, reason="NVRTC is not installed (nvidia-cuda-nvrtc, of the extra 'dev')")
+@pytest.mark.parametrize(("file", "macros"), usual_forms(), ids=lambda value: value if isinstance(value, str) else " ".join(value))
+def test_usual_forms_compile(file: str, macros: tuple[str, ...]) -> None:
+    compile_for(LIBRARIES[-1], source(file), "90", macros, "--device-debug")
