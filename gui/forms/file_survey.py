@@ -105,11 +105,10 @@ def file_kind(path: Path) -> FileKind:
     """What a file is, from its first bytes; a folder may be a structure database, or hold structures or a run of an instrument, and a list
     may name some structures."""
     try:
-        found = vendor_format(path)
-        if found is not None:
-            if (installed := converter_of(found)) is None:
-                raise unreadable(path, found)
-            return FileKind(path, "spectra", f"{found.name.partition(' ')[2]}, by {installed[0]}", path.stat().st_size)
+        if (makers := vendor_format(path)) is not None:
+            if (installed := converter_of(makers)) is None:
+                raise unreadable(path, makers)
+            return FileKind(path, "spectra", f"{makers.name.partition(' ')[2]}, by {installed[0]}", path.stat().st_size)
         if path.is_dir():
             return _folder_kind(path)
         with ByteSource(path) as source:
