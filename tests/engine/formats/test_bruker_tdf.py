@@ -241,5 +241,5 @@ def test_any_damage_is_read_or_refused(run: Path) -> None:
 def test_without_opentimspy_it_is_told_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("engine.formats.vendor.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"msconvert.*pip install 'proteoscope\[vendor\]'"):
+    with pytest.raises(InputError, match=r"msconvert.*pip install opentimspy"):
         read_spectra([write_run(tmp_path / "run.d")])
