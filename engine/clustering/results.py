@@ -33,7 +33,6 @@ __all__ = [
 ]
 
 _CLUSTERS_PER_GROUP = 256
-_SIDES = ("left", "right")
 
 
 def signed_charges(mask: NDArray[np.uint32]) -> pa.Array:
@@ -150,7 +149,7 @@ def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, prog
 
     def text(piece: pa.Table) -> bytes:
         numbers = piece["cluster"].to_numpy()
-        offsets, places = ranges(*(np.searchsorted(in_order, numbers, side=side) for side in _SIDES))
+        offsets, places = ranges(np.searchsorted(in_order, numbers), np.searchsorted(in_order, numbers, side="right"))
         rows = order[places]
         names = on_one_line(titles.take(pa.array(rows)))
         # The first member that stands for its cluster, or the first of all.

@@ -24,7 +24,7 @@ __all__ = ["read_tdf"]
 
 _TABLES = ("Frames", "GlobalMetadata", "PasefFrameMsMsInfo", "Precursors")
 _PASEF = 8
-_PRECURSORS = 1000
+_PRECURSORS = 250
 """Read at a time, with all their frames."""
 _HIGHEST_CHARGE = 31
 _MAXIMUM_ROWS = 1 << 26

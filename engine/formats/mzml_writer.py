@@ -155,7 +155,7 @@ def _term(accession: str, name: str, value: object = "", unit: tuple[str, str, s
 
 
 def _array(values: NDArray[np.floating], dtype: str, kind: tuple[str, str], what: str) -> str:
-    text = base64.b64encode(zlib.compress(np.ascontiguousarray(values, dtype))).decode("ascii")
+    text = base64.b64encode(zlib.compress(values.astype(dtype).tobytes())).decode("ascii")
     return (
         f'<binaryDataArray encodedLength="{len(text)}">\n{_term(*kind)}{_term("MS:1000574", "zlib compression")}{what}'
         f"<binary>{text}</binary>\n</binaryDataArray>\n"

@@ -32,6 +32,7 @@ _NAMES = Names(
         "precursorIntensity",
         "precursorCharge",
         "possibleCharges",
+        "windowWideness",
         "precision",
         "byteOrder",
         "compressionType",
@@ -124,6 +125,7 @@ def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTa
     table.note(spectrum[(ends == start) & (start < stop)], FaultCode.NUMBER)
     heights, _ = tags.numbers("precursorIntensity", at)
     table.precursor_intensity[spectrum] = np.where(heights > 0, heights, 0.0)
+    table.isolation_width[spectrum] = tags.numbers("windowWideness", at)[0]
     possible = np.zeros(len(table), dtype=np.int64)
     read_charges(tags.values("precursorCharge", at), spectrum, table.charges, table, takes_negative=takes_negative)
     read_charges(tags.values("possibleCharges", at), spectrum, possible, table, takes_negative=takes_negative)

@@ -102,7 +102,7 @@ def converter_of(found: VendorFormat) -> tuple[str, str] | None:
 def unreadable(path: Path, found: VendorFormat) -> InputError:
     """What to say of a maker's file where no converter is installed."""
     programs = " or ".join(one for one in found.converters if one in _PROGRAMS)
-    extra = "; or, as an experiment, pip install 'proteoscope[vendor]'" if OPENTIMSPY in found.converters else ""
+    extra = "; or, as an experiment, pip install opentimspy" if OPENTIMSPY in found.converters else ""
     return InputError(
         path,
         f"is {found.name}, which cannot be read without its maker's libraries",

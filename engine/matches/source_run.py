@@ -14,7 +14,9 @@ from engine.errors import InputError, ParameterError
 from engine.files import storage_errors
 from engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from engine.project import Project
+from engine.results.arrow import in_one
 from engine.results.reader import TableFile
+from engine.spectra.tables import SPECTRA
 
 __all__ = ["SourceRun", "identified_places", "identified_run", "identified_spectra", "write_identified_proteins"]
 
@@ -96,19 +98,22 @@ def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[s
     ------
     InputError : there is no project, or it has no such run, or its table is none of PSMs. ParameterError : the run is no identification.
     """
-    import pyarrow.compute as pc
-
-    source_run = identified_run(folder, run)
-    needed = ("spectrum_file", "spectrum_index", "rank", "is_decoy", "q_value")
-    with TableFile(source_run.psms, EXPORTED_PSMS, needed, remedy=_REMEDY) as source:
-        table = source.read(needed)
-    wanted = pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"]))
-    table = table.filter(pc.fill_null(pc.and_(wanted, pc.less_equal(table["q_value"], maximum_q_value)), False))
-    files, index = table["spectrum_file"].cast("string"), table["spectrum_index"]
-    inputs = [one for one in Project.open(folder).inputs(source_run.run) if one.kind == "spectra"]
-    return source_run.run, {
-        str(one.sha256): np.unique(index.filter(pc.equal(files, str(one.path))).to_numpy().astype(np.int64)) for one in inputs
-    }
+    found = identified_run(folder, run)
+    inputs = [one for one in Project.open(folder).inputs(found.run) if one.kind == "spectra"]
+    places = ("spectrum_file", "spectrum_index")
+    with TableFile(found.spectra, SPECTRA, places, remedy=_REMEDY) as source:
+        table = source.read(places)
+        # Spectra are in the order of their files, whose names may be as they were given, from some other folder.
+        file = in_one(table["spectrum_file"]).dictionary_encode().indices.to_numpy().astype(np.int64)
+        if len(np.unique(file)) != len(inputs):
+            raise source.damaged("holds spectra of other files than the run read", "spectrum_file")
+    rows = identified_spectra(found.psms, len(table), maximum_q_value)
+    file, index = file[rows], table["spectrum_index"].to_numpy()[rows]
+    of_content: dict[str, NDArray[np.int64]] = {}
+    for number, one in enumerate(inputs):
+        # Copies of a file are one: what is identified in either is.
+        of_content[one.sha256] = np.union1d(of_content.get(one.sha256, index[:0]), index[file == number])
+    return found.run, of_content
 
 
 def write_identified_proteins(path: Path, maximum_q_value: float, out: Path) -> int:

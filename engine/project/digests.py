@@ -11,7 +11,7 @@ from typing import Any
 from engine.errors import InputError
 from engine.jobs.progress import Progress
 
-__all__ = ["canonical_json", "file_digest", "parts_digest"]
+__all__ = ["canonical_json", "content_bytes", "file_digest", "parts_digest"]
 
 _BLOCK = 4 << 20
 
@@ -28,8 +28,7 @@ def file_digest(path: str | Path, progress: Progress | None = None) -> str:
     InputError : the file cannot be read.
     """
     if Path(path).is_dir():
-        files = sorted(file.relative_to(path).as_posix() for file in Path(path).rglob("*") if file.is_file())
-        return parts_digest({name: file_digest(Path(path, name), progress) for name in files})
+        return parts_digest({file.relative_to(path).as_posix(): file_digest(file, progress) for file in _files_in(Path(path))})
     digest = hashlib.sha256()
     block = memoryview(bytearray(_BLOCK))
     try:
@@ -41,6 +40,15 @@ def file_digest(path: str | Path, progress: Progress | None = None) -> str:
     except OSError as error:
         raise InputError(path, f"cannot be read ({error.strerror})") from error
     return digest.hexdigest()
+
+
+def content_bytes(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    return sum(file.stat().st_size for file in _files_in(path)) if path.is_dir() else path.stat().st_size
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return [file for file in folder.rglob("*") if file.is_file()]
 
 
 def canonical_json(parts: Mapping[str, Any]) -> str:

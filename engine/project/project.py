@@ -30,7 +30,7 @@ from engine.errors import InputError, ParameterError, StorageError
 from engine.files import is_temporary, storage_errors, sync_folder
 from engine.jobs.progress import Cancelled, Progress
 from engine.project.database import Database, gone_error
-from engine.project.digests import canonical_json, file_digest
+from engine.project.digests import canonical_json, content_bytes, file_digest
 from engine.project.locks import FileLock, ProcessIdentity
 from engine.project.paths import DATABASE, LOCK, RESULTS, check_folder_name, entries, inside, is_run_id, refuse_links
 from engine.project.publishing import has_unpublished, publish
@@ -360,7 +360,7 @@ class Project:
             path = Path(one.path).absolute()
             digest = one.sha256 or file_digest(path, progress)
             try:
-                size = path.stat().st_size
+                size = content_bytes(path)
             except OSError as error:
                 raise InputError(path, f"cannot be read ({error.strerror})") from error
             rows.append((os.fsdecode(path), size, digest, one.kind))

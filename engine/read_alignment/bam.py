@@ -31,7 +31,7 @@ def check_bam() -> None:
     ParameterError : says how to install it.
     """
     if find_spec("pysam") is None:
-        raise ParameterError("BAM is written with pysam, which is not installed; pip install 'proteoscope[bam]' does, or write SAM")
+        raise ParameterError("BAM is written with pysam, which is not installed; pip install pysam does, or write SAM")
 
 
 def write_bam(

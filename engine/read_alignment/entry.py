@@ -27,7 +27,7 @@ local look for the place of each read by minimisers on both strands: a row for e
 it otherwise. --mates R2.fastq gives the other read of each fragment; fragments' lengths are learnt, or said by --set maximum_insert=600.
 
 Formats: --out FILE.tsv, FILE.sam, FILE.sorted.sam, FILE.bam, FILE.sorted.bam or FILE.paf, or --format. SAM and BAM hold every read, with
-mapping qualities where places were looked for. BAM needs pysam (pip install 'proteoscope[bam]'); a sorted one gets its index beside it.
+mapping qualities where places were looked for. BAM needs pysam (pip install pysam); a sorted one gets its index beside it.
 
 Letters: U counts as T. A letter of IUPAC that stands for several nucleotides scores what they score on average, rounded down.
 Proteins: give --matrix BLOSUM62 or another (whole numbers, NCBI's format), which brings its gap costs.

@@ -21,6 +21,7 @@ from engine.formats.registry import bare_name, has_suffix_of, names_of, suffixes
 from engine.formats.sources import DATA_FOLDERS, ByteSource
 from engine.formats.vendor import converter_of, unreadable, vendor_format
 from engine.project import Project, is_project
+from engine.project.digests import content_bytes
 from engine.structures.sources import DATABASE_FILE, LISTS, structures_in
 
 if TYPE_CHECKING:
@@ -105,11 +106,10 @@ def file_kind(path: Path) -> FileKind:
     """What a file is, from its first bytes; a folder may be a structure database, or hold structures or a run of an instrument, and a list
     may name some structures."""
     try:
-        found = vendor_format(path)
-        if found is not None:
-            if (installed := converter_of(found)) is None:
-                raise unreadable(path, found)
-            return FileKind(path, "spectra", f"{found.name.partition(' ')[2]}, by {installed[0]}", path.stat().st_size)
+        if (makers := vendor_format(path)) is not None:
+            if (installed := converter_of(makers)) is None:
+                raise unreadable(path, makers)
+            return FileKind(path, "spectra", f"{makers.name.partition(' ')[2]}, by {installed[0]}", content_bytes(path))
         if path.is_dir():
             return _folder_kind(path)
         with ByteSource(path) as source:

@@ -24,10 +24,15 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("convert") / "project"
-    arguments = ["identify", str(SPECTRA), "--database", str(DATABASE), "--preset", "low-resolution", "--out", str(folder), "--quiet"]
-    assert main([*arguments, "--device", "cpu"]) == 0
-    return folder
+    """An identification of two files, named as they are seen from their folder."""
+    folder = tmp_path_factory.mktemp("convert")
+    (folder / "run.mzML.gz").write_bytes(SPECTRA.read_bytes())
+    arguments = ["--database", str(DATABASE), "--preset", "low-resolution", "--out", "project", "--quiet", "--device", "cpu"]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(folder)
+        assert main(["convert", "run.mzML.gz", "--out", "late.mgf", "--retention-time", "2000..", "--quiet"]) == 0
+        assert main(["identify", "late.mgf", "run.mzML.gz", *arguments]) == 0
+    return folder / "project"
 
 
 def converted(*arguments: object) -> int:
@@ -66,15 +71,17 @@ def test_choices_hold_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize("q_value", [None, 0.3])
 def test_identified_and_unidentified_spectra_are_parted(project: Path, tmp_path: Path, q_value: float | None) -> None:
     threshold = () if q_value is None else ("--q-value", q_value)
-    copy = tmp_path / "copied elsewhere.mzML.gz"
-    copy.write_bytes(SPECTRA.read_bytes())
-    for choice in ("identified", "unidentified"):
-        assert converted(copy, "--out", tmp_path / f"{choice}.mgf", f"--{choice}", project, *threshold, "--quiet") == 0
-    found, rest = (read_spectra([tmp_path / f"{choice}.mgf"]).scan.tolist() for choice in ("identified", "unidentified"))
     psms = pq.read_table(Project.open(project).table("psms", "identify-0001")).to_pylist()
-    expected = {psm["scan"] for psm in psms if psm["rank"] == 1 and not psm["is_decoy"] and psm["q_value"] <= (q_value or 0.01)}
-    assert expected and set(found) == expected
-    assert sorted(found + rest) == read_spectra([SPECTRA]).scan.tolist()
+    best = [psm for psm in psms if psm["rank"] == 1 and not psm["is_decoy"] and psm["q_value"] <= (q_value or 0.01)]
+    for name in ("run.mzML.gz", "late.mgf"):
+        copy = tmp_path / f"copied elsewhere {name}"
+        copy.write_bytes((project.parent / name).read_bytes())
+        for choice in ("identified", "unidentified"):
+            assert converted(copy, "--out", tmp_path / f"{choice}.mgf", f"--{choice}", project, *threshold, "--quiet") == 0
+        found, rest = (read_spectra([tmp_path / f"{choice}.mgf"]).scan.tolist() for choice in ("identified", "unidentified"))
+        expected = {psm["scan"] for psm in best if psm["spectrum_file"] == name}
+        assert expected and set(found) == expected
+        assert sorted(found + rest) == sorted(read_spectra([copy]).scan.tolist())
 
 
 def test_standard_output_takes_the_spectra_alone(tmp_path: Path) -> None:

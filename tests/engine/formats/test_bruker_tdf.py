@@ -221,8 +221,25 @@ def test_files_that_are_missing_or_garbage_are_told(run: Path, name: str, conten
     assert "\n" not in str(raised.value)
 
 
+def test_any_damage_is_read_or_refused(run: Path) -> None:
+    random = np.random.default_rng(7)
+    whole = {name: (run / name).read_bytes() for name in ("analysis.tdf", "analysis.tdf_bin")}
+    outcomes = set()
+    for _ in range(300):
+        for name, content in whole.items():
+            changed = np.frombuffer(content, np.uint8).copy()
+            at = random.integers(0, len(changed), random.integers(0, 6))
+            changed[at] = random.choice([0, 255, random.integers(256)], len(at))
+            (run / name).write_bytes(changed.tobytes()[: random.integers(1, len(changed)) if random.random() < 0.1 else None])
+        try:
+            outcomes.add(len(read_tdf(run, Progress())) > 0)
+        except InputError as error:
+            outcomes.add("\n" not in str(error) and str(error).startswith(str(run)) and "refused")
+    assert outcomes == {True, "refused"}
+
+
 def test_without_opentimspy_it_is_told_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("engine.formats.vendor.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"msconvert.*pip install 'proteoscope\[vendor\]'"):
+    with pytest.raises(InputError, match=r"msconvert.*pip install opentimspy"):
         read_spectra([write_run(tmp_path / "run.d")])

@@ -327,6 +327,13 @@ def test_wide_windows_that_repeat_are_told_once_to_be_data_independent(
     assert [("windows 25 Th wide" in one, "DIA" in one) for one in messages] == [(True, True)] * is_told
 
 
+def test_windows_of_mzxml_are_told_likewise(make: Any, written: Callable[..., Path]) -> None:
+    scans = "".join(make.mzxml_scan(number) for number in range(1, 31))
+    wide = scans.replace("<precursorMz ", '<precursorMz windowWideness="20" ')
+    assert not told_of(written(make.mzxml(scans)))
+    assert ["windows 20 Th wide" in one for one in told_of(written(make.mzxml(wide)))] == [True]
+
+
 @pytest.mark.parametrize("where", ["scan", "ion", "array"])
 def test_ion_mobilities_are_left_aside_and_that_is_told(make: Any, written: Callable[..., Path], where: str) -> None:
     unit = make.term("MS:1002815", "0.95", "MS:1002814")

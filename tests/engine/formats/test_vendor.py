@@ -199,6 +199,7 @@ def test_a_search_records_the_makers_own_file(tmp_path: Path, play: Callable[...
     project = Project.open(out)
     (record,) = [one for one in project.inputs("identify-0001") if one.kind == "spectra"]
     assert record.path == path and record.sha256 == file_digest(path)
+    assert record.size == (len(THERMO_MAGIC) + 100 if kind == "file" else 2)
     assert main(["export", str(out), "--format", "mzid", "--out", str(tmp_path / "out.mzid")]) == 0
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.util
+import os
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -96,6 +99,38 @@ def test_pyteomics_reads_the_same_from_mzml(spectra: Spectra, tmp_path: Path) ->
             np.testing.assert_allclose(60 * float(time), spectra.retention_time[i], rtol=1e-15)
         # By the index of the file: a place that is wrong by a byte leads elsewhere.
         assert reader[spectra.identifier[700]]["index"] == 700
+
+
+_PEERS = {
+    "pyopenms": "e = o.MSExperiment(); o.MzMLFile().load(path, e); d = o.OnDiscMSExperiment(); assert d.openFile(path)\n"
+    "rows = [(s.getNativeID(), s.getPrecursors()[0].getMZ(), s.getPrecursors()[0].getCharge(), *s.get_peaks()) for s in e]\n"
+    "assert (d.getSpectrum(700).get_peaks()[0] == rows[700][3]).all()",
+    "pymzml.run": "ions = [(s, s.selected_precursors[0]) for s in o.Reader(path)]\n"
+    "own = [(s.ID, ion['mz'], ion.get('charge') or 0, s.mz, s.i) for s, ion in ions]\n"
+    "rows = [(f'spectrum={name}', *more) for name, *more in own]\n"
+    "assert (o.Reader(path)[own[700][0]].mz == own[700][3]).all()",
+}
+
+
+@pytest.mark.peers
+@pytest.mark.skipif("PROTEOSCOPE_PEER_PYTHON" not in os.environ, reason="PROTEOSCOPE_PEER_PYTHON names no Python with pyopenms and pymzml")
+@pytest.mark.parametrize("peer", _PEERS)
+def test_openms_and_pymzml_read_the_same_one_after_the_other_and_by_the_index(spectra: Spectra, tmp_path: Path, peer: str) -> None:
+    write_spectrum_file(tmp_path / "out.mzML", spectra)
+    script = (
+        f"import sys, hashlib, numpy as np, {peer} as o\npath = sys.argv[1]\n{_PEERS[peer]}\n"
+        "mz, height = (np.concatenate([row[k] for row in rows]) for k in (3, 4))\n"
+        "print('READ', [row[:3] for row in rows], hashlib.sha256(mz.astype('<f8').tobytes() + height.astype('<f4').tobytes()).hexdigest())"
+    )
+    command = [os.environ["PROTEOSCOPE_PEER_PYTHON"], "-W", "ignore", "-c", script, str(tmp_path / "out.mzML")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    told, _, digest = done.stdout.rpartition("READ ")[2].strip().rpartition(" ")
+    bits = [int(mask) >> 1 << 1 for mask in spectra.charge_mask]
+    charges = [one.bit_length() - 1 if one.bit_count() == 1 else 0 for one in bits]
+    found = ast.literal_eval(told)
+    assert [row[:2] for row in found] == list(zip(spectra.identifier, spectra.precursor_mz.tolist(), strict=True))
+    assert [charge for _, _, charge in found] == charges
+    assert digest == hashlib.sha256(spectra.mz.astype("<f8").tobytes() + spectra.intensity.astype("<f4").tobytes()).hexdigest()
 
 
 def test_pyteomics_reads_the_same_from_mgf_and_ms2(spectra: Spectra, tmp_path: Path) -> None:

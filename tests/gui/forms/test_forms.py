@@ -412,13 +412,14 @@ def test_the_picker_reads_masses_of_the_country(german: None, picker: Modificati
 def test_a_makers_run_is_taken_where_a_converter_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tmp_path / "run.d"
     run.mkdir()
-    (run / "analysis.tdf").touch()
+    (run / "analysis.tdf").write_bytes(bytes(70_000))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("engine.formats.vendor.find_spec", lambda name: None)
     assert "Bruker timsTOF" in file_kind(run).problem and "msconvert" in file_kind(run).problem
     (tmp_path / "msconvert").write_text("#!/bin/sh\n")
     (tmp_path / "msconvert").chmod(0o755)
-    assert (file_kind(run).sort, file_kind(run).format) == ("spectra", "Bruker timsTOF run, by msconvert")
+    found = file_kind(run)
+    assert (found.sort, found.format, found.size) == ("spectra", "Bruker timsTOF run, by msconvert", 70_000)
 
 
 def test_files_are_known_by_their_content(tmp_path: Path, sample_data: Path) -> None:
