@@ -21,6 +21,7 @@ from engine.peptides.protein_index import ProteinIndex
 from engine.project.run import Run
 from engine.search_run import SearchRun
 from engine.spectra.columns import Spectra
+from engine.spectra.spectrum_index import SpectrumIndex
 from engine.spectra.tables import write_spectra
 
 __all__ = ["Results"]
@@ -40,11 +41,11 @@ class Results:
         self.tables: RunTables
         """Tables that were written."""
 
-    def judge(self, psms: Psms, indexes: Indexes) -> None:
-        """The statistics of the matches; with those of a second pass, where the parameters want one."""
+    def judge(self, psms: Psms, spectra: SpectrumIndex, indexes: Indexes) -> None:
+        """The statistics of the matches; with those of a second pass over the spectra, where the parameters want one."""
         self._scored = self._judged(psms)
         if self._parameters.second_pass:
-            second = second_pass(self._scored, self._spectra, indexes, self._run.folder, self._parameters, self._resources)
+            second = second_pass(self._scored, spectra, indexes, self._run.folder, self._parameters, self._resources)
             if second is not None:
                 self._scored = self._judged(psms, second.psms)
                 self.later_passes = (second.done,)

@@ -308,7 +308,7 @@ def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: MatchSettings)
         "spectrum": spectrum[reported],
         "charge": queries.charge[rows[0]],
         "rank": rank[reported],
-        "query_mass": queries.mass[rows[0]],
+        "query_mass": index.observed_mass[rows[0]],
         "peptide": peptide[reported],
         "isotope_error": hits.isotope_error[rows].astype(np.int64),
         "site": hits.site[rows],

@@ -48,6 +48,7 @@ class SearchPass:
     Attributes
     ----------
     name : ``first``, ``second``. precursor_tolerance, fragment_tolerance : within which peptides and ions were looked for.
+    precursor_errors : ppm, the least and the largest of the errors, each of a file, that precursors were corrected by before.
     isotope_errors : that a precursor was taken to have. specificity : ends of a peptide that the enzyme must have cut.
     fixed_modifications, variable_modifications : by their names. mass_shift : dalton, what a peptide could be lighter or heavier by
         than its residues; None where that was not asked.
@@ -75,6 +76,7 @@ class SearchPass:
     spectra: tuple[str, ...] = ()
     n_spectra: int = 0
     source_run: str = ""
+    precursor_errors: tuple[float, float] = (0.0, 0.0)
 
     @classmethod
     def of(cls, name: str, settings: PassSettings, specificity: Specificity, **more: Any) -> SearchPass:
@@ -103,9 +105,11 @@ class SearchPass:
         found = "" if self.proteins == "all" else f" found {f'by {self.source_run}' if self.source_run else 'before'}"
         proteins = f"{self.n_proteins:,} protein{'' if self.n_proteins == 1 else 's'}{found}"
         left = f" that {self.source_run} left" if self.source_run else ""
+        errors = " to ".join(dict.fromkeys(f"{error:+.1f}" for error in self.precursor_errors))
+        corrected = f" about an error of {errors} ppm" if any(self.precursor_errors) else ""
         return (
             f"{self.name.capitalize()} pass: {self.n_spectra:,} spectra{left}, {proteins}, precursors within {self.precursor_tolerance}"
-            f"{isotopes}{shift}, fragments within {self.fragment_tolerance}, {self.enzyme}, {self.specificity}, up to {missed}; "
+            f"{corrected}{isotopes}{shift}, fragments within {self.fragment_tolerance}, {self.enzyme}, {self.specificity}, up to {missed}; "
             f"{modifications or 'no modifications'}"
         )
 
@@ -213,6 +217,9 @@ def _pass(values: Any) -> SearchPass:
     specificity, proteins = values.get("specificity", "specific"), values.get("proteins", "all")
     if specificity not in SPECIFICITIES or proteins not in get_args(SearchedProteins):
         raise ParameterError("specificity or proteins are none that there are")
+    errors = _numbers(values.get("precursor_errors", (0.0, 0.0)))
+    if len(errors) != 2 or not errors[0] <= errors[1]:
+        raise ParameterError("precursor_errors is no range")
     fixed, variable = (_texts(values.get(f"{kind}_modifications", [])) for kind in ("fixed", "variable"))
     for name in (*fixed, *variable):
         parse_modification(name)
@@ -222,7 +229,7 @@ def _pass(values: Any) -> SearchPass:
         specificity, _count(values.get("missed_cleavages", 0)), fixed, variable, None if shift is None else (numbers[0], numbers[1]),
         tuple(_texts(one) for one in _list(values.get("groups", []))), _texts(values.get("databases", [])), proteins,
         _count(values.get("n_proteins", 0)), _texts(values.get("spectra", [])), _count(values.get("n_spectra", 0)),
-        _text(values.get("source_run", "")),
+        _text(values.get("source_run", "")), (errors[0], errors[1]),
     )  # fmt: skip
 
 
