@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from engine.jobs.progress import Progress
 from engine.matches.psms import Psms
 from engine.matches.run_tables import RunTables
 from engine.matches.search_passes import SearchPass
-from engine.matches.tables import Counted, Scored, score_statistics, write_tables
+from engine.matches.tables import Counted, Scored, score_statistics, with_second_pass, write_tables
 from engine.peptides.indexes import Indexes
 from engine.peptides.protein_index import ProteinIndex
 from engine.project.run import Run
@@ -43,19 +44,22 @@ class Results:
 
     def judge(self, psms: Psms, spectra: SpectrumIndex, indexes: Indexes) -> None:
         """The statistics of the matches; with those of a second pass over the spectra, where the parameters want one."""
-        self._scored = self._judged(psms)
+        with self._estimating():
+            self._scored = score_statistics(psms, self._parameters, self._resources)
         if self._parameters.second_pass:
             second = second_pass(self._scored, spectra, indexes, self._run.folder, self._parameters, self._resources)
             if second is not None:
-                self._scored = self._judged(psms, second.psms)
+                with self._estimating():
+                    self._scored = with_second_pass(self._scored, second.psms, self._parameters, self._resources)
                 self.later_passes = (second.done,)
                 self._tell_second_pass()
         self._resources.progress.message(self._scored.message)
 
-    def _judged(self, psms: Psms, second: Psms | None = None) -> Scored:
+    @contextmanager
+    def _estimating(self) -> Iterator[None]:
         with self._resources.clock.stage("report"):
             self._resources.progress.stage("Estimating false discovery rates")
-            return score_statistics(psms, self._parameters, self._resources, second)
+            yield
 
     def _tell_second_pass(self) -> None:
         """What the second pass adds, and how much of that may be false: more than of all, since few of its spectra have an answer."""
