@@ -114,7 +114,8 @@ def second_pass(
             memory_bytes = parameters.index_memory * _MB
             peptides = build_peptide_index(Path(own), proteins, digestion, resources, memory_bytes=memory_bytes, selected=selected)
         of_found = Indexes(proteins, peptides)
-        narrow = parameters.changed(isotope_errors=near_isotopes(parameters))
+        most = min(parameters.second_pass_maximum_modifications, parameters.maximum_modifications)
+        narrow = parameters.changed(isotope_errors=near_isotopes(parameters), maximum_modifications=most)
         again = Pass(remaining, of_found, modifications, narrow, resources)
         again.plan()
         done = again.done("second", parameters.second_pass_specificity, proteins="found", n_proteins=len(found))
