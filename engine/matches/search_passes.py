@@ -48,7 +48,8 @@ class SearchPass:
     Attributes
     ----------
     name : ``first``, ``second``. precursor_tolerance, fragment_tolerance : within which peptides and ions were looked for.
-    precursor_errors : ppm, the least and the largest of the errors, each of a file, that precursors were corrected by before.
+    precursor_centres : ppm, the least and the largest, each of a file, of what precursors were taken to be too heavy by: about that, and not
+        about zero, lie the windows of `precursor_tolerance`.
     isotope_errors : that a precursor was taken to have. specificity : ends of a peptide that the enzyme must have cut.
     fixed_modifications, variable_modifications : by their names. mass_shift : dalton, what a peptide could be lighter or heavier by
         than its residues; None where that was not asked.
@@ -76,7 +77,7 @@ class SearchPass:
     spectra: tuple[str, ...] = ()
     n_spectra: int = 0
     source_run: str = ""
-    precursor_errors: tuple[float, float] = (0.0, 0.0)
+    precursor_centres: tuple[float, float] = (0.0, 0.0)
 
     @classmethod
     def of(cls, name: str, settings: PassSettings, specificity: Specificity, **more: Any) -> SearchPass:
@@ -86,6 +87,13 @@ class SearchPass:
             "non-specific" if enzyme(settings.enzyme).is_unspecific else specificity, settings.missed_cleavages,
             settings.fixed_modifications, **more,
         )  # fmt: skip
+
+    @property
+    def precursor_range(self) -> tuple[Tolerance, Tolerance]:
+        """By how much precursors could be lighter, and heavier, than their peptides."""
+        (low, high), half = self.precursor_centres, self.precursor_tolerance
+        lighter, heavier = (Tolerance(round(max(half.value + far, 0.0), 6), half.unit) for far in (-low, high))
+        return lighter, heavier
 
     def record(self) -> dict[str, Any]:
         """As ``run.json`` has it."""
@@ -105,11 +113,11 @@ class SearchPass:
         found = "" if self.proteins == "all" else f" found {f'by {self.source_run}' if self.source_run else 'before'}"
         proteins = f"{self.n_proteins:,} protein{'' if self.n_proteins == 1 else 's'}{found}"
         left = f" that {self.source_run} left" if self.source_run else ""
-        errors = " to ".join(dict.fromkeys(f"{error:+.1f}" for error in self.precursor_errors))
-        corrected = f" about an error of {errors} ppm" if any(self.precursor_errors) else ""
+        centres = " to ".join(dict.fromkeys(f"{centre:+.4g}" for centre in self.precursor_centres))
+        centred = f" about {centres} ppm" if any(self.precursor_centres) else ""
         return (
             f"{self.name.capitalize()} pass: {self.n_spectra:,} spectra{left}, {proteins}, precursors within {self.precursor_tolerance}"
-            f"{corrected}{isotopes}{shift}, fragments within {self.fragment_tolerance}, {self.enzyme}, {self.specificity}, up to {missed}; "
+            f"{centred}{isotopes}{shift}, fragments within {self.fragment_tolerance}, {self.enzyme}, {self.specificity}, up to {missed}; "
             f"{modifications or 'no modifications'}"
         )
 
@@ -217,9 +225,9 @@ def _pass(values: Any) -> SearchPass:
     specificity, proteins = values.get("specificity", "specific"), values.get("proteins", "all")
     if specificity not in SPECIFICITIES or proteins not in get_args(SearchedProteins):
         raise ParameterError("specificity or proteins are none that there are")
-    errors = _numbers(values.get("precursor_errors", (0.0, 0.0)))
-    if len(errors) != 2 or not errors[0] <= errors[1]:
-        raise ParameterError("precursor_errors is no range")
+    centres = _numbers(values.get("precursor_centres", (0.0, 0.0)))
+    if len(centres) != 2 or not centres[0] <= centres[1]:
+        raise ParameterError("precursor_centres is no range")
     fixed, variable = (_texts(values.get(f"{kind}_modifications", [])) for kind in ("fixed", "variable"))
     for name in (*fixed, *variable):
         parse_modification(name)
@@ -229,7 +237,7 @@ def _pass(values: Any) -> SearchPass:
         specificity, _count(values.get("missed_cleavages", 0)), fixed, variable, None if shift is None else (numbers[0], numbers[1]),
         tuple(_texts(one) for one in _list(values.get("groups", []))), _texts(values.get("databases", [])), proteins,
         _count(values.get("n_proteins", 0)), _texts(values.get("spectra", [])), _count(values.get("n_spectra", 0)),
-        _text(values.get("source_run", "")), (errors[0], errors[1]),
+        _text(values.get("source_run", "")), (centres[0], centres[1]),
     )  # fmt: skip
 
 

@@ -205,7 +205,11 @@ def _features(
     psms: Psms, is_shifted: NDArray[np.bool_], tier: NDArray[np.int64], distance: NDArray[np.float64], confident: NDArray[np.bool_]
 ) -> dict[str, NDArray[np.float64]]:
     """Features that rescoring learns from. The error of a shift's mass is told where the shift is likely; of others it is the usual one."""
-    features = {name: column for name, column in rescoring_features(psms, SystematicErrors.of(psms, confident)).items() if name not in _IDLE_FEATURES}
+    features = {
+        name: column
+        for name, column in rescoring_features(psms, SystematicErrors.of(psms, confident)).items()
+        if name not in _IDLE_FEATURES
+    }
     error = features["precursor_error"]
     usual = error[~is_shifted].mean() if (~is_shifted).any() else 0.0
     is_end = is_shifted & (tier == END_TIER)

@@ -10,13 +10,14 @@ import pytest
 from lxml import etree
 from pyteomics import mass
 
+from engine.chemistry.masses import PROTON_MASS as PROTON
 from engine.chemistry.tolerance import Tolerance
 from engine.command_line.main import main
 from engine.execution.devices import Device
 from engine.formats import Spectra
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.passes import Pass
-from engine.identification.precursor_errors import _some_of_each_file, tolerance_of_errors
+from engine.identification.precursor_errors import _some_of_each_file, errors_of_matches
 from engine.matches.scoring import ScoringPass
 from engine.matches.search_passes import passes_of_run
 from engine.project import Project
@@ -38,40 +39,52 @@ from tests.shim.shim_card import missing_compiler
 ASKED = Tolerance(5.0, "ppm")
 
 
-def by_definition(errors, files, asked):
-    """Six robust standard deviations beyond the farthest median of a file; files with fewer than 30 matches are one."""
-    of_file = {}
-    for error, file in zip(errors, files, strict=True):
-        of_file.setdefault(file if files.count(file) >= 30 else "rest", []).append(error)
-    medians = {name: statistics.median(some) for name, some in of_file.items()}
-    distances = [abs(error - medians[name]) for name, some in of_file.items() for error in some]
-    farthest = max(abs(median) for median in medians.values())
-    return min(max(asked, round(farthest + 6 * 1.4826 * statistics.median(distances), 1)), 20.0)
+def by_definition(errors, files, n_files, asked):
+    """Of each file the median and the window: it holds what was asked for and 3.3 robust standard deviations about the median, which for files
+    with fewer than 30 matches is that of all."""
+    of_file = {number: [error for error, file in zip(errors, files, strict=True) if file == number] for number in range(n_files)}
+    medians = [round(statistics.median(some if len(some) >= 30 else errors), 2) for some in of_file.values()]
+    reach = 3.3 * 1.4826 * statistics.median(abs(error - medians[file]) for error, file in zip(errors, files, strict=True))
+    reach = min(round(reach, 1), 20.0)
+    return medians, [(min(median - reach, -asked), max(median + reach, asked)) for median in medians]
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_tolerance_is_that_of_its_definition(seed):
+def test_the_windows_are_those_of_their_definition(seed):
     random = np.random.default_rng(seed)
-    n = int(random.integers(30, 300))
-    files = random.integers(0, int(random.integers(1, 5)), n)
+    n, n_files = int(random.integers(30, 300)), int(random.integers(1, 5))
+    files = random.integers(0, n_files, n)
     errors = random.normal(random.uniform(-6, 6, 5)[files], random.uniform(0.1, 2.5), n)
-    found = tolerance_of_errors(errors, files, ASKED)
-    assert found.used.unit == "ppm"
-    assert found.used.value == pytest.approx(by_definition(errors.tolist(), files.tolist(), ASKED.value))
+    found = errors_of_matches(errors, files, n_files, ASKED)
+    medians, windows = by_definition(errors.tolist(), files.tolist(), n_files, ASKED.value)
+    assert found.tolerance.unit == "ppm"
+    assert found.medians == pytest.approx(medians)
+    assert found.centres == pytest.approx([(low + high) / 2 for low, high in windows], abs=0.01)
+    assert found.tolerance.value == pytest.approx(max(high - low for low, high in windows) / 2, abs=0.01)
     assert found.n_matches == n
 
 
-def test_it_is_neither_narrower_than_asked_nor_wider_than_the_first_search():
+def test_a_window_is_neither_narrower_than_asked_nor_reaches_further_than_the_first_search_looked():
     exact, wild = np.full(100, 0.1), np.random.default_rng(1).uniform(-20, 20, 400)
-    assert tolerance_of_errors(exact, np.zeros(100, int), ASKED).used == ASKED
-    assert str(tolerance_of_errors(wild, np.zeros(400, int), ASKED).used) == "20 ppm"
+    of_exact, of_wild = (errors_of_matches(errors, np.zeros(len(errors), int), 1, ASKED) for errors in (exact, wild))
+    assert of_exact.tolerance == ASKED and of_exact.centres.tolist() == [0.0]
+    assert str(of_wild.tolerance) == "20 ppm"
+
+
+def test_a_window_grows_on_the_side_where_errors_lie():
+    """So that it costs no more candidates than it must; what was asked for stays within."""
+    errors = np.random.default_rng(2).normal(6, 1, 400)
+    found = errors_of_matches(errors, np.zeros(400, int), 1, ASKED)
+    low, high = found.centres[0] - found.tolerance.value, found.centres[0] + found.tolerance.value
+    assert low == pytest.approx(-5.0, abs=0.02)
+    assert np.quantile(errors, 0.99) < high < 11
 
 
 def test_too_few_matches_leave_what_was_asked():
     errors = np.linspace(5, 9, 30)
-    assert tolerance_of_errors(errors, np.zeros(30, int), ASKED).used.value > 9
-    found = tolerance_of_errors(errors[:29], np.zeros(29, int), ASKED)
-    assert (found.used, found.n_matches) == (ASKED, 0)
+    assert errors_of_matches(errors, np.zeros(30, int), 1, ASKED).tolerance.value > 5
+    found = errors_of_matches(errors[:29], np.zeros(29, int), 1, ASKED)
+    assert (found.tolerance, found.n_matches, found.centres.tolist()) == (ASKED, 0, [0.0])
     assert "29 were found" in found.message
 
 
@@ -79,15 +92,21 @@ def test_some_wrong_matches_do_not_move_it():
     random = np.random.default_rng(3)
     errors = random.normal(3, 1, 500)
     with_wrong = np.concatenate((errors, random.uniform(-20, 20, 15)))
-    one, other = (tolerance_of_errors(some, np.zeros(len(some), int), ASKED).used.value for some in (errors, with_wrong))
-    assert abs(one - other) < 0.5
+    found = [errors_of_matches(some, np.zeros(len(some), int), 1, ASKED) for some in (errors, with_wrong)]
+    (one, other), (one_centre, other_centre) = [each.tolerance.value for each in found], [each.centres[0] for each in found]
+    assert abs(one - other) < 0.3
+    assert abs(one_centre - other_centre) < 0.3
 
 
 def test_files_are_measured_about_their_own_medians():
-    """Two files out of tune in opposite directions: their distance is no scatter."""
+    """Two files out of tune in opposite directions: their distance is no scatter, and each has its own window."""
     errors = np.random.default_rng(4).normal(0, 0.5, 200) + np.repeat([-6, 6], 100)
-    assert 8 < tolerance_of_errors(errors, np.repeat([0, 1], 100), ASKED).used.value < 11
-    assert tolerance_of_errors(errors, np.zeros(200, int), ASKED).used.value == 20
+    apart = errors_of_matches(errors, np.repeat([0, 1], 100), 2, ASKED)
+    assert 5.5 < apart.tolerance.value < 7
+    assert apart.medians == pytest.approx([-6, 6], abs=0.2)
+    assert apart.centres == pytest.approx([-1.3, 1.3], abs=0.3)
+    together = errors_of_matches(errors, np.zeros(200, int), 1, ASKED)
+    assert together.tolerance.value == pytest.approx(20, abs=0.5)
 
 
 def spectra_of_files(numbers):
@@ -159,12 +178,16 @@ def test_a_run_out_of_tune_is_found_by_what_is_measured_of_it(out_of_tune, datab
     record = json.loads((tmp_path / "project" / "run.json").read_text())
     assert record["parameters"]["precursor_tolerance"] == "10 ppm"
     (told,) = record["passes"]
-    used = summary.passes[0].precursor_tolerance
+    (first,) = summary.passes
+    used, (centre, _) = first.precursor_tolerance, first.precursor_centres
     assert told["precursor_tolerance"] == str(used) == summary.record()["passes"][0]["precursor_tolerance"]
-    assert 8 < record["precursor_errors"]["median_ppm"] < 10
-    assert any(str(used) in message and "scatter" in message for message in summary.messages)
-    assert f"within {used}" in summary.lines()[1]
-    assert all(abs(float(row["mass_error_ppm"])) <= used.value + 0.01 for row in rows)
+    assert told["precursor_centres"] == [centre, centre]
+    (median,) = record["precursor_errors"]["medians_ppm"]
+    assert 8 < median < 10
+    assert any(f"-10.0 to {centre + used.value:+.1f} ppm" in message and "scatter" in message for message in summary.messages)
+    assert f"within {used} about {centre:+.4g} ppm" in summary.lines()[1]
+    errors = np.array([float(row["mass_error_ppm"]) for row in rows])
+    assert (np.abs(errors - centre) <= used.value + 0.01).all()
 
 
 def tables_of(summary):
@@ -172,13 +195,25 @@ def tables_of(summary):
     return [parquet.read_table(folder / f"{name}.parquet") for name in ("psms", "peptides", "proteins")]
 
 
-def test_it_is_the_search_with_that_tolerance(out_of_tune, database, tmp_path):
-    """To the last byte of the tables."""
-    measured = identify([out_of_tune[1]], [database], tmp_path / "project", IdentificationParameters(tolerance_from_run=True), threads=2)
-    parameters = IdentificationParameters(precursor_tolerance=measured.passes[0].precursor_tolerance)
-    asked = identify([out_of_tune[1]], [database], tmp_path / "project", parameters, threads=2)
-    assert str(measured.passes[0].precursor_tolerance) != "10 ppm"
-    assert tables_of(measured) == tables_of(asked)
+def test_it_is_the_search_of_corrected_precursors_with_that_tolerance(out_of_tune, database, tmp_path):
+    """The same peptides and scores as of a file whose precursors somebody else corrected by the centre of the window."""
+    _, path = out_of_tune
+    summary, found = search(path, database, tmp_path / "project", "high-resolution", tolerance_from_run=True, second_pass=False)
+    (first,) = summary.passes
+    factor = 1 + first.precursor_centres[0] * 1e-6
+    lines = path.read_text().splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith("PEPMASS="):
+            mz, *more = line.removeprefix("PEPMASS=").split()
+            mass_of_one = (float(mz) - PROTON) / factor + PROTON
+            lines[number] = " ".join([f"PEPMASS={mass_of_one!r}", *more])
+    (tmp_path / "corrected.mgf").write_text("\n".join(lines))
+    _, expected = search(
+        tmp_path / "corrected.mgf", database, tmp_path / "other", "high-resolution", tolerance_from_run=False, second_pass=False,
+        precursor_tolerance=str(first.precursor_tolerance), rescoring="off", predicted_intensities=False,
+    )  # fmt: skip
+    peptides = [{row["spectrum_id"]: (row["peptide"], row["hyperscore"], row["expectation"]) for row in rows} for rows in (found, expected)]
+    assert peptides[0] == peptides[1]
 
 
 def test_threads_and_cards_measure_and_find_the_same(out_of_tune, database, tmp_path):
@@ -206,7 +241,7 @@ def test_a_second_pass_keeps_to_what_was_asked_and_to_near_isotopes(out_of_tune,
     make = Pass.__init__
 
     def noted(self, spectra, indexes, modifications, parameters, resources):
-        searched.append((str(parameters.precursor_tolerance), parameters.isotope_errors))
+        searched.append((str(parameters.precursor_tolerance), parameters.isotope_errors, parameters.maximum_modifications))
         make(self, spectra, indexes, modifications, parameters, resources)
 
     monkeypatch.setattr(Pass, "__init__", noted)
@@ -214,7 +249,9 @@ def test_a_second_pass_keeps_to_what_was_asked_and_to_near_isotopes(out_of_tune,
     summary = identify([out_of_tune[1]], [database], tmp_path / "project", parameters, threads=2)
     every = (0, 1, 2, 3)
     first, second = summary.passes
-    assert searched == [("20 ppm", every), (str(first.precursor_tolerance), every), ("10 ppm", (0, 1))]
+    assert searched == [("20 ppm", (0, 1), 3), (str(first.precursor_tolerance), every, 3), ("10 ppm", (0, 1), 1)]
+    assert first.precursor_tolerance.value - first.precursor_centres[0] == pytest.approx(10, abs=0.02), "all that was asked for"
+    assert 8 < second.precursor_centres[0] < 10, "about the errors themselves"
     assert (str(second.precursor_tolerance), second.isotope_errors) == ("10 ppm", (0, 1))
     assert (first.specificity, second.specificity, first.proteins, second.proteins) == ("specific", "semi-specific", "all", "found")
     assert set(second.variable_modifications) == {*parameters.variable_modifications, *parameters.second_pass_modifications}
@@ -223,7 +260,10 @@ def test_a_second_pass_keeps_to_what_was_asked_and_to_near_isotopes(out_of_tune,
     # What is exported is true for both.
     assert main(["export", str(summary.folder), "--format", "mzid", "--out", str(tmp_path / "x.mzid")]) == 0
     root = etree.parse(tmp_path / "x.mzid").getroot()
-    assert {one.get("value") for one in root.iterfind(".//{*}ParentTolerance/*")} == {f"{first.precursor_tolerance.value:g}"}
+    plus, minus = (float(one.get("value")) for one in root.iterfind(".//{*}ParentTolerance/*"))
+    windows = [(one.precursor_centres[0], one.precursor_tolerance.value) for one in summary.passes]
+    assert plus == pytest.approx(max(centre + half for centre, half in windows))
+    assert minus == pytest.approx(max(half - centre for centre, half in windows))
     assert root.find(".//{*}Enzyme").get("semiSpecific") == "true"
     assert main(["export", str(summary.folder), "--format", "pepxml", "--out", str(tmp_path / "x.pepXML")]) == 0
     root = etree.parse(tmp_path / "x.pepXML").getroot()
