@@ -3,9 +3,10 @@
 What a user asks for is a guess at both. Where the guess is too small, right answers lie outside, and the wrong ones that take their place
 look no worse. So a quick first search looks at some of the spectra of each file, for peptides without variable modifications, in a wide
 window. Of its confident matches the median error of a file tells how far it is out of tune; the median absolute deviation from that, which
-a few wrong matches do not move (Rousseeuw & Croux 1993, J Am Stat Assoc 88:1273), how far it scatters. The window of a file becomes what holds
-both, and all that was asked for. So it grows on the side on which errors lie, and has candidates where they do. It never becomes narrower than
-what was asked for: rescoring weighs the errors, and learns from the wrong matches of a wider window what an error is worth.
+a few wrong matches do not move (Rousseeuw & Croux 1993, J Am Stat Assoc 88:1273), how far it scatters. The precursors of a file are corrected
+by its median, and the window about that becomes what holds the scatter: a run that is out of tune needs no wider one, and so no more
+candidates. The rare errors far out are left to a second pass, which looks at few proteins and can afford a wide window. No window becomes
+narrower than what was asked for: rescoring weighs the errors, and learns from the wrong matches of a wider window what an error is worth.
 
 Which matches are confident is a score, above which targets and decoys count alike: a tolerance from the errors of targets alone might suit
 wrong targets better than decoys.
@@ -38,31 +39,37 @@ _LOOKED_AT, _LOOKED_AT_IN_A_FILE = 1000, 250
 _CONFIDENT = 0.01
 _ENOUGH = 30
 """Matches from which a median is known to a quarter, and a spread to a fifth, of the spread itself."""
-_SPREADS = 3.3
-"""Of these a window holds so many on either side of the median: all but one in a thousand errors that are normally distributed."""
+_SPREADS, _SPREADS_OF_SECOND = 3.0, 5.0
+"""Of these a window holds so many on either side of the median. Three hold all but .3 % of errors that are normally distributed; those of runs
+have longer tails."""
 _NORMAL = 1.4826  # of a normal distribution, the standard deviation over the median absolute deviation
 
 
 @dataclass(frozen=True)
 class PrecursorErrors:
-    """The errors of precursors, and the windows that they are searched in.
+    """The errors of precursors, and what they are searched with.
 
     Attributes
     ----------
-    tolerance : half of the window of each file; what was asked for where that is enough, or nothing was measured.
-    centres : (f,) float64, ppm, the middle of the window of each file: by how much its precursors are taken to be too heavy.
-    n_matches : confident matches whose errors were measured, 0 where too few were found or none looked for.
-    medians, spread : (f,) float64 and float, ppm, of the errors of each file, and of all about the median of their file; 0 where not
+    tolerance, of_second : to search with about the `medians`, and in a second pass; what was asked for where that is enough, or nothing was
         measured.
+    medians : (f,) float64, ppm, by which the precursors of each file are too heavy; 0 where not measured.
+    n_matches : confident matches whose errors were measured, 0 where too few were found or none looked for.
+    spread : ppm, of all about the median of their file; 0 where not measured.
     message : for the user; empty where nobody asked for a measurement.
     """
 
     tolerance: Tolerance
-    centres: NDArray[np.float64]
+    of_second: Tolerance
     medians: NDArray[np.float64]
     n_matches: int = 0
     spread: float = 0.0
     message: str = ""
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the largest of the medians, ppm."""
+        return float(self.medians.min()), float(self.medians.max())
 
     def record(self) -> dict[str, Any]:
         """What `run.json` tells of the measurement; nothing where nobody asked. What is searched with, the passes tell."""
@@ -80,10 +87,10 @@ def measured_errors(
     """
     asked, unknown = parameters.precursor_tolerance, np.zeros(len(spectra.files))
     if not parameters.tolerance_from_run:
-        return PrecursorErrors(asked, unknown, unknown)
+        return PrecursorErrors(asked, asked, unknown)
     if asked.unit != "ppm" or asked.value >= _WIDEST or parameters.decoys == "none":
         reason = "errors are measured only with decoys" if parameters.decoys == "none" else f"only those below {_WIDEST:g} ppm are measured"
-        found = PrecursorErrors(asked, unknown, unknown, message=f"The precursor tolerance stays {asked}: {reason}")
+        found = PrecursorErrors(asked, asked, unknown, message=f"The precursor tolerance stays {asked}: {reason}")
     else:
         quick = parameters.changed(
             precursor_tolerance=Tolerance(_WIDEST, "ppm"), variable_modifications=(), hits_per_spectrum=1, predicted_intensities=False,
@@ -112,24 +119,24 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
     --------
     >>> error = np.linspace(1.0, 9.0, 101)
     >>> found = errors_of_matches(error, np.zeros(101, int), 1, Tolerance(5.0, "ppm"))
-    >>> found.medians.tolist(), found.centres.tolist(), str(found.tolerance)
-    ([5.0], [4.93...], '9.9 ppm')
+    >>> found.medians.tolist(), str(found.tolerance), str(found.of_second)
+    ([5.0], '8.9 ppm', '14.8 ppm')
     """
     if len(error) < _ENOUGH:
         reason = f"errors are measured from {_ENOUGH} confident matches on, and {len(error)} were found"
-        return PrecursorErrors(asked, np.zeros(n_files), np.zeros(n_files), message=f"The precursor tolerance stays {asked}: {reason}")
+        return PrecursorErrors(asked, asked, np.zeros(n_files), message=f"The precursor tolerance stays {asked}: {reason}")
     medians = np.full(n_files, np.median(error))
     for number in np.flatnonzero(np.bincount(file, minlength=n_files) >= _ENOUGH).tolist():
         medians[number] = np.median(error[file == number])
     medians = np.round(medians, 2)
     spread = _NORMAL * float(np.median(np.abs(error - medians[file])))
-    reach = min(round(_SPREADS * spread, 1), _WIDEST)
-    low, high = np.minimum(medians - reach, -asked.value), np.maximum(medians + reach, asked.value)
-    used = Tolerance(round(float((high - low).max()) / 2.0, 2), "ppm")
+    used, of_second = (
+        Tolerance(max(asked.value, min(round(spreads * spread, 1), _WIDEST)), "ppm") for spreads in (_SPREADS, _SPREADS_OF_SECOND)
+    )
     err = " to ".join(dict.fromkeys(f"{one:+.1f}" for one in (medians.min(), medians.max())))
-    window = f"stays {used}" if used == asked else f"becomes {low.min():+.1f} to {high.max():+.1f} ppm"
-    message = f"The precursor tolerance {window}: {len(error)} confident matches err by {err} ppm and scatter by {spread:.1f} ppm"
-    return PrecursorErrors(used, np.round((low + high) / 2.0, 2), medians, len(error), spread, message)
+    measured = f"{len(error)} confident matches err by {err} ppm, by which precursors are corrected, and scatter by {spread:.1f} ppm"
+    message = f"The precursor tolerance {'stays' if used == asked else 'becomes'} {used}: {measured}"
+    return PrecursorErrors(used, of_second, medians, len(error), spread, message)
 
 
 def _some_of_each_file(spectra: Spectra) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.passes import second_pass
@@ -42,12 +43,14 @@ class Results:
         self.tables: RunTables
         """Tables that were written."""
 
-    def judge(self, psms: Psms, spectra: SpectrumIndex, indexes: Indexes) -> None:
-        """The statistics of the matches; with those of a second pass over the spectra, where the parameters want one."""
+    def judge(self, psms: Psms, spectra: SpectrumIndex, indexes: Indexes, tolerance: Tolerance) -> None:
+        """The statistics of the matches; with those of a second pass over the spectra, where the parameters want one, with that precursor
+        tolerance."""
         with self._estimating():
             self._scored = score_statistics(psms, self._parameters, self._resources)
         if self._parameters.second_pass:
-            second = second_pass(self._scored, spectra, indexes, self._run.folder, self._parameters, self._resources)
+            parameters = self._parameters.changed(precursor_tolerance=tolerance)
+            second = second_pass(self._scored, spectra, indexes, self._run.folder, parameters, self._resources)
             if second is not None:
                 with self._estimating():
                     self._scored = with_second_pass(self._scored, second.psms, self._parameters, self._resources)

@@ -62,9 +62,9 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             if not spectra.n_searched:
                 raise nothing_to_search(found, parameters.minimum_peaks)
             errors = measured_errors(found, spectra, indexes, parameters, resources)
+            spectra = spectra.corrected(errors.medians[found.file])
             modifications = tuple(parse_modification(name) for name in parameters.variable_modifications)
-            searching = parameters.changed(precursor_tolerance=errors.tolerance)
-            searched = Pass(spectra.corrected(errors.centres[found.file]), indexes, modifications, searching, resources)
+            searched = Pass(spectra, indexes, modifications, parameters.changed(precursor_tolerance=errors.tolerance), resources)
             searched.plan()
             first = searched.done("first", parameters.specificity, n_proteins=indexes.proteins.n_targets)
             psms = searched.score()
@@ -75,7 +75,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             results = Results(run.run, found, indexes.proteins, parameters, resources)
             spectra_written = run.begin(results.write_spectra)
             run.load("duckdb")  # which the tables need
-            results.judge(psms, spectra.corrected(errors.medians[found.file]), indexes)
+            results.judge(psms, spectra, indexes, errors.of_second)
             run.device = resources.used
             with run.step("report"):
                 results.write(run.begin)
@@ -87,10 +87,8 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             }  # fmt: skip
             tables = results.tables
             searched_in, searched_of = run.files("database", "contaminants"), run.files("spectra")
-            passes = tuple(
-                replace(one, databases=searched_in, spectra=searched_of, precursor_centres=(float(centres.min()), float(centres.max())))
-                for one, centres in ((first, errors.centres), *((one, errors.medians) for one in results.later_passes))
-            )
+            told = {"databases": searched_in, "spectra": searched_of, "precursor_medians": errors.range}
+            passes = tuple(replace(one, **told) for one in (first, *results.later_passes))
             run.record(
                 counts, tables.message, exports=EXPORTED, certainty=results.certainty, decoy_ratio=results.decoy_ratio,
                 passes=[one.record() for one in passes], **errors.record(),
