@@ -91,8 +91,8 @@ def second_pass(
     """Search the spectra that the first pass left, on the proteins it found and their decoys; None where there are none.
 
     With more modifications, though fewer in a peptide, and fewer required cuts, and so with many more candidates; for isotope errors up to
-    `_MAXIMUM_ISOTOPES`. Few proteins are looked at, so that a wider precursor tolerance than the first pass's costs little: what errs more than
-    most is found here. The index is made for this once, in `folder`.
+    `_MAXIMUM_ISOTOPES`. Few proteins are looked at, so that a wider precursor tolerance than the first pass's costs little: what errs more
+    than most is found here. The index is made for this once, in `folder`.
     """
     proteins = indexes.proteins
     found = identified_proteins(first, proteins, parameters.fdr)

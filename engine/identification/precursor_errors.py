@@ -3,10 +3,11 @@
 What a user asks for is a guess at both. Where the guess is too small, right answers lie outside, and the wrong ones that take their place
 look no worse. So a quick first search looks at some of the spectra of each file, for peptides without variable modifications, in a wide
 window. Of its confident matches the median error of a file tells how far it is out of tune; the median absolute deviation from that, which
-a few wrong matches do not move (Rousseeuw & Croux 1993, J Am Stat Assoc 88:1273), how far it scatters. The precursors of a file are corrected
-by its median, and the window about that becomes what holds the scatter: a run that is out of tune needs no wider one, and so no more
-candidates. The rare errors far out are left to a second pass, which looks at few proteins and can afford a wide window. No window becomes
-narrower than what was asked for: rescoring weighs the errors, and learns from the wrong matches of a wider window what an error is worth.
+a few wrong matches do not move (Rousseeuw & Croux 1993, J Am Stat Assoc 88:1273), how far it scatters. The precursors of a file are
+corrected by its median, and the window about that becomes what holds the scatter: a run that is out of tune needs no wider one, and so no
+more candidates. The rare errors far out are left to a second pass, which looks at few proteins and can afford a wide window. No window
+becomes narrower than what was asked for: rescoring weighs the errors, and learns from the wrong matches of a wider window what an error is
+worth.
 
 Which matches are confident is a score, above which targets and decoys count alike: a tolerance from the errors of targets alone might suit
 wrong targets better than decoys.
@@ -40,8 +41,8 @@ _CONFIDENT = 0.01
 _ENOUGH = 30
 """Matches from which a median is known to a quarter, and a spread to a fifth, of the spread itself."""
 _SPREADS, _SPREADS_OF_SECOND = 3.0, 5.0
-"""Of these a window holds so many on either side of the median. Three hold all but .3 % of errors that are normally distributed; those of runs
-have longer tails."""
+"""Of these a window holds so many on either side of the median. Three hold all but .3 % of errors that are normally distributed; those of
+runs have longer tails."""
 _NORMAL = 1.4826  # of a normal distribution, the standard deviation over the median absolute deviation
 
 
@@ -81,7 +82,7 @@ class PrecursorErrors:
 def measured_errors(
     spectra: Spectra, index: SpectrumIndex, indexes: Indexes, parameters: IdentificationParameters, resources: Resources
 ) -> PrecursorErrors:
-    """The precursor errors of the run; none, and the tolerance asked for, where they cannot be measured, or the parameters do not want that.
+    """The precursor errors of the run; none, and the tolerance asked for, where they cannot be measured or the parameters do not want that.
 
     `index` holds the spectra preprocessed. The user is told what was found.
     """

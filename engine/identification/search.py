@@ -87,8 +87,10 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             }  # fmt: skip
             tables = results.tables
             searched_in, searched_of = run.files("database", "contaminants"), run.files("spectra")
-            told = {"databases": searched_in, "spectra": searched_of, "precursor_medians": errors.range}
-            passes = tuple(replace(one, **told) for one in (first, *results.later_passes))
+            passes = tuple(
+                replace(one, databases=searched_in, spectra=searched_of, precursor_medians=errors.range)
+                for one in (first, *results.later_passes)
+            )
             run.record(
                 counts, tables.message, exports=EXPORTED, certainty=results.certainty, decoy_ratio=results.decoy_ratio,
                 passes=[one.record() for one in passes], **errors.record(),

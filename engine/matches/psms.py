@@ -254,7 +254,10 @@ class SystematicErrors(NamedTuple):
 
 
 def rescoring_features(psms: Psms, systematic: SystematicErrors) -> dict[str, NDArray[np.float64]]:
-    """Columns that tell right matches from wrong ones, by name; each (n,) float64. Errors count by their distance to the `systematic` ones."""
+    """Columns that tell right matches from wrong ones, by name; each (n,) float64.
+
+    What counts of mass errors is the distance to the `systematic` ones, and not to zero.
+    """
     measured, length = psms.features, psms.length.astype(np.float64)
     bonds = np.maximum(length - 1, 1)
     return {

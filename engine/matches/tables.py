@@ -64,9 +64,9 @@ class Scored:
 
     `score` decides the order of all matches: the learnt one, or `search_score`. `q_value` and `posterior_error` (n,) float64, NaN for rows
     of rank 2 and worse: only the best match of a spectrum competes, so nothing is known of the others. `features` are those that
-    rescoring used, `learnt` what was learnt from them, None without decoys. `group` (n,) int64: matches that are judged apart from the others, whose scores lead by `leads`
-    (`engine.matches.group_rates`); None where all are judged together. `is_second` (n,) bool: rows of a second pass; None where there was
-    none. `scale` is what is known of the score beforehand, None where it was learnt.
+    rescoring used, `learnt` what was learnt from them, None without decoys. `group` (n,) int64: matches that are judged apart from the
+    others, whose scores lead by `leads` (`engine.matches.group_rates`); None where all are judged together. `is_second` (n,) bool: rows of
+    a second pass; None where there was none. `scale` is what is known of the score beforehand, None where it was learnt.
     """
 
     psms: Psms
@@ -185,8 +185,8 @@ def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, 
     """The statistics of the matches of both passes.
 
     The matches of the second are scored by what was learnt from the first. Then of each spectrum those of the pass with the better best
-    match stay, and all compete in one list. Lists of their own would hold few decoys, and "down to the first decoy" is no 1 %: of the second
-    passes of small runs 9 % were wrong that way.
+    match stay, and all compete in one list. Lists of their own would hold few decoys, and "down to the first decoy" is no 1 %: of the
+    second passes of small runs 9 % were wrong that way.
     """
     score, features = search_score(second), dict[str, NDArray[np.float64]]()
     if first.learnt is not None:
