@@ -248,7 +248,8 @@ def _logistic_regression(table: Floats, label: Truths, ridge: float, start: Floa
     for _ in range(25):
         fitted = 1 / (1 + np.exp(-np.clip(table @ weights, -30, 30)))
         gradient = table.T @ (fitted - label) + penalty * weights
-        curvature = (table * (fitted * (1 - fitted))[:, None]).T @ table
+        weighted = table * np.sqrt(fitted * (1 - fitted))[:, None]
+        curvature = weighted.T @ weighted  # of one matrix with itself half is computed
         step = np.linalg.solve(curvature + np.diag(penalty), gradient)
         # Far from the solution the quadratic model overshoots; a bounded step keeps the way down.
         weights = weights - step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
