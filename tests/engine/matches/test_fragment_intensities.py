@@ -175,6 +175,16 @@ def test_what_ships_is_not_used_for_ion_traps_which_learn_from_the_run_alone() -
     assert len(features(bonds, judged, "0.5 Da")) == len(bonds)
 
 
+def test_what_was_learnt_compares_each_match_alike_whichever_stand_beside_it() -> None:
+    """So that the matches of a second pass need not be compared together with those of the first."""
+    bonds, judged = run()
+    model, _ = learn_intensities(bonds, judged, Tolerance(20.0, "ppm"))
+    assert model is not None and model.is_corrected
+    rows = np.arange(1, len(bonds), 3)
+    some = model.features(bonds.take(rows), judged.charge[rows], judged.peptide[rows], Resources(2))
+    assert np.array_equal(np.column_stack(list(some.values())), features(bonds, judged)[rows])
+
+
 def test_no_matches_have_no_features() -> None:
     none = MatchedBonds(np.zeros(1, np.int64), np.empty(0, np.uint8), np.empty((0, IONS), np.float32))
     empty = MatchColumns(*(np.empty(0, kind) for kind in (np.int64, np.int64, np.float64, bool)))
