@@ -53,11 +53,40 @@ class SpectrumIndex:
     ----------
     arrays : preprocessed peaks of all spectra (those with too few peaks have none).
     queries : in order of mass. n_searched : spectra with at least one query.
+    measured_mass : (q,) float64, dalton, of each query before its mass was corrected; None where none was.
     """
 
     arrays: SpectrumArrays
     queries: QueryArrays
     n_searched: int
+    measured_mass: NDArray[np.float64] | None = None
+
+    @property
+    def observed_mass(self) -> NDArray[np.float64]:
+        """(q,) float64, dalton: masses of the queries as they were measured."""
+        return self.queries.mass if self.measured_mass is None else self.measured_mass
+
+    def only(self, spectra: NDArray[np.integer]) -> SpectrumIndex:
+        """The queries of these spectra alone, by their numbers; all peaks stay where they are."""
+        is_wanted = np.zeros(len(self.arrays.offsets) - 1, bool)
+        is_wanted[spectra] = True
+        return self._of_queries(np.flatnonzero(is_wanted[self.queries.spectrum]), self.queries.mass)
+
+    def corrected(self, error: NDArray[np.float64]) -> SpectrumIndex:
+        """The same with the masses that the precursors would have had without an error.
+
+        Parameters
+        ----------
+        error : (n,) float64, of each spectrum: by how much its precursor was measured too heavy, parts per million.
+        """
+        mass = self.queries.mass / (1.0 + error[self.queries.spectrum] * 1e-6)
+        return self._of_queries(np.argsort(mass, kind="stable"), mass)
+
+    def _of_queries(self, rows: NDArray[np.integer], mass: NDArray[np.float64]) -> SpectrumIndex:
+        """Some of the queries, in the order given, with these masses of all."""
+        queries = QueryArrays(self.queries.spectrum[rows], self.queries.charge[rows], mass[rows])
+        is_corrected = self.measured_mass is not None or mass is not self.queries.mass
+        return SpectrumIndex(self.arrays, queries, len(np.unique(queries.spectrum)), self.observed_mass[rows] if is_corrected else None)
 
 
 def absolute_and_relative(tolerance: Tolerance) -> tuple[float, float]:

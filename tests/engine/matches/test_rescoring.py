@@ -146,6 +146,17 @@ def test_models_learnt_side_by_side_are_those_learnt_one_after_the_other() -> No
     assert np.array_equal(one.weights, several.weights)
 
 
+def test_more_matches_are_scored_as_if_they_had_stood_among_those_that_do_not_compete() -> None:
+    features, is_decoy, peptide, initial, _ = simulated_run(900, 400, 5)
+    competes = np.arange(900) < 600
+    together = rescore(features, names(features), is_decoy, peptide, initial, competes)
+    alone = rescore(features[:600], names(features), is_decoy[:600], peptide[:600], initial[:600])
+    assert alone.learnt is not None
+    later = alone.learnt.score(features[600:], initial[600:], peptide[600:])
+    assert np.array_equal(np.concatenate((alone.score, later)), together.score)
+    assert rescore(features[:0], names(features), is_decoy[:0], peptide[:0], initial[:0]).learnt is None
+
+
 def test_learning_can_be_cancelled() -> None:
     features, is_decoy, peptide, score, _ = simulated_run(500, 250, 3)
     progress = Progress()
