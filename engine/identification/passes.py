@@ -62,7 +62,10 @@ class Pass:
 
     @property
     def _predicts_intensities(self) -> bool:
-        parameters, every = self._parameters, (*self._modifications, *self._indexes.peptides.digestion.fixed)
+        # Of both passes or of none: matches of the second are scored by what was learnt from those of the first.
+        parameters = self._parameters
+        of_second = map(parse_modification, parameters.second_pass_modifications if parameters.second_pass else ())
+        every = (*self._modifications, *of_second, *self._indexes.peptides.digestion.fixed)
         return parameters.predicted_intensities and parameters.decoys != "none" and not why_not_predicted(parameters, every)
 
     def done(self, name: str, specificity: Specificity, **more: Any) -> SearchPass:

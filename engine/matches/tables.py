@@ -246,7 +246,7 @@ def _intensities(psms: Psms, judged: MatchColumns, settings: StatisticsSettings)
         return None, ""
     why = why_not_predicted(settings, psms.modifications)
     if why or psms.bonds is None:
-        return None, f"fragment intensities are not predicted: {why or 'their peaks are not known'}"
+        return None, f"fragment intensities are not predicted: {why or 'a label of the second pass changes them'}"
     return learn_intensities(psms.bonds, judged, settings.fragment_tolerance)
 
 

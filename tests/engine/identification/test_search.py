@@ -400,6 +400,16 @@ def test_labels_that_take_the_charge_have_no_predicted_intensities(plain, databa
     assert any("fragment intensities are not predicted: the label TMT6plex" in message for message in summary.messages)
 
 
+def test_with_a_label_in_the_second_pass_alone_no_pass_has_predicted_intensities(plain, database, tmp_path):
+    """Matches of both are scored by what is learnt from those of the first."""
+    _, path = plain
+    changes = {"second_pass": True, "second_pass_modifications": ("TMT6plex (K)",)}
+    summary, rows = search(path, database, tmp_path / "project", "high-resolution", **changes)
+    assert rows and len(summary.passes) == 2
+    assert not any("intensity" in name for name in features_of(summary)[0])
+    assert any("a label of the second pass changes them" in message for message in summary.messages)
+
+
 def test_a_second_pass_is_compared_with_predicted_intensities_too(plain, database, tmp_path):
     _, path = plain
     summary, _ = search(path, database, tmp_path / "project", "high-resolution", second_pass=True)
