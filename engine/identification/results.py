@@ -83,6 +83,7 @@ class Results:
         """Write the tables of PSMs, peptides and proteins, and through `begin` the same as text for the project to show."""
         progress = self._resources.progress
         progress.stage("Writing results")
+        self._scored = self._scored.sorted()
         self.tables = RunTables(write_tables(self._scored, self._spectra, self._proteins, self._parameters), self._parameters)
         self.tables.write(self._run, progress, begin)
 

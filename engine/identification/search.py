@@ -69,21 +69,23 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             searched = Pass(spectra, indexes, modifications, parameters.changed(precursor_tolerance=errors.tolerance), resources)
             searched.plan()
             first = searched.done("first", parameters.specificity, n_proteins=indexes.proteins.n_targets)
-            psms = searched.score()
+            matches = searched.score()
             from engine.identification.results import Results
             from engine.matches.run_tables import EXPORTED
 
             # Not before: what Arrow and DuckDB take would come on top of what scoring holds.
             results = Results(run.run, found, indexes.proteins, parameters, resources)
             spectra_written = run.begin(results.write_spectra)
-            results.judge(psms, spectra, indexes, errors.of_second)
+            n_searched = spectra.n_searched
+            results.judge(matches, spectra, indexes, errors.of_second)
             run.device = resources.used
+            del searched, spectra, matches  # of a large run they take as much room as the tables
             with run.step("report"):
                 results.write(run.begin)
                 spectra_written()
                 run.progress.check()
             counts = {
-                "spectra": len(found), "searched": spectra.n_searched, "proteins_in_database": indexes.proteins.n_targets,
+                "spectra": len(found), "searched": n_searched, "proteins_in_database": indexes.proteins.n_targets,
                 "peptides_in_index": len(indexes.peptides), **results.tables.counts,
             }  # fmt: skip
             tables = results.tables

@@ -47,6 +47,8 @@ _TRAINING_LEVELS = (0.01, 0.02, 0.05)  # looser where the stricter leaves too fe
 _ENOUGH_POSITIVES = 20
 _MAXIMUM_DIVISIONS, _FEWEST_DIVISIONS = 10, 2
 _ROWS_LEARNT = 40_000  # of all divisions together: the larger a run, the less its division into folds matters
+_MAXIMUM_ROWS_LEARNT = 100_000  # of a division: thirty weights need no more
+_ROWS_SCORED = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -73,14 +75,17 @@ class LearntScore:
 
     def score(self, features: NDArray[np.floating], initial_score: Floats, peptide: Integers) -> Floats:
         """(n,) float64, the new scores of matches, of each by the models that saw no match of its peptide; arguments as of `rescore`."""
-        table = _standardised(np.column_stack([np.asarray(features, np.float64), initial_score]), self.mean, self.spread)
-        total, (divisions, folds, _) = np.zeros(len(table)), self.weights.shape
-        for division in range(divisions):
-            fold_of = folds_by_peptide(peptide, folds, self.seed + division)
-            for fold in range(folds):
-                held = fold_of == fold
-                of_fold = _scores(table[held], self.weights[division, fold])
-                total[held] += (of_fold - self.centre[division, fold]) / self.width[division, fold]
+        total, (divisions, folds, _) = np.zeros(len(initial_score)), self.weights.shape
+        for first in range(0, len(total), _ROWS_SCORED):  # no more of a large run is standardised at a time
+            some = slice(first, first + _ROWS_SCORED)
+            table = np.column_stack([np.asarray(features[some], np.float64), initial_score[some]])
+            table, of_some = _standardised(table, self.mean, self.spread), total[some]
+            for division in range(divisions):
+                fold_of = folds_by_peptide(peptide[some], folds, self.seed + division)
+                for fold in range(folds):
+                    held = fold_of == fold
+                    of_fold = _scores(table[held], self.weights[division, fold])
+                    of_some[held] += (of_fold - self.centre[division, fold]) / self.width[division, fold]
         return (total - self.threshold) / (self.threshold - self.median)
 
 
@@ -192,8 +197,12 @@ def rescore(
         message = f"Rescoring skipped: {lack}"
         return Rescoring(initial_score, False, message, names, np.empty((0, len(names))))
 
-    mean, spread = _mean_and_spread(table[competes])
-    learnt_from = _standardised(table[competes], mean, spread)
+    # Peptides are learnt from with all their matches or not at all.
+    n_parts = -(-int(np.count_nonzero(competes)) // _MAXIMUM_ROWS_LEARNT)
+    teaches = competes & (folds_by_peptide(peptide, n_parts, settings.seed - 1) == 0) if n_parts > 1 else competes
+    of_peptide, of_decoy = peptide[teaches], is_decoy[teaches]
+    mean, spread = _mean_and_spread(table[teaches])
+    learnt_from = _standardised(table[teaches], mean, spread)
     if divisions is None:
         divisions = int(np.clip(_ROWS_LEARNT // len(learnt_from), _FEWEST_DIVISIONS, _MAXIMUM_DIVISIONS))
     parts = [(division, number) for division in range(divisions) for number in range(folds)]
@@ -201,7 +210,7 @@ def rescore(
 
     def learn(part: tuple[int, int]) -> Floats:
         seen = fold_of[part[0]] != part[1]
-        return _learn(learnt_from[seen], decoy[seen], settings)
+        return _learn(learnt_from[seen], of_decoy[seen], settings)
 
     # The matrices are small: on several threads the linear algebra waits more than it works, ten times longer on a busy machine.
     with threadpool_limits(1, user_api="blas"):

@@ -73,7 +73,7 @@ class Scored:
     score: NDArray[np.float64]
     q_value: NDArray[np.float64]
     posterior_error: NDArray[np.float64]
-    features: dict[str, NDArray[np.float64]]
+    features: dict[str, NDArray[np.floating]]
     message: str
     group: NDArray[np.int64] | None = None
     leads: NDArray[np.float64] | None = None
@@ -83,7 +83,8 @@ class Scored:
 
     def sorted(self) -> Scored:
         """The same rows, first the best of each spectrum, the best score first: the order in which they are looked at."""
-        return self.take(self.order)
+        order = self.order
+        return self if (order[1:] > order[:-1]).all() else self.take(order)
 
     @property
     def order(self) -> NDArray[np.int64]:
@@ -176,7 +177,7 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
         outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, first, learning, resources)
         score, message, learnt = outcome.score, outcome.message, learnt._replace(rescoring=outcome.learnt)
     message = "; ".join(one for one in (message, intensities) if one)
-    psms = replace(psms, bonds=None)  # nothing else asks for them
+    psms, features = replace(psms, bonds=None), _kept(features)  # nothing else asks for bonds
     scale = None if learnt.rescoring is not None else SEARCH_SCORE_SCALE
     return _judged(Scored(psms, score, unknown, unknown, features, message, scale=scale, learnt=learnt), settings)
 
@@ -188,19 +189,24 @@ def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, 
     match stay, and all compete in one list. Lists of their own would hold few decoys, and "down to the first decoy" is no 1 %: of the
     second passes of small runs 9 % were wrong that way.
     """
-    score, features = search_score(second), dict[str, NDArray[np.float64]]()
+    score, features = search_score(second), dict[str, NDArray]()
     if first.learnt is not None:
         features = first.learnt.features(second, resources)
         if first.learnt.rescoring is not None:
             score = first.learnt.rescoring.score(_matrix(features, len(second)), score, second.peptide_family)
     n, psms = len(first.psms), joined_psms(first.psms, replace(second, bonds=None))
-    score = np.concatenate((first.score, score))
+    score, new = np.concatenate((first.score, score)), _kept(features)
     kept = _rows_of_better_pass(psms, score, n)
     joined = replace(
         first, psms=psms.take(kept), score=score[kept], q_value=np.full(len(kept), np.nan), posterior_error=np.full(len(kept), np.nan),
-        features={name: np.concatenate((column, features[name]))[kept] for name, column in first.features.items()}, is_second=kept >= n,
+        features={name: np.concatenate((column, new[name]))[kept] for name, column in first.features.items()}, is_second=kept >= n,
     )  # fmt: skip
     return _judged(joined, settings)
+
+
+def _kept(features: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.floating]]:
+    """The features as they are written: they were learnt from, and of a large run take much room."""
+    return {name: column.astype(np.float32) for name, column in features.items()}
 
 
 def _matrix(features: dict[str, NDArray[np.float64]], n: int) -> NDArray[np.float64]:
