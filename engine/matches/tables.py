@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -73,7 +74,7 @@ class Scored:
     score: NDArray[np.float64]
     q_value: NDArray[np.float64]
     posterior_error: NDArray[np.float64]
-    features: dict[str, NDArray[np.floating]]
+    features: Mapping[str, NDArray[np.floating]]
     message: str
     group: NDArray[np.int64] | None = None
     leads: NDArray[np.float64] | None = None
@@ -177,9 +178,9 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
         outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, first, learning, resources)
         score, message, learnt = outcome.score, outcome.message, learnt._replace(rescoring=outcome.learnt)
     message = "; ".join(one for one in (message, intensities) if one)
-    psms, features = replace(psms, bonds=None), _kept(features)  # nothing else asks for bonds
+    psms = replace(psms, bonds=None)  # nothing else asks for them
     scale = None if learnt.rescoring is not None else SEARCH_SCORE_SCALE
-    return _judged(Scored(psms, score, unknown, unknown, features, message, scale=scale, learnt=learnt), settings)
+    return _judged(Scored(psms, score, unknown, unknown, _kept(features), message, scale=scale, learnt=learnt), settings)
 
 
 def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, resources: Resources) -> Scored:

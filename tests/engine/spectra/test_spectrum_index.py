@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine import arrays
 from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
 from engine.identification.parameters import IdentificationParameters
@@ -141,3 +142,18 @@ def test_corrected_masses_are_those_without_the_error_in_order_and_the_measured_
     unchanged = index.corrected(np.zeros(3))
     assert queries(unchanged) == queries(index)
     assert unchanged.observed_mass.tolist() == index.observed_mass.tolist() == index.queries.mass.tolist()
+
+
+def test_spectra_preprocessed_some_at_a_time_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(3)
+    peaks: list[Peaks] = [
+        sorted((float(mz), float(intensity)) for mz, intensity in zip(random.uniform(150, 900, n), random.uniform(1, 9, n), strict=True))
+        for n in (3, 0, 40, 1, 25, 0, 8)
+    ]
+    held = spectra(peaks, random.uniform(300, 900, len(peaks)).tolist(), [0b100] * len(peaks))
+    at_once = build(held, plain(minimum_peaks=2))
+    monkeypatch.setattr(arrays, "_PIECE", 10)
+    apart = build(held, plain(minimum_peaks=2))
+    for name in ("offsets", "mz", "weight", "correlation_weight"):
+        np.testing.assert_array_equal(getattr(apart.arrays, name), getattr(at_once.arrays, name))
+    assert queries(apart) == queries(at_once)
