@@ -7,14 +7,15 @@ know of a spectrum besides the matched peaks, and what fits its counts by chance
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 __all__ = ["HYPERSCORE", "KSDP", "SCORE_KINDS", "SDP", "XCORR", "IndexTerms", "ScoreKind", "score_kind"]
-
-Floats = NDArray[np.float64]
 
 
 class IndexTerms(NamedTuple):
@@ -56,7 +57,7 @@ class ScoreKind(NamedTuple):
 
 
 def _nothing(values: Floats) -> Floats:
-    return np.zeros(len(values))
+    return values * 0.0
 
 
 def _itself(values: Floats) -> Floats:
@@ -64,10 +65,14 @@ def _itself(values: Floats) -> Floats:
 
 
 def _logarithms_of_factorials(counts: Floats) -> Floats:
+    import numpy as np  # here: parameters, which name scores, are listed without it
+
     return np.concatenate([[0.0], np.cumsum(np.log(counts[1:]))])
 
 
 def _logarithm_of_hundredfold(dot: Floats) -> Floats:
+    import numpy as np
+
     return np.log(1.0 + 100.0 * dot)
 
 

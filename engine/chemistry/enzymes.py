@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from engine.errors import ParameterError, shortened
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["ENZYMES", "SPECIFICITIES", "Enzyme", "PeptideSpan", "Specificity", "cleavage_sites", "digest", "enzyme"]
 
@@ -50,6 +51,8 @@ class Enzyme:
 
     @cached_property
     def _table(self) -> NDArray[np.bool_]:
+        import numpy as np  # here: parameters, which name enzymes, are listed without it
+
         table = np.zeros((26, 26), dtype=np.bool_)
         table[_indices(self.after), :] = True
         table[:, _indices(self.not_before)] = False
@@ -156,6 +159,8 @@ def cleavage_sites(sequence: str, agent: Enzyme) -> NDArray[np.int64]:
 
     Letters outside A-Z (``*``) are never cut beside.
     """
+    import numpy as np
+
     letters = np.frombuffer(sequence.encode("ascii", "replace"), dtype=np.uint8).astype(np.int64) - ord("A")
     real = (letters >= 0) & (letters < 26)
     letters[~real] = 0

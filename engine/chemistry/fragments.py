@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.masses import AMMONIA_MASS, HYDROGEN_MASS, PROTON_MASS, WATER_MASS, formula_mass, residue_masses
+from engine.chemistry.formulas import formula_mass
+from engine.chemistry.masses import AMMONIA_MASS, HYDROGEN_MASS, PROTON_MASS, WATER_MASS, residue_masses
 from engine.chemistry.modifications import unimod
 from engine.chemistry.peptidoforms import Peptidoform
 from engine.chemistry.tolerance import Tolerance

@@ -15,7 +15,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
-from engine.chemistry.masses import RESIDUE_COMPOSITION
+from engine.chemistry.formulas import RESIDUE_COMPOSITION
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import ParameterError, shortened
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.masses import PROTON_MASS, formula_mass, sequence_mass
+from engine.chemistry.formulas import formula_mass
+from engine.chemistry.masses import PROTON_MASS, sequence_mass
 from engine.chemistry.modifications import unimod, write_mass
 from engine.errors import ParameterError, shortened
 

@@ -95,6 +95,14 @@ class IdentificationParameters(SpectrumSearchParameters):
         title="Modifications of the second pass", group=SECOND_PASS, editor="modifications",
         help="Variable modifications of the second pass.",
     )  # fmt: skip
+    second_pass_maximum_modifications: int = parameter(
+        1,
+        ge=0,
+        le=6,
+        title="Variable modifications in a peptide, second pass",
+        group=SECOND_PASS,
+        help="In the second pass a peptide carries at most so many variable modifications, and no more than in the first.",
+    )
     second_pass_specificity: Literal["specific", "semi-specific", "non-specific"] = parameter(
         "semi-specific",
         title="Specificity of the second pass",

@@ -22,10 +22,9 @@ from engine.matches.tables import Scored, identified_proteins
 from engine.peptides.digestion import Digestion
 from engine.peptides.indexes import Indexes
 from engine.peptides.peptide_index import build_peptide_index
-from engine.spectra.columns import Spectra
-from engine.spectra.spectrum_index import build_spectrum_index, nothing_to_search
+from engine.spectra.spectrum_index import SpectrumIndex
 
-__all__ = ["Pass", "SecondPass", "second_pass"]
+__all__ = ["Pass", "SecondPass", "near_isotopes", "second_pass"]
 
 _MAXIMUM_ISOTOPES = 1
 _MAXIMUM_WITHOUT_DECOY = 0.02  # of the found proteins; false matches to them would meet no decoy to tell of them
@@ -33,11 +32,11 @@ _MB = 1_000_000
 
 
 class Pass:
-    """One pass of spectra against an index, with these variable modifications: it is planned, then scored."""
+    """One pass of preprocessed spectra against an index, with these variable modifications: it is planned, then scored."""
 
     def __init__(
         self,
-        spectra: Spectra,
+        spectra: SpectrumIndex,
         indexes: Indexes,
         modifications: tuple[SearchModification, ...],
         parameters: IdentificationParameters,
@@ -46,17 +45,13 @@ class Pass:
         self._spectra, self._indexes, self._modifications = spectra, indexes, modifications
         self._parameters, self._resources = parameters, resources
         self._search: ScoringPass
-        self.n_searched = 0
-        """Spectra that are searched, once it is planned."""
 
     def plan(self) -> None:
-        """Preprocess the spectra, count the candidates, and cut the work."""
+        """Count the candidates, and cut the work."""
         parameters, resources = self._parameters, self._resources
         with resources.clock.stage("plan"):
-            index = build_spectrum_index(self._spectra, parameters, resources)
-            self.n_searched = index.n_searched
             arrays, peptides = modification_arrays(self._modifications, parameters), self._indexes.peptides.arrays(self._indexes.proteins)
-            self._search = ScoringPass(index, peptides, arrays, parameters, resources, FRAGMENT_INDEX.compile)
+            self._search = ScoringPass(self._spectra, peptides, arrays, parameters, resources, FRAGMENT_INDEX.compile)
             self._search.plan()
 
     def score(self) -> Psms:
@@ -67,20 +62,23 @@ class Pass:
 
     @property
     def _predicts_intensities(self) -> bool:
-        parameters, every = self._parameters, (*self._modifications, *self._indexes.peptides.digestion.fixed)
+        # Of both passes or of none: matches of the second are scored by what was learnt from those of the first.
+        parameters = self._parameters
+        of_second = map(parse_modification, parameters.second_pass_modifications if parameters.second_pass else ())
+        every = (*self._modifications, *of_second, *self._indexes.peptides.digestion.fixed)
         return parameters.predicted_intensities and parameters.decoys != "none" and not why_not_predicted(parameters, every)
 
     def done(self, name: str, specificity: Specificity, **more: Any) -> SearchPass:
-        """What it was done with, once it is planned."""
+        """What it is done with."""
         return SearchPass.of(
-            name, self._parameters, specificity, variable_modifications=tuple(map(str, self._modifications)), n_spectra=self.n_searched,
-            **more,
+            name, self._parameters, specificity, variable_modifications=tuple(map(str, self._modifications)),
+            n_spectra=self._spectra.n_searched, **more,
         )  # fmt: skip
 
-    def require_spectra(self) -> None:
-        """Raise InputError where none of the spectra can be searched, and say why."""
-        if not self.n_searched:
-            raise nothing_to_search(self._spectra, self._parameters.minimum_peaks)
+
+def near_isotopes(parameters: IdentificationParameters) -> tuple[int, ...]:
+    """The isotope errors that were asked for, up to one; all where none is."""
+    return tuple(error for error in parameters.isotope_errors if error <= _MAXIMUM_ISOTOPES) or parameters.isotope_errors
 
 
 class SecondPass(NamedTuple):
@@ -91,13 +89,13 @@ class SecondPass(NamedTuple):
 
 
 def second_pass(
-    first: Scored, spectra: Spectra, indexes: Indexes, folder: Path, parameters: IdentificationParameters, resources: Resources
+    first: Scored, spectra: SpectrumIndex, indexes: Indexes, folder: Path, parameters: IdentificationParameters, resources: Resources
 ) -> SecondPass | None:
     """Search the spectra that the first pass left, on the proteins it found and their decoys; None where there are none.
 
-    With more modifications and fewer required cuts, and so with many more candidates: within the tolerance that was asked for, whatever the
-    run was found to need, and for isotope errors up to `_MAXIMUM_ISOTOPES`. The wider windows of the first pass found no more at the same
-    measured share of false ones, in twice the time. The index is made for this once, in `folder`.
+    With more modifications, though fewer in a peptide, and fewer required cuts, and so with many more candidates; for isotope errors up to
+    `_MAXIMUM_ISOTOPES`. Few proteins are looked at, so that a wider precursor tolerance than the first pass's costs little: what errs more
+    than most is found here. The index is made for this once, in `folder`.
     """
     proteins = indexes.proteins
     found = identified_proteins(first, proteins, parameters.fdr)
@@ -108,8 +106,8 @@ def second_pass(
         return None
     selected = np.unique(np.concatenate((found, partners[partners >= 0])))
     identified = first.psms.spectrum[first.q_value <= parameters.fdr]
-    remaining = np.setdiff1d(np.arange(len(spectra)), identified)
-    if len(found) == 0 or len(remaining) == 0:
+    remaining = spectra.only(np.setdiff1d(spectra.queries.spectrum, identified))
+    if len(found) == 0 or remaining.n_searched == 0:
         return None
     names = dict.fromkeys((*parameters.variable_modifications, *parameters.second_pass_modifications))
     modifications = tuple(parse_modification(name) for name in names)
@@ -119,9 +117,9 @@ def second_pass(
             memory_bytes = parameters.index_memory * _MB
             peptides = build_peptide_index(Path(own), proteins, digestion, resources, memory_bytes=memory_bytes, selected=selected)
         of_found = Indexes(proteins, peptides)
-        isotope_errors = tuple(error for error in parameters.isotope_errors if error <= _MAXIMUM_ISOTOPES) or parameters.isotope_errors
-        narrow = parameters.changed(isotope_errors=isotope_errors)
-        again = Pass(spectra.only(remaining), of_found, modifications, narrow, resources)
+        most = min(parameters.second_pass_maximum_modifications, parameters.maximum_modifications)
+        narrow = parameters.changed(isotope_errors=near_isotopes(parameters), maximum_modifications=most)
+        again = Pass(remaining, of_found, modifications, narrow, resources)
         again.plan()
         done = again.done("second", parameters.second_pass_specificity, proteins="found", n_proteins=len(found))
         return SecondPass(again.score(), done)

@@ -1,11 +1,13 @@
-"""The precursor tolerance from the run: what the errors of a quick first search say of the instrument.
+"""The precursor errors of the run: what a quick first search says of how far the instrument is out of tune, and how far it scatters.
 
-What a user asks for is a guess at how far an instrument is out of tune and how far it scatters. Where the guess is too small, right answers
-lie outside, and the wrong ones that take their place look no worse. So a quick first search looks at some of the spectra of each file, for
-peptides without variable modifications, in a wide window. Of its confident matches the median error of a file tells how far it is out of
-tune; the median absolute deviation from that, which a few wrong matches do not move (Rousseeuw & Croux 1993, J Am Stat Assoc 88:1273), how
-far it scatters. The tolerance becomes what holds both. It never becomes narrower than what was asked for: a window may well be wider than
-the errors, since rescoring weighs them, and learns from the wrong matches of a wider window what an error is worth.
+What a user asks for is a guess at both. Where the guess is too small, right answers lie outside, and the wrong ones that take their place
+look no worse. So a quick first search looks at some of the spectra of each file, for peptides without variable modifications, in a wide
+window. Of its confident matches the median error of a file tells how far it is out of tune; the median absolute deviation from that, which
+a few wrong matches do not move (Rousseeuw & Croux 1993, J Am Stat Assoc 88:1273), how far it scatters. The precursors of a file are
+corrected by its median, and the window about that becomes what holds the scatter: a run that is out of tune needs no wider one, and so no
+more candidates. The rare errors far out are left to a second pass, which looks at few proteins and can afford a wide window. No window
+becomes narrower than what was asked for: rescoring weighs the errors, and learns from the wrong matches of a wider window what an error is
+worth.
 
 Which matches are confident is a score, above which targets and decoys count alike: a tolerance from the errors of targets alone might suit
 wrong targets better than decoys.
@@ -22,13 +24,14 @@ from numpy.typing import NDArray
 from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
 from engine.identification.parameters import IdentificationParameters
-from engine.identification.passes import Pass
+from engine.identification.passes import Pass, near_isotopes
 from engine.matches.psms import search_score
 from engine.peptides.indexes import Indexes
 from engine.spectra.columns import Spectra
+from engine.spectra.spectrum_index import SpectrumIndex
 from engine.statistics.target_decoy import q_values
 
-__all__ = ["PrecursorTolerance", "measured_tolerance", "tolerance_of_errors"]
+__all__ = ["PrecursorErrors", "errors_of_matches", "measured_errors"]
 
 _WIDEST = 20.0
 """Of the first search, and of what comes of it, in ppm: what instruments err by that are asked for some ppm, even badly tuned."""
@@ -37,89 +40,104 @@ _LOOKED_AT, _LOOKED_AT_IN_A_FILE = 1000, 250
 _CONFIDENT = 0.01
 _ENOUGH = 30
 """Matches from which a median is known to a quarter, and a spread to a fifth, of the spread itself."""
-_SPREADS = 6.0
+_SPREADS, _SPREADS_OF_SECOND = 3.0, 5.0
+"""Of these a window holds so many on either side of the median. Three hold all but .3 % of errors that are normally distributed; those of
+runs have longer tails."""
 _NORMAL = 1.4826  # of a normal distribution, the standard deviation over the median absolute deviation
 
 
 @dataclass(frozen=True)
-class PrecursorTolerance:
-    """The tolerance, and why.
+class PrecursorErrors:
+    """The errors of precursors, and what they are searched with.
 
     Attributes
     ----------
-    asked, used : tolerances. n_matches : confident matches whose errors were measured, 0 where too few were found or none looked for.
-    median, spread : ppm, of the file that is most out of tune, and of all about the median of their file; 0 where not measured.
+    tolerance, of_second : to search with about the `medians`, and in a second pass; what was asked for where that is enough, or nothing was
+        measured.
+    medians : (f,) float64, ppm, by which the precursors of each file are too heavy; 0 where not measured.
+    n_matches : confident matches whose errors were measured, 0 where too few were found or none looked for.
+    spread : ppm, of all about the median of their file; 0 where not measured.
     message : for the user; empty where nobody asked for a measurement.
     """
 
-    asked: Tolerance
-    used: Tolerance
+    tolerance: Tolerance
+    of_second: Tolerance
+    medians: NDArray[np.float64]
     n_matches: int = 0
-    median: float = 0.0
     spread: float = 0.0
     message: str = ""
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the largest of the medians, ppm."""
+        return float(self.medians.min()), float(self.medians.max())
 
     def record(self) -> dict[str, Any]:
         """What `run.json` tells of the measurement; nothing where nobody asked. What is searched with, the passes tell."""
         if not self.message:
             return {}
-        return {"precursor_errors": {"matches": self.n_matches, "median_ppm": self.median, "spread_ppm": self.spread}}
+        return {"precursor_errors": {"matches": self.n_matches, "medians_ppm": self.medians.tolist(), "spread_ppm": round(self.spread, 3)}}
 
 
-def measured_tolerance(
-    spectra: Spectra, indexes: Indexes, parameters: IdentificationParameters, resources: Resources
-) -> PrecursorTolerance:
-    """The tolerance that the run needs, or the one asked for where it cannot be measured, or the parameters do not want that.
+def measured_errors(
+    spectra: Spectra, index: SpectrumIndex, indexes: Indexes, parameters: IdentificationParameters, resources: Resources
+) -> PrecursorErrors:
+    """The precursor errors of the run; none, and the tolerance asked for, where they cannot be measured or the parameters do not want that.
 
-    The user is told what was found.
+    `index` holds the spectra preprocessed. The user is told what was found.
     """
-    asked = parameters.precursor_tolerance
+    asked, unknown = parameters.precursor_tolerance, np.zeros(len(spectra.files))
     if not parameters.tolerance_from_run:
-        return PrecursorTolerance(asked, asked)
+        return PrecursorErrors(asked, asked, unknown)
     if asked.unit != "ppm" or asked.value >= _WIDEST or parameters.decoys == "none":
         reason = "errors are measured only with decoys" if parameters.decoys == "none" else f"only those below {_WIDEST:g} ppm are measured"
-        found = PrecursorTolerance(asked, asked, message=f"The precursor tolerance stays {asked}: {reason}")
+        found = PrecursorErrors(asked, asked, unknown, message=f"The precursor tolerance stays {asked}: {reason}")
     else:
-        widest = Tolerance(_WIDEST, "ppm")
         quick = parameters.changed(
-            precursor_tolerance=widest, variable_modifications=(), hits_per_spectrum=1, predicted_intensities=False
+            precursor_tolerance=Tolerance(_WIDEST, "ppm"), variable_modifications=(), hits_per_spectrum=1, predicted_intensities=False,
+            isotope_errors=near_isotopes(parameters),
         )  # fmt: skip
-        first = Pass(spectra.only(_some_of_each_file(spectra)), indexes, (), quick, resources)
+        first = Pass(index.only(_some_of_each_file(spectra)), indexes, (), quick, resources)
         first.plan()
         psms = first.score()
         rates = q_values(search_score(psms), psms.is_decoy, plus_one=parameters.plus_one, decoy_ratio=psms.decoy_ratio)
         confident = rates <= _CONFIDENT
-        found = tolerance_of_errors(psms.mass_error_ppm[confident], spectra.file[psms.spectrum[confident]], asked)
+        file = spectra.file[psms.spectrum[confident]]
+        found = errors_of_matches(psms.mass_error_ppm[confident], file, len(spectra.files), asked)
     resources.progress.message(found.message)
     return found
 
 
-def tolerance_of_errors(error: NDArray[np.float64], file: NDArray[np.integer], asked: Tolerance) -> PrecursorTolerance:
-    """The tolerance for the errors of confident matches.
+def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_files: int, asked: Tolerance) -> PrecursorErrors:
+    """What the errors of confident matches say of `n_files` files.
 
     Parameters
     ----------
-    error : (n,), ppm. file : (n,), the number of the file of each; one with too few of them counts with the others like it.
+    error : (n,), ppm. file : (n,), the number of the file of each; one with too few of them is taken to be like all together.
     asked : ppm; the least.
 
     Examples
     --------
-    >>> error = np.linspace(1.0, 5.0, 101)
-    >>> str(tolerance_of_errors(error, np.zeros(101, int), Tolerance(10.0, "ppm")).used)
-    '11.9 ppm'
+    >>> error = np.linspace(1.0, 9.0, 101)
+    >>> found = errors_of_matches(error, np.zeros(101, int), 1, Tolerance(5.0, "ppm"))
+    >>> found.medians.tolist(), str(found.tolerance), str(found.of_second)
+    ([5.0], '8.9 ppm', '14.8 ppm')
     """
     if len(error) < _ENOUGH:
         reason = f"errors are measured from {_ENOUGH} confident matches on, and {len(error)} were found"
-        return PrecursorTolerance(asked, asked, message=f"The precursor tolerance stays {asked}: {reason}")
-    has_enough = np.bincount(file) >= _ENOUGH
-    group = np.where(has_enough[file], file, -1)
-    medians = {number: float(np.median(error[group == number])) for number in np.unique(group).tolist()}
-    spread = _NORMAL * float(np.median(np.abs(error - np.array([medians[number] for number in group.tolist()]))))
-    median = max(medians.values(), key=abs)
-    used = Tolerance(max(asked.value, min(round(abs(median) + _SPREADS * spread, 1), _WIDEST)), "ppm")
-    measured = f"{len(error)} confident matches err by {median:+.1f} ppm and scatter by {spread:.1f} ppm"
+        return PrecursorErrors(asked, asked, np.zeros(n_files), message=f"The precursor tolerance stays {asked}: {reason}")
+    medians = np.full(n_files, np.median(error))
+    for number in np.flatnonzero(np.bincount(file, minlength=n_files) >= _ENOUGH).tolist():
+        medians[number] = np.median(error[file == number])
+    medians = np.round(medians, 2)
+    spread = _NORMAL * float(np.median(np.abs(error - medians[file])))
+    used, of_second = (
+        Tolerance(max(asked.value, min(round(spreads * spread, 1), _WIDEST)), "ppm") for spreads in (_SPREADS, _SPREADS_OF_SECOND)
+    )
+    err = " to ".join(dict.fromkeys(f"{one:+.1f}" for one in (medians.min(), medians.max())))
+    measured = f"{len(error)} confident matches err by {err} ppm, by which precursors are corrected, and scatter by {spread:.1f} ppm"
     message = f"The precursor tolerance {'stays' if used == asked else 'becomes'} {used}: {measured}"
-    return PrecursorTolerance(asked, used, len(error), round(median, 3), round(spread, 3), message)
+    return PrecursorErrors(used, of_second, medians, len(error), spread, message)
 
 
 def _some_of_each_file(spectra: Spectra) -> NDArray[np.int64]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.passes import second_pass
@@ -15,12 +17,13 @@ from engine.jobs.progress import Progress
 from engine.matches.psms import Psms
 from engine.matches.run_tables import RunTables
 from engine.matches.search_passes import SearchPass
-from engine.matches.tables import Counted, Scored, score_statistics, write_tables
+from engine.matches.tables import Counted, Scored, score_statistics, with_second_pass, write_tables
 from engine.peptides.indexes import Indexes
 from engine.peptides.protein_index import ProteinIndex
 from engine.project.run import Run
 from engine.search_run import SearchRun
 from engine.spectra.columns import Spectra
+from engine.spectra.spectrum_index import SpectrumIndex
 from engine.spectra.tables import write_spectra
 
 __all__ = ["Results"]
@@ -40,21 +43,26 @@ class Results:
         self.tables: RunTables
         """Tables that were written."""
 
-    def judge(self, psms: Psms, indexes: Indexes) -> None:
-        """The statistics of the matches; with those of a second pass, where the parameters want one."""
-        self._scored = self._judged(psms)
+    def judge(self, psms: Psms, spectra: SpectrumIndex, indexes: Indexes, tolerance: Tolerance) -> None:
+        """The statistics of the matches; with those of a second pass over the spectra, where the parameters want one, with that precursor
+        tolerance."""
+        with self._estimating():
+            self._scored = score_statistics(psms, self._parameters, self._resources)
         if self._parameters.second_pass:
-            second = second_pass(self._scored, self._spectra, indexes, self._run.folder, self._parameters, self._resources)
+            parameters = self._parameters.changed(precursor_tolerance=tolerance)
+            second = second_pass(self._scored, spectra, indexes, self._run.folder, parameters, self._resources)
             if second is not None:
-                self._scored = self._judged(psms, second.psms)
+                with self._estimating():
+                    self._scored = with_second_pass(self._scored, second.psms, self._parameters, self._resources)
                 self.later_passes = (second.done,)
                 self._tell_second_pass()
         self._resources.progress.message(self._scored.message)
 
-    def _judged(self, psms: Psms, second: Psms | None = None) -> Scored:
+    @contextmanager
+    def _estimating(self) -> Iterator[None]:
         with self._resources.clock.stage("report"):
             self._resources.progress.stage("Estimating false discovery rates")
-            return score_statistics(psms, self._parameters, self._resources, second)
+            yield
 
     def _tell_second_pass(self) -> None:
         """What the second pass adds, and how much of that may be false: more than of all, since few of its spectra have an answer."""
@@ -75,6 +83,7 @@ class Results:
         """Write the tables of PSMs, peptides and proteins, and through `begin` the same as text for the project to show."""
         progress = self._resources.progress
         progress.stage("Writing results")
+        self._scored = self._scored.sorted()
         self.tables = RunTables(write_tables(self._scored, self._spectra, self._proteins, self._parameters), self._parameters)
         self.tables.write(self._run, progress, begin)
 

@@ -52,42 +52,51 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             # Reading spectra and making the index need nothing of each other.
             indexing = run.begin(lambda progress: _index(run, Path(spare), parameters, progress))
             from engine.identification.passes import Pass
-            from engine.identification.precursor_errors import measured_tolerance
+            from engine.identification.precursor_errors import measured_errors
+            from engine.spectra.spectrum_index import build_spectrum_index, nothing_to_search
 
             found = run.read()
             with run.step("index"):  # what it takes longer than reading
                 resources, indexes = indexing()
             run.load("engine.identification.results", "engine.matches.run_tables")
-            tolerance = measured_tolerance(found, indexes, parameters, resources)
-            searching = parameters.changed(precursor_tolerance=tolerance.used)
+            with run.step("plan"):
+                spectra = build_spectrum_index(found, parameters, resources)
+            if not spectra.n_searched:
+                raise nothing_to_search(found, parameters.minimum_peaks)
+            errors = measured_errors(found, spectra, indexes, parameters, resources)
+            spectra = spectra.corrected(errors.medians[found.file])
             modifications = tuple(parse_modification(name) for name in parameters.variable_modifications)
-            searched = Pass(found, indexes, modifications, searching, resources)
+            searched = Pass(spectra, indexes, modifications, parameters.changed(precursor_tolerance=errors.tolerance), resources)
             searched.plan()
-            searched.require_spectra()
             first = searched.done("first", parameters.specificity, n_proteins=indexes.proteins.n_targets)
-            psms = searched.score()
+            matches = searched.score()
             from engine.identification.results import Results
             from engine.matches.run_tables import EXPORTED
 
             # Not before: what Arrow and DuckDB take would come on top of what scoring holds.
             results = Results(run.run, found, indexes.proteins, parameters, resources)
             spectra_written = run.begin(results.write_spectra)
-            results.judge(psms, indexes)
+            n_searched = spectra.n_searched
+            results.judge(matches, spectra, indexes, errors.of_second)
             run.device = resources.used
+            del searched, spectra, matches  # of a large run they take as much room as the tables
             with run.step("report"):
                 results.write(run.begin)
                 spectra_written()
                 run.progress.check()
             counts = {
-                "spectra": len(found), "searched": searched.n_searched, "proteins_in_database": indexes.proteins.n_targets,
+                "spectra": len(found), "searched": n_searched, "proteins_in_database": indexes.proteins.n_targets,
                 "peptides_in_index": len(indexes.peptides), **results.tables.counts,
             }  # fmt: skip
             tables = results.tables
             searched_in, searched_of = run.files("database", "contaminants"), run.files("spectra")
-            passes = tuple(replace(one, databases=searched_in, spectra=searched_of) for one in (first, *results.later_passes))
+            passes = tuple(
+                replace(one, databases=searched_in, spectra=searched_of, precursor_medians=errors.range)
+                for one in (first, *results.later_passes)
+            )
             run.record(
                 counts, tables.message, exports=EXPORTED, certainty=results.certainty, decoy_ratio=results.decoy_ratio,
-                passes=[one.record() for one in passes], **tolerance.record(),
+                passes=[one.record() for one in passes], **errors.record(),
             )  # fmt: skip
             return results.summary(run, counts, passes)
 

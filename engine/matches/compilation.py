@@ -35,7 +35,7 @@ def use_scoring(parameters: Any, *, with_index: bool = False) -> None:
     from engine.execution.resources import Resources
     from engine.formats import read_proteins, read_spectra
     from engine.matches.fragment_index import FragmentIndexSearch
-    from engine.matches.fragment_intensities import MatchColumns, intensity_features
+    from engine.matches.fragment_intensities import MatchColumns, learn_intensities
     from engine.matches.psms import collect_psms
     from engine.matches.scoring import ScoringPass, modification_arrays, scoring_settings
     from engine.peptides.digestion import Digestion
@@ -72,4 +72,6 @@ def use_scoring(parameters: Any, *, with_index: bool = False) -> None:
             psms = collect_psms(search.run(with_bonds=True), peptides, proteins, ())
             assert psms.bonds is not None
             judged = MatchColumns(psms.charge, psms.peptide_family, psms.score, ~psms.is_decoy)
-            intensity_features(psms.bonds, judged, parameters.fragment_tolerance, alone, fewest_peptides=1)
+            model, _ = learn_intensities(psms.bonds, judged, parameters.fragment_tolerance, fewest_peptides=1)
+            assert model is not None
+            model.features(psms.bonds, psms.charge, psms.peptide_family, alone)

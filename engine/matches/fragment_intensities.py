@@ -36,7 +36,17 @@ from engine.matches.rescoring import folds_by_peptide
 from kernels.cpu.fragment_intensities import FLOOR, IONS, MEASURES, Network, compare_intensities, network_shapes, predict_bonds
 from kernels.partitions import Partition, equal_partitions
 
-__all__ = ["FEATURES", "FEWEST_PEPTIDES", "IntensitySettings", "MatchedBonds", "intensity_features", "load_network", "why_not_predicted"]
+__all__ = [
+    "FEATURES",
+    "FEWEST_PEPTIDES",
+    "IntensityModel",
+    "IntensitySettings",
+    "MatchColumns",
+    "MatchedBonds",
+    "learn_intensities",
+    "load_network",
+    "why_not_predicted",
+]
 
 Integers = NDArray[np.int64]
 Truths = NDArray[np.bool_]
@@ -113,40 +123,49 @@ class MatchColumns(NamedTuple):
     is_confident: Truths
 
 
-def intensity_features(
-    bonds: MatchedBonds,
-    judged: MatchColumns,
-    fragment_tolerance: Tolerance,
-    resources: Resources,
-    *,
-    fewest_peptides: int = FEWEST_PEPTIDES,
-) -> tuple[dict[str, NDArray[np.float64]], str]:
-    """How well predicted intensities agree with the peaks: columns by name, each (n,) float64, and what was learnt, in a sentence.
+@dataclass(frozen=True)
+class IntensityModel:
+    """What predicts the intensities of a run. `is_corrected` by the run, each fold of peptides from the others, or as it ships."""
 
-    There are no columns where the network that ships does not fit (ion traps, known by their fragment tolerance) and the run has too few
-    peptides to learn from.
+    network: Network
+    is_corrected: bool
+
+    def features(self, bonds: MatchedBonds, charge: Integers, peptide: Integers, resources: Resources) -> dict[str, NDArray[np.float64]]:
+        """How well predicted intensities agree with the peaks of n matches: columns by name, each (n,) float64.
+
+        `charge` and `peptide` (n,) are as in `MatchColumns`.
+        """
+        model = folds_by_peptide(peptide, _FOLDS, _SEED) if self.is_corrected else np.zeros(len(bonds), np.int64)
+        out = np.zeros((len(bonds), len(FEATURES)))
+
+        def compare(part: Partition) -> None:
+            compare_intensities(self.network, bonds.residues, bonds.offsets, charge, bonds.weight, model, part.first, part.last, out)
+
+        parts = equal_partitions(np.ones(len(bonds)), resources.threads)
+        run_on_threads(compare, parts, resources.threads, resources.progress, steps=lambda _: 0)
+        return dict(zip(FEATURES, np.ascontiguousarray(out.T), strict=True))
+
+
+def learn_intensities(
+    bonds: MatchedBonds, judged: MatchColumns, fragment_tolerance: Tolerance, *, fewest_peptides: int = FEWEST_PEPTIDES
+) -> tuple[IntensityModel | None, str]:
+    """What predicts the intensities of a run of which these are matches, and what was learnt, in a sentence.
+
+    None where the network that ships does not fit (ion traps, known by their fragment tolerance) and the run has too few peptides to learn
+    from.
     """
     is_low_resolution = fragment_tolerance.width(1000.0) > _LOW_RESOLUTION
     network = load_network(_path())
     chosen = _learnt_from(judged)
     n_peptides = len(np.unique(judged.peptide[chosen]))
-    model = np.zeros(len(bonds), np.int64)
     if n_peptides >= fewest_peptides:
-        model = folds_by_peptide(judged.peptide, _FOLDS, _SEED)
-        network = network._replace(out=_corrected(network, bonds, judged.charge, chosen, model))
-        message = f"fragment intensities learnt from {n_peptides} peptides"
-    elif is_low_resolution:
-        return {}, f"fragment intensities are not predicted: {n_peptides} peptides are too few to learn from ({fewest_peptides} are needed)"
-    else:
-        message = f"fragment intensities as the shipped model has them: {n_peptides} peptides are too few to correct it"
-    out = np.zeros((len(bonds), len(FEATURES)))
-
-    def compare(part: Partition) -> None:
-        compare_intensities(network, bonds.residues, bonds.offsets, judged.charge, bonds.weight, model, part.first, part.last, out)
-
-    parts = equal_partitions(np.ones(len(bonds)), resources.threads)
-    run_on_threads(compare, parts, resources.threads, resources.progress, steps=lambda _: 0)
-    return dict(zip(FEATURES, np.ascontiguousarray(out.T), strict=True)), message
+        fold = folds_by_peptide(judged.peptide, _FOLDS, _SEED)
+        network = network._replace(out=_corrected(network, bonds, judged.charge, chosen, fold))
+        return IntensityModel(network, True), f"fragment intensities learnt from {n_peptides} peptides"
+    few = f"{n_peptides} peptides are too few"
+    if is_low_resolution:
+        return None, f"fragment intensities are not predicted: {few} to learn from ({fewest_peptides} are needed)"
+    return IntensityModel(network, False), f"fragment intensities as the shipped model has them: {few} to correct it"
 
 
 def _learnt_from(judged: MatchColumns) -> Integers:

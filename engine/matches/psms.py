@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,19 @@ from engine.peptides.protein_index import ProteinIndex
 from engine.statistics.target_decoy import ScoreScale
 from kernels.cpu.peptides import MISSED_CLEAVAGE_SHIFT
 
-__all__ = ["SEARCH_SCORE_SCALE", "Psms", "collect_psms", "joined_psms", "peptide_families", "rescoring_features", "search_score"]
+__all__ = [
+    "SEARCH_SCORE_SCALE",
+    "Psms",
+    "SystematicErrors",
+    "collect_psms",
+    "joined_psms",
+    "peptide_families",
+    "rescoring_features",
+    "search_score",
+]
 
 _NO_MODIFICATION = 255
+_FEWEST_CONFIDENT = 10  # matches that a median is taken of
 
 
 @dataclass(frozen=True)
@@ -228,15 +239,26 @@ def search_score(psms: Psms) -> NDArray[np.float64]:
     return -(2.0 * psms.expectation + by_counts) / 3.0
 
 
-def rescoring_features(psms: Psms, is_confident: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
+class SystematicErrors(NamedTuple):
+    """By how much the instrument measures too heavy, ppm: medians over matches, of precursors and of the means of their fragments."""
+
+    precursor: float
+    fragment: float
+
+    @classmethod
+    def of(cls, psms: Psms, is_confident: NDArray[np.bool_]) -> SystematicErrors:
+        """Those of the rows `is_confident` (n,); of all where these are few."""
+        chosen = is_confident if is_confident.sum() >= _FEWEST_CONFIDENT else np.ones(len(psms), bool)
+        errors = psms.mass_error_ppm[chosen], psms.features["mean_fragment_error"][chosen]
+        return cls(*(float(np.median(error)) if len(error) else 0.0 for error in errors))
+
+
+def rescoring_features(psms: Psms, systematic: SystematicErrors) -> dict[str, NDArray[np.float64]]:
     """Columns that tell right matches from wrong ones, by name; each (n,) float64.
 
-    `is_confident` marks rows from which the instrument's systematic mass errors are estimated (their medians), so that what counts is the
-    distance to these and not to zero.
+    What counts of mass errors is the distance to the `systematic` ones, and not to zero.
     """
     measured, length = psms.features, psms.length.astype(np.float64)
-    confident = is_confident if is_confident.sum() >= 10 else np.ones(len(psms), bool)
-    precursor_error, fragment_error = psms.mass_error_ppm, measured["mean_fragment_error"]
     bonds = np.maximum(length - 1, 1)
     return {
         "expectation": -psms.expectation,
@@ -258,8 +280,8 @@ def rescoring_features(psms: Psms, is_confident: NDArray[np.bool_]) -> dict[str,
         "explained_weight": measured["explained_weight"],
         "top_peaks_matched": measured["top_peaks_matched"],
         "fragment_error": measured["mean_absolute_fragment_error"],
-        "fragment_error_bias": np.abs(fragment_error - np.median(fragment_error[confident])) if len(psms) else fragment_error,
-        "precursor_error": np.abs(precursor_error - np.median(precursor_error[confident])) if len(psms) else precursor_error,
+        "fragment_error_bias": np.abs(measured["mean_fragment_error"] - systematic.fragment),
+        "precursor_error": np.abs(psms.mass_error_ppm - systematic.precursor),
         "isotope_error_1": (psms.isotope_error == 1).astype(np.float64),
         "isotope_error_other": ((psms.isotope_error != 0) & (psms.isotope_error != 1)).astype(np.float64),
         "charge_2": (psms.charge == 2).astype(np.float64),

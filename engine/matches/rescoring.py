@@ -25,7 +25,7 @@ a fixed scale: 0 at 1 %, -1 at the median decoy.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +36,7 @@ from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.statistics.target_decoy import q_values
 
-__all__ = ["Rescoring", "folds_by_peptide", "rescore"]
+__all__ = ["LearntScore", "Rescoring", "folds_by_peptide", "rescore"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -47,6 +47,46 @@ _TRAINING_LEVELS = (0.01, 0.02, 0.05)  # looser where the stricter leaves too fe
 _ENOUGH_POSITIVES = 20
 _MAXIMUM_DIVISIONS, _FEWEST_DIVISIONS = 10, 2
 _ROWS_LEARNT = 40_000  # of all divisions together: the larger a run, the less its division into folds matters
+_MAXIMUM_ROWS_LEARNT = 100_000  # of a division: thirty weights need no more
+_ROWS_SCORED = 1 << 16
+
+
+@dataclass(frozen=True)
+class LearntScore:
+    """What was learnt from the matches of a run, to score any matches of it; f features and, behind them, the initial score.
+
+    Attributes
+    ----------
+    mean, spread : float64 (f + 1,), of the matches that were learnt from; a spread of 0 leaves a feature out.
+    weights : float64 (divisions, folds, f + 2), of the standardised features in the model of each fold, and its constant.
+    centre, width : float64 (divisions, folds), mean and standard deviation of the model's scores of the matches that were learnt from.
+    threshold, median : of the mean over the divisions, what becomes 0 and what becomes -1.
+    seed : of the folds.
+    """
+
+    mean: Floats
+    spread: Floats
+    weights: Floats
+    centre: Floats
+    width: Floats
+    threshold: float
+    median: float
+    seed: int
+
+    def score(self, features: NDArray[np.floating], initial_score: Floats, peptide: Integers) -> Floats:
+        """(n,) float64, the new scores of matches, of each by the models that saw no match of its peptide; arguments as of `rescore`."""
+        total, (divisions, folds, _) = np.zeros(len(initial_score)), self.weights.shape
+        for first in range(0, len(total), _ROWS_SCORED):  # no more of a large run is standardised at a time
+            some = slice(first, first + _ROWS_SCORED)
+            table = np.column_stack([np.asarray(features[some], np.float64), initial_score[some]])
+            table, of_some = _standardised(table, self.mean, self.spread), total[some]
+            for division in range(divisions):
+                fold_of = folds_by_peptide(peptide[some], folds, self.seed + division)
+                for fold in range(folds):
+                    held = fold_of == fold
+                    of_fold = _scores(table[held], self.weights[division, fold])
+                    of_some[held] += (of_fold - self.centre[division, fold]) / self.width[division, fold]
+        return (total - self.threshold) / (self.threshold - self.median)
 
 
 @dataclass(frozen=True)
@@ -62,6 +102,7 @@ class Rescoring:
     names : the f names of the features and, last, ``initial score``.
     weights : float64 (models, f + 1): weight of each standardised feature in each model, whose scores have variance 1; (0, f + 1) when
         none was learnt.
+    learnt : what gave the new score; None when `used` is false.
     """
 
     score: Floats
@@ -69,6 +110,7 @@ class Rescoring:
     message: str
     names: tuple[str, ...]
     weights: Floats
+    learnt: LearntScore | None = None
 
 
 class RescoringSettings(NamedTuple):
@@ -155,30 +197,35 @@ def rescore(
         message = f"Rescoring skipped: {lack}"
         return Rescoring(initial_score, False, message, names, np.empty((0, len(names))))
 
-    table = np.column_stack([_standardised(table, competes), np.ones(len(table))])
-    learnt_from = table[competes]
+    # Peptides are learnt from with all their matches or not at all.
+    n_parts = -(-int(np.count_nonzero(competes)) // _MAXIMUM_ROWS_LEARNT)
+    teaches = competes & (folds_by_peptide(peptide, n_parts, settings.seed - 1) == 0) if n_parts > 1 else competes
+    of_peptide, of_decoy = peptide[teaches], is_decoy[teaches]
+    mean, spread = _mean_and_spread(table[teaches])
+    learnt_from = _standardised(table[teaches], mean, spread)
     if divisions is None:
         divisions = int(np.clip(_ROWS_LEARNT // len(learnt_from), _FEWEST_DIVISIONS, _MAXIMUM_DIVISIONS))
     parts = [(division, number) for division in range(divisions) for number in range(folds)]
-    fold_of = [folds_by_peptide(peptide, folds, settings.seed + division) for division in range(divisions)]
+    fold_of = [folds_by_peptide(of_peptide, folds, settings.seed + division) for division in range(divisions)]
 
     def learn(part: tuple[int, int]) -> Floats:
-        seen = fold_of[part[0]][competes] != part[1]
-        return _learn(learnt_from[seen], decoy[seen], settings)
+        seen = fold_of[part[0]] != part[1]
+        return _learn(learnt_from[seen], of_decoy[seen], settings)
 
     # The matrices are small: on several threads the linear algebra waits more than it works, ten times longer on a busy machine.
     with threadpool_limits(1, user_api="blas"):
-        learnt = run_on_threads(learn, parts, resources.threads, resources.progress, steps=lambda _: 0)
-        score, models = np.zeros(len(table)), np.empty((len(parts), table.shape[1]))
-        for row, ((division, number), weights) in enumerate(zip(parts, learnt, strict=True)):
-            of_all = _scores(learnt_from, weights)
-            spread = max(float(of_all.std()), 1e-12)
-            models[row] = weights / spread
-            held = fold_of[division] == number
-            score[held] += (_scores(table[held], weights) - of_all.mean()) / spread
-    threshold, median = _landmarks(score[competes], decoy, settings.decoy_ratio)
-    score = (score - threshold) / (threshold - median)
-    return Rescoring(score, True, f"Rescoring learnt from {n_peptides} peptides", names, models[:, :-1])
+        weights = run_on_threads(learn, parts, resources.threads, resources.progress, steps=lambda _: 0)
+        of_all = [_scores(learnt_from, one) for one in weights]
+        models, shape = np.stack(weights), (divisions, folds)
+        centre, width = np.array([one.mean() for one in of_all]), np.array([max(float(one.std()), 1e-12) for one in of_all])
+        unscaled = LearntScore(
+            mean, spread, models.reshape(*shape, -1), centre.reshape(shape), width.reshape(shape), 0.0, -1.0, settings.seed
+        )  # fmt: skip
+        total = unscaled.score(features, initial_score, peptide)
+    threshold, median = _landmarks(total[competes], decoy, settings.decoy_ratio)
+    learnt = replace(unscaled, threshold=threshold, median=median)
+    score, message = (total - threshold) / (threshold - median), f"Rescoring learnt from {n_peptides} peptides"
+    return Rescoring(score, True, message, names, models[:, :-1] / width[:, None], learnt)
 
 
 def _learn(table: Floats, is_decoy: Truths, settings: RescoringSettings) -> Floats:
@@ -210,7 +257,8 @@ def _logistic_regression(table: Floats, label: Truths, ridge: float, start: Floa
     for _ in range(25):
         fitted = 1 / (1 + np.exp(-np.clip(table @ weights, -30, 30)))
         gradient = table.T @ (fitted - label) + penalty * weights
-        curvature = (table * (fitted * (1 - fitted))[:, None]).T @ table
+        weighted = table * np.sqrt(fitted * (1 - fitted))[:, None]
+        curvature = weighted.T @ weighted  # of one matrix with itself half is computed
         step = np.linalg.solve(curvature + np.diag(penalty), gradient)
         # Far from the solution the quadratic model overshoots; a bounded step keeps the way down.
         weights = weights - step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
@@ -238,12 +286,17 @@ def _accepted(score: Floats, is_decoy: Truths, decoy_ratio: float) -> Truths:
     return (q_values(score, is_decoy, decoy_ratio=decoy_ratio) <= _ACCEPTED) & ~is_decoy
 
 
-def _standardised(table: Floats, competes: Truths) -> Floats:
-    """Columns with mean 0 and standard deviation 1 over the rows that compete; a column that is constant there becomes 0."""
-    reference = table[competes]
-    mean = reference.mean(axis=0)
-    spread, scale = (reference - mean).std(axis=0), np.abs(reference).max(axis=0)
-    return np.divide(table - mean, spread, out=np.zeros_like(table), where=spread > 1e-12 * scale)
+def _mean_and_spread(table: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each column; 0 for one that is constant."""
+    mean = table.mean(axis=0)
+    spread, scale = (table - mean).std(axis=0), np.abs(table).max(axis=0)
+    return mean, np.where(spread > 1e-12 * scale, spread, 0.0)
+
+
+def _standardised(table: Floats, mean: Floats, spread: Floats) -> Floats:
+    """Columns less their mean over their spread, 0 where that is; and one of ones."""
+    columns = np.divide(table - mean, spread, out=np.zeros_like(table), where=spread > 0.0)
+    return np.column_stack([columns, np.ones(len(table))])
 
 
 def folds_by_peptide(peptide: Integers, folds: int, seed: int) -> Integers:

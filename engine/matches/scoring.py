@@ -41,6 +41,7 @@ _KEPT = 5  # candidates kept for each query: the next different peptide gives th
 _MASS_OF_AN_ISOTOPE = 1800.0
 _MINIMUM_ISOTOPE_HEIGHT = 0.02
 _MB = 1_000_000
+_ROWS_FITTED = 512
 _HEAVIEST_END = 100.0  # dalton that an ion series adds to the residues, and more
 _LONGEST = 64  # residues of a peptide, and one
 _ALL_LETTERS = np.uint32(0xFFFFFFFF)
@@ -308,7 +309,7 @@ def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: MatchSettings)
         "spectrum": spectrum[reported],
         "charge": queries.charge[rows[0]],
         "rank": rank[reported],
-        "query_mass": queries.mass[rows[0]],
+        "query_mass": index.observed_mass[rows[0]],
         "peptide": peptide[reported],
         "isotope_error": hits.isotope_error[rows].astype(np.int64),
         "site": hits.site[rows],
@@ -330,23 +331,30 @@ def _expectation(
     the best; the fewer they are, the more its slope is drawn to that of all queries together, of which there is one for each spectrum: that
     of the rows where `is_first`.
     """
-    histogram = hits.histogram[query].astype(np.float64)
-    x = (np.arange(histogram.shape[1]) * hits.histogram_width) ** exponent
-    best = np.minimum((hits.score[query, 0] / hits.histogram_width).astype(np.int64), histogram.shape[1] - 1)
-    rows = np.arange(len(query))
-    histogram[rows, best] = np.maximum(histogram[rows, best] - 1, 0)
-    reaching = np.cumsum(histogram[:, ::-1], axis=1)[:, ::-1]
-    total = reaching[:, :1]
-    # The upper third of the candidates with a score, where the line is straight; counts weigh by their own number.
-    weight = np.where((reaching >= 1) & (reaching <= total / 3) & (x > 0), np.minimum(reaching, 50.0), 0.0)
-    y = np.log(np.maximum(reaching, 1.0))
-    sum_w = weight.sum(axis=1)
-    safe = np.maximum(sum_w, 1e-9)
-    mean_x, mean_y = (weight * x).sum(axis=1) / safe, (weight * y).sum(axis=1) / safe
-    spread_x = (weight * x * x).sum(axis=1) - mean_x**2 * sum_w
-    spread_xy = (weight * y * x).sum(axis=1) - mean_x * mean_y * sum_w
+    n_bins = hits.histogram.shape[1]
+    x = (np.arange(n_bins) * hits.histogram_width) ** exponent
+    total, sum_w, mean_x, mean_y, spread_x, spread_xy = np.empty((6, len(query)))
+    for begin in range(0, len(query), _ROWS_FITTED):  # few at a time, so that what is computed of them stays near the processor
+        part = slice(begin, begin + _ROWS_FITTED)
+        rows = query[part]
+        histogram = hits.histogram[rows].astype(np.float64)
+        best = np.minimum((hits.score[rows, 0] / hits.histogram_width).astype(np.int64), n_bins - 1)
+        place = np.arange(len(rows))
+        histogram[place, best] = np.maximum(histogram[place, best] - 1, 0)
+        reaching = np.cumsum(histogram[:, ::-1], axis=1)[:, ::-1]
+        total[part] = reaching[:, 0]
+        # The upper third of the candidates with a score, where the line is straight; counts weigh by their own number.
+        is_fitted = (reaching >= 1) & (reaching <= reaching[:, :1] / 3) & (x > 0)
+        weight = np.where(is_fitted, np.minimum(reaching, 50.0), 0.0)
+        y = np.log(np.maximum(reaching, 1.0))
+        weighted_x = weight * x
+        sum_w[part] = weight.sum(axis=1)
+        safe = np.maximum(sum_w[part], 1e-9)
+        mean_x[part], mean_y[part] = weighted_x.sum(axis=1) / safe, (weight * y).sum(axis=1) / safe
+        spread_x[part] = (weighted_x * x).sum(axis=1) - mean_x[part] ** 2 * sum_w[part]
+        spread_xy[part] = (weight * y * x).sum(axis=1) - mean_x[part] * mean_y[part] * sum_w[part]
     common = spread_xy[is_first].sum() / max(spread_x[is_first].sum(), 1e-9)
     prior = 50.0 * hits.histogram_width**exponent
     slope = np.minimum((spread_xy + common * prior) / (spread_x + prior), 0.2 * common)
     reached = np.maximum(score, 0.0) ** exponent
-    return np.where(sum_w > 0, mean_y + slope * (reached - mean_x), np.log(total[:, 0] + 1.0) + common * reached) / np.log(10.0)
+    return np.where(sum_w > 0, mean_y + slope * (reached - mean_x), np.log(total + 1.0) + common * reached) / np.log(10.0)

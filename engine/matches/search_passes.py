@@ -48,6 +48,7 @@ class SearchPass:
     Attributes
     ----------
     name : ``first``, ``second``. precursor_tolerance, fragment_tolerance : within which peptides and ions were looked for.
+    precursor_medians : ppm, the least and the largest, each of a file, of what precursors were corrected by before.
     isotope_errors : that a precursor was taken to have. specificity : ends of a peptide that the enzyme must have cut.
     fixed_modifications, variable_modifications : by their names. mass_shift : dalton, what a peptide could be lighter or heavier by
         than its residues; None where that was not asked.
@@ -75,6 +76,7 @@ class SearchPass:
     spectra: tuple[str, ...] = ()
     n_spectra: int = 0
     source_run: str = ""
+    precursor_medians: tuple[float, float] = (0.0, 0.0)
 
     @classmethod
     def of(cls, name: str, settings: PassSettings, specificity: Specificity, **more: Any) -> SearchPass:
@@ -84,6 +86,13 @@ class SearchPass:
             "non-specific" if enzyme(settings.enzyme).is_unspecific else specificity, settings.missed_cleavages,
             settings.fixed_modifications, **more,
         )  # fmt: skip
+
+    @property
+    def precursor_range(self) -> tuple[Tolerance, Tolerance]:
+        """By how much precursors could be lighter, and heavier, than their peptides."""
+        (low, high), half = self.precursor_medians, self.precursor_tolerance
+        lighter, heavier = (Tolerance(round(max(half.value + far, 0.0), 6), half.unit) for far in (-low, high))
+        return lighter, heavier
 
     def record(self) -> dict[str, Any]:
         """As ``run.json`` has it."""
@@ -103,9 +112,11 @@ class SearchPass:
         found = "" if self.proteins == "all" else f" found {f'by {self.source_run}' if self.source_run else 'before'}"
         proteins = f"{self.n_proteins:,} protein{'' if self.n_proteins == 1 else 's'}{found}"
         left = f" that {self.source_run} left" if self.source_run else ""
+        medians = " to ".join(dict.fromkeys(f"{median:+.4g}" for median in self.precursor_medians))
+        corrected = f" of an error of {medians} ppm" if any(self.precursor_medians) else ""
         return (
             f"{self.name.capitalize()} pass: {self.n_spectra:,} spectra{left}, {proteins}, precursors within {self.precursor_tolerance}"
-            f"{isotopes}{shift}, fragments within {self.fragment_tolerance}, {self.enzyme}, {self.specificity}, up to {missed}; "
+            f"{corrected}{isotopes}{shift}, fragments within {self.fragment_tolerance}, {self.enzyme}, {self.specificity}, up to {missed}; "
             f"{modifications or 'no modifications'}"
         )
 
@@ -213,6 +224,9 @@ def _pass(values: Any) -> SearchPass:
     specificity, proteins = values.get("specificity", "specific"), values.get("proteins", "all")
     if specificity not in SPECIFICITIES or proteins not in get_args(SearchedProteins):
         raise ParameterError("specificity or proteins are none that there are")
+    medians = _numbers(values.get("precursor_medians", (0.0, 0.0)))
+    if len(medians) != 2 or not medians[0] <= medians[1]:
+        raise ParameterError("precursor_medians is no range")
     fixed, variable = (_texts(values.get(f"{kind}_modifications", [])) for kind in ("fixed", "variable"))
     for name in (*fixed, *variable):
         parse_modification(name)
@@ -222,7 +236,7 @@ def _pass(values: Any) -> SearchPass:
         specificity, _count(values.get("missed_cleavages", 0)), fixed, variable, None if shift is None else (numbers[0], numbers[1]),
         tuple(_texts(one) for one in _list(values.get("groups", []))), _texts(values.get("databases", [])), proteins,
         _count(values.get("n_proteins", 0)), _texts(values.get("spectra", [])), _count(values.get("n_spectra", 0)),
-        _text(values.get("source_run", "")),
+        _text(values.get("source_run", "")), (medians[0], medians[1]),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -12,11 +13,11 @@ from engine.chemistry.peptidoforms import write_many
 from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
 from engine.matches.columns import PEPTIDES, PROTEINS, PSMS
-from engine.matches.fragment_intensities import IntensitySettings, MatchColumns, intensity_features, why_not_predicted
+from engine.matches.fragment_intensities import IntensityModel, IntensitySettings, MatchColumns, learn_intensities, why_not_predicted
 from engine.matches.group_rates import group_rates
 from engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
-from engine.matches.psms import SEARCH_SCORE_SCALE, Psms, joined_psms, rescoring_features, search_score
-from engine.matches.rescoring import RescoringSettings, rescore
+from engine.matches.psms import SEARCH_SCORE_SCALE, Psms, SystematicErrors, joined_psms, rescoring_features, search_score
+from engine.matches.rescoring import LearntScore, RescoringSettings, rescore
 from engine.peptides.protein_index import ProteinIndex
 from engine.spectra.columns import Spectra
 from engine.statistics.posterior_error import posterior_error_probabilities
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
 __all__ = [
     "FEWEST_FOR_EXPECTATION",
     "Counted",
+    "Learnt",
     "ReportSettings",
     "Scored",
     "Tables",
     "error_rates",
     "identified_proteins",
     "score_statistics",
+    "with_second_pass",
     "write_tables",
 ]
 
@@ -62,25 +65,27 @@ class Scored:
 
     `score` decides the order of all matches: the learnt one, or `search_score`. `q_value` and `posterior_error` (n,) float64, NaN for rows
     of rank 2 and worse: only the best match of a spectrum competes, so nothing is known of the others. `features` are those that
-    rescoring used. `group` (n,) int64: matches that are judged apart from the others, whose scores lead by `leads`
-    (`engine.matches.group_rates`); None where all are judged together. `is_second` (n,) bool: rows of a second pass; None where there was
-    none. `scale` is what is known of the score beforehand, None where it was learnt.
+    rescoring used, `learnt` what was learnt from them, None without decoys. `group` (n,) int64: matches that are judged apart from the
+    others, whose scores lead by `leads` (`engine.matches.group_rates`); None where all are judged together. `is_second` (n,) bool: rows of
+    a second pass; None where there was none. `scale` is what is known of the score beforehand, None where it was learnt.
     """
 
     psms: Psms
     score: NDArray[np.float64]
     q_value: NDArray[np.float64]
     posterior_error: NDArray[np.float64]
-    features: dict[str, NDArray[np.float64]]
+    features: Mapping[str, NDArray[np.floating]]
     message: str
     group: NDArray[np.int64] | None = None
     leads: NDArray[np.float64] | None = None
     is_second: NDArray[np.bool_] | None = None
     scale: ScoreScale | None = None
+    learnt: Learnt | None = None
 
     def sorted(self) -> Scored:
         """The same rows, first the best of each spectrum, the best score first: the order in which they are looked at."""
-        return self.take(self.order)
+        order = self.order
+        return self if (order[1:] > order[:-1]).all() else self.take(order)
 
     @property
     def order(self) -> NDArray[np.int64]:
@@ -136,49 +141,90 @@ class Tables:
     n_sequences: int
 
 
-def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resources, second: Psms | None = None) -> Scored:
-    """Rescore the matches where there is enough to learn from, and estimate q-values and posterior error probabilities by the decoys among
-    the best of each spectrum.
+class Learnt(NamedTuple):
+    """What a search learnt from its matches; it scores further matches of the same spectra.
 
-    The matches of a `second` pass are scored by what is learnt from the first. Then of each spectrum those of the pass with the better
-    best match stay, and all compete in one list. Lists of their own would hold few decoys, and "down to the first decoy" is no 1 %: of
-    the second passes of small runs 9 % were wrong that way.
+    `rescoring` is None where matches keep their search score, `intensities` where none are predicted.
     """
-    n_first = len(psms)
-    psms = psms if second is None else joined_psms(psms, second)
+
+    systematic: SystematicErrors
+    intensities: IntensityModel | None
+    rescoring: LearntScore | None
+
+    def features(self, psms: Psms, resources: Resources) -> dict[str, NDArray[np.float64]]:
+        """Columns by which matches are told apart, by name; each (n,) float64."""
+        features = rescoring_features(psms, self.systematic)
+        if self.intensities is not None and psms.bonds is not None:
+            features |= self.intensities.features(psms.bonds, psms.charge, psms.peptide_family, resources)
+        return features
+
+
+def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resources) -> Scored:
+    """Rescore the matches where there is enough to learn from, and estimate q-values and posterior error probabilities by the decoys among
+    the best of each spectrum."""
     initial, unknown = search_score(psms), np.full(len(psms), np.nan)
-    is_second = np.arange(len(psms)) >= n_first
     if settings.decoys == "none":
         return Scored(psms, initial, unknown, unknown, {}, "no decoys: no false discovery rate can be estimated")
-    learns = (psms.rank == 1) & ~is_second
-    confident = np.zeros(len(psms), bool)
-    rates = q_values(initial[learns], psms.is_decoy[learns], plus_one=settings.plus_one, decoy_ratio=psms.decoy_ratio)
-    confident[learns] = (rates <= 0.01) & ~psms.is_decoy[learns]
-    features, intensities = rescoring_features(psms, confident), ""
-    if settings.predicted_intensities:
-        more, intensities = _intensities(psms, MatchColumns(psms.charge, psms.peptide_family, initial, confident), settings, resources)
-        features |= more
-        psms = replace(psms, bonds=None)  # nothing else asks for them
-    score, message = initial, "rescoring is off"
-    scale: ScoreScale | None = SEARCH_SCORE_SCALE
-    if settings.rescoring == "automatic":
-        matrix = np.column_stack(list(features.values())) if len(psms) else np.empty((0, len(features)))
-        learning = RescoringSettings(decoy_ratio=psms.decoy_ratio)
-        outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, learns, learning, resources)
-        score, message, scale = outcome.score, outcome.message, None if outcome.used else scale
-    message = "; ".join(one for one in (message, intensities) if one)
-    if second is not None:
-        kept = _rows_of_better_pass(psms, score, n_first)
-        psms, score, features = psms.take(kept), score[kept], {name: column[kept] for name, column in features.items()}
-        is_second = is_second[kept]
-    q_value, posterior_error = np.full((2, len(psms)), np.nan)
     first = psms.rank == 1
-    if first.any():
-        of_first = score[first], psms.is_decoy[first]
-        judged = error_rates(*of_first, settings, decoy_ratio=psms.decoy_ratio, scale=scale, peptide=psms.peptide_family[first])
-        q_value[first], posterior_error[first] = judged
-    of_second = is_second if second is not None else None
-    return Scored(psms, score, q_value, posterior_error, features, message, is_second=of_second, scale=scale)
+    confident = np.zeros(len(psms), bool)
+    rates = q_values(initial[first], psms.is_decoy[first], plus_one=settings.plus_one, decoy_ratio=psms.decoy_ratio)
+    confident[first] = (rates <= 0.01) & ~psms.is_decoy[first]
+    model, intensities = _intensities(psms, MatchColumns(psms.charge, psms.peptide_family, initial, confident), settings)
+    learnt = Learnt(SystematicErrors.of(psms, confident), model, None)
+    features = learnt.features(psms, resources)
+    score, message = initial, "rescoring is off"
+    if settings.rescoring == "automatic":
+        matrix, learning = _matrix(features, len(psms)), RescoringSettings(decoy_ratio=psms.decoy_ratio)
+        outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, first, learning, resources)
+        score, message, learnt = outcome.score, outcome.message, learnt._replace(rescoring=outcome.learnt)
+    message = "; ".join(one for one in (message, intensities) if one)
+    psms = replace(psms, bonds=None)  # nothing else asks for them
+    scale = None if learnt.rescoring is not None else SEARCH_SCORE_SCALE
+    return _judged(Scored(psms, score, unknown, unknown, _kept(features), message, scale=scale, learnt=learnt), settings)
+
+
+def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, resources: Resources) -> Scored:
+    """The statistics of the matches of both passes.
+
+    The matches of the second are scored by what was learnt from the first. Then of each spectrum those of the pass with the better best
+    match stay, and all compete in one list. Lists of their own would hold few decoys, and "down to the first decoy" is no 1 %: of the
+    second passes of small runs 9 % were wrong that way.
+    """
+    score, features = search_score(second), dict[str, NDArray]()
+    if first.learnt is not None:
+        features = first.learnt.features(second, resources)
+        if first.learnt.rescoring is not None:
+            score = first.learnt.rescoring.score(_matrix(features, len(second)), score, second.peptide_family)
+    n, psms = len(first.psms), joined_psms(first.psms, replace(second, bonds=None))
+    score, new = np.concatenate((first.score, score)), _kept(features)
+    kept = _rows_of_better_pass(psms, score, n)
+    joined = replace(
+        first, psms=psms.take(kept), score=score[kept], q_value=np.full(len(kept), np.nan), posterior_error=np.full(len(kept), np.nan),
+        features={name: np.concatenate((column, new[name]))[kept] for name, column in first.features.items()}, is_second=kept >= n,
+    )  # fmt: skip
+    return _judged(joined, settings)
+
+
+def _kept(features: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.floating]]:
+    """The features as they are written: they were learnt from, and of a large run take much room."""
+    return {name: column.astype(np.float32) for name, column in features.items()}
+
+
+def _matrix(features: dict[str, NDArray[np.float64]], n: int) -> NDArray[np.float64]:
+    return np.column_stack(list(features.values())) if n else np.empty((0, len(features)))
+
+
+def _judged(scored: Scored, settings: ReportSettings) -> Scored:
+    """The same with q-values and posterior errors of the best of each spectrum."""
+    psms, first = scored.psms, scored.psms.rank == 1
+    if scored.learnt is None or not first.any():
+        return scored
+    q_value, posterior_error = np.full((2, len(psms)), np.nan)
+    q_value[first], posterior_error[first] = error_rates(
+        scored.score[first], psms.is_decoy[first], settings, decoy_ratio=psms.decoy_ratio, scale=scored.scale,
+        peptide=psms.peptide_family[first],
+    )  # fmt: skip
+    return replace(scored, q_value=q_value, posterior_error=posterior_error)
 
 
 def error_rates(
@@ -201,14 +247,14 @@ def error_rates(
     return q_value, posterior_error_probabilities(score, is_decoy, decoy_ratio)
 
 
-def _intensities(
-    psms: Psms, judged: MatchColumns, settings: StatisticsSettings, resources: Resources
-) -> tuple[dict[str, NDArray[np.float64]], str]:
-    """Features from predicted fragment intensities, and what was learnt of them or why there are none."""
+def _intensities(psms: Psms, judged: MatchColumns, settings: StatisticsSettings) -> tuple[IntensityModel | None, str]:
+    """What predicts fragment intensities, and what was learnt of them or why they are not predicted; nothing is said where nobody asked."""
+    if not settings.predicted_intensities:
+        return None, ""
     why = why_not_predicted(settings, psms.modifications)
     if why or psms.bonds is None:
-        return {}, f"fragment intensities are not predicted: {why or 'their peaks are not known'}"
-    return intensity_features(psms.bonds, judged, settings.fragment_tolerance, resources)
+        return None, f"fragment intensities are not predicted: {why or 'a label of the second pass changes them'}"
+    return learn_intensities(psms.bonds, judged, settings.fragment_tolerance)
 
 
 def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -> NDArray[np.int64]:

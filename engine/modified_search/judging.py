@@ -23,7 +23,7 @@ from engine.arrays import offsets_of
 from engine.chemistry.modifications import SearchModification, write_mass
 from engine.execution.resources import Resources
 from engine.matches.group_rates import group_leads, group_rates
-from engine.matches.psms import SEARCH_SCORE_SCALE, Psms, collect_psms, rescoring_features, search_score
+from engine.matches.psms import SEARCH_SCORE_SCALE, Psms, SystematicErrors, collect_psms, rescoring_features, search_score
 from engine.matches.rescoring import RescoringSettings, rescore
 from engine.matches.tables import Scored
 from engine.modified_search.naming import END_TIER, TIERS, USUAL_TIER, Named, ShiftPlaces, name_shifts, tiers_of_shifts
@@ -205,7 +205,11 @@ def _features(
     psms: Psms, is_shifted: NDArray[np.bool_], tier: NDArray[np.int64], distance: NDArray[np.float64], confident: NDArray[np.bool_]
 ) -> dict[str, NDArray[np.float64]]:
     """Features that rescoring learns from. The error of a shift's mass is told where the shift is likely; of others it is the usual one."""
-    features = {name: column for name, column in rescoring_features(psms, confident).items() if name not in _IDLE_FEATURES}
+    features = {
+        name: column
+        for name, column in rescoring_features(psms, SystematicErrors.of(psms, confident)).items()
+        if name not in _IDLE_FEATURES
+    }
     error = features["precursor_error"]
     usual = error[~is_shifted].mean() if (~is_shifted).any() else 0.0
     is_end = is_shifted & (tier == END_TIER)

@@ -300,12 +300,11 @@ class _Selection:
     def __init__(self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], selected: NDArray[np.int64]) -> None:
         lengths = np.diff(offsets)[selected]
         self.offsets = np.concatenate(([0], np.cumsum(lengths)))
-        self._shift = offsets[selected] - self.offsets[:-1]
-        self.residues = residues[np.arange(self.offsets[-1]) + np.repeat(self._shift, lengths)]
+        self._original = (np.arange(self.offsets[-1]) + np.repeat(offsets[selected] - self.offsets[:-1], lengths)).astype(np.uint32)
+        self.residues = residues[self._original]
         for column in (self.residues, self.offsets):
             column.flags.writeable = False  # as those of a mapped file: the kernels need not be compiled for both
 
     def original_position(self, position: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Where positions of the selection stand in all proteins; their order stays when the selection was ascending."""
-        protein = np.searchsorted(self.offsets, position, side="right") - 1
-        return (position + self._shift[protein]).astype(np.uint32)
+        return self._original[position]

@@ -13,14 +13,16 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.arrays import offsets_of, pieces, ranges
 from engine.chemistry.masses import PROTON_MASS
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import InputError
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.spectra.columns import Spectra
+from engine.spectra.spooling import GrowingColumn, release_pages
 from kernels.cpu.preprocessing import PreprocessingRules, preprocess_spectra
-from kernels.layouts import QueryArrays, SpectrumArrays
+from kernels.layouts import PeakArrays, QueryArrays, SpectrumArrays
 from kernels.partitions import Partition, equal_partitions
 
 __all__ = ["PreprocessingSettings", "SpectrumIndex", "absolute_and_relative", "build_spectrum_index", "nothing_to_search"]
@@ -53,11 +55,40 @@ class SpectrumIndex:
     ----------
     arrays : preprocessed peaks of all spectra (those with too few peaks have none).
     queries : in order of mass. n_searched : spectra with at least one query.
+    measured_mass : (q,) float64, dalton, of each query before its mass was corrected; None where none was.
     """
 
     arrays: SpectrumArrays
     queries: QueryArrays
     n_searched: int
+    measured_mass: NDArray[np.float64] | None = None
+
+    @property
+    def observed_mass(self) -> NDArray[np.float64]:
+        """(q,) float64, dalton: masses of the queries as they were measured."""
+        return self.queries.mass if self.measured_mass is None else self.measured_mass
+
+    def only(self, spectra: NDArray[np.integer]) -> SpectrumIndex:
+        """The queries of these spectra alone, by their numbers; all peaks stay where they are."""
+        is_wanted = np.zeros(len(self.arrays.offsets) - 1, bool)
+        is_wanted[spectra] = True
+        return self._of_queries(np.flatnonzero(is_wanted[self.queries.spectrum]), self.queries.mass)
+
+    def corrected(self, error: NDArray[np.float64]) -> SpectrumIndex:
+        """The same with the masses that the precursors would have had without an error.
+
+        Parameters
+        ----------
+        error : (n,) float64, of each spectrum: by how much its precursor was measured too heavy, parts per million.
+        """
+        mass = self.queries.mass / (1.0 + error[self.queries.spectrum] * 1e-6)
+        return self._of_queries(np.argsort(mass, kind="stable"), mass)
+
+    def _of_queries(self, rows: NDArray[np.integer], mass: NDArray[np.float64]) -> SpectrumIndex:
+        """Some of the queries, in the order given, with these masses of all."""
+        queries = QueryArrays(self.queries.spectrum[rows], self.queries.charge[rows], mass[rows])
+        is_corrected = self.measured_mass is not None or mass is not self.queries.mass
+        return SpectrumIndex(self.arrays, queries, len(np.unique(queries.spectrum)), self.observed_mass[rows] if is_corrected else None)
 
 
 def absolute_and_relative(tolerance: Tolerance) -> tuple[float, float]:
@@ -67,33 +98,56 @@ def absolute_and_relative(tolerance: Tolerance) -> tuple[float, float]:
 
 def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, resources: Resources) -> SpectrumIndex:
     """Preprocess the spectra and list the queries."""
-    n, threads, progress = len(spectra), resources.threads, resources.progress
+    n, progress = len(spectra), resources.progress
     charges = _charges(spectra.charge_mask, settings)
     # Only electron transfer leaves precursors with fewer charges; elsewhere there would be fragments at these places.
     is_electron_transfer = bool(set("cz") & set(settings.ion_series))
     known = np.where((charges.sum(axis=1) == 1) & is_electron_transfer, charges.argmax(axis=1), 0)
-    count = np.zeros(n, np.int64)
-    mz, weight, correlation = np.empty_like(spectra.mz), np.empty_like(spectra.intensity), np.empty_like(spectra.intensity)
     progress.stage("Preprocessing spectra", n)
     rules = PreprocessingRules(
         settings.peaks_per_window, settings.window_width, settings.precursor_removal, *absolute_and_relative(settings.fragment_tolerance),
         settings.deisotope, _TRANSFORMS.index(settings.intensity_transform), settings.minimum_fragment_mz,
     )  # fmt: skip
-
-    def preprocess(part: Partition) -> None:
-        preprocess_spectra(spectra.peak_arrays, spectra.precursor_mz, known, part.first, part.last, rules, count, mz, weight, correlation)
-
-    parts = equal_partitions(np.diff(spectra.offsets), threads)
-    run_on_threads(preprocess, parts, threads, progress, steps=lambda part: part.last - part.first)
-    count[count < settings.minimum_peaks] = 0
-    offsets = np.concatenate(([0], np.cumsum(count)))
-    source = np.arange(offsets[-1]) + np.repeat(spectra.offsets[:-1] - offsets[:-1], count)
-    arrays = SpectrumArrays(offsets, mz[source], weight[source], correlation[source])
+    counts, columns = [], (GrowingColumn(np.float64), GrowingColumn(np.float32), GrowingColumn(np.float32))
+    # Some at a time: before it is known how many peaks are kept, there is room for all.
+    for some in pieces(spectra.offsets[:-1]):
+        count, kept = _preprocessed(spectra, known, some, rules, settings.minimum_peaks, resources)
+        counts.append(count)
+        for column, values in zip(columns, kept, strict=True):
+            column.append(values)
+        for values in (spectra.mz, spectra.intensity):
+            release_pages(values)
+    count = np.concatenate([np.zeros(0, np.int64), *counts])
+    arrays = SpectrumArrays(offsets_of(count), *(column.finish() for column in columns))
     spectrum, charge = np.nonzero(charges & (count > 0)[:, None] & np.isfinite(spectra.precursor_mz)[:, None])
     mass = (spectra.precursor_mz[spectrum] - PROTON_MASS) * charge
     order = np.argsort(mass, kind="stable")
     queries = QueryArrays(spectrum[order].astype(np.int64), charge[order].astype(np.int64), mass[order])
     return SpectrumIndex(arrays, queries, int(np.count_nonzero(np.bincount(spectrum, minlength=n))))
+
+
+def _preprocessed(
+    spectra: Spectra, known: NDArray[np.int64], some: slice, rules: PreprocessingRules, minimum_peaks: int, resources: Resources
+) -> tuple[NDArray[np.int64], tuple[NDArray, NDArray, NDArray]]:
+    """How many peaks of each of some spectra are kept, none of those with too few; and the columns of `SpectrumArrays` of these."""
+    first, last, _ = some.indices(len(spectra))
+    offsets = spectra.offsets[first : last + 1]
+    peaks = slice(int(offsets[0]), int(offsets[-1]))
+    arrays = PeakArrays(offsets - offsets[0], spectra.mz[peaks], spectra.intensity[peaks])
+    count, mz = np.zeros(last - first, np.int64), np.empty_like(arrays.mz)
+    weight, correlation = np.empty_like(arrays.intensity), np.empty_like(arrays.intensity)
+
+    def preprocess(part: Partition) -> None:
+        preprocess_spectra(
+            arrays, spectra.precursor_mz[first:last], known[first:last], part.first, part.last, rules, count, mz, weight, correlation
+        )
+
+    threads = resources.threads
+    parts = equal_partitions(np.diff(offsets), threads)
+    run_on_threads(preprocess, parts, threads, resources.progress, steps=lambda part: part.last - part.first)
+    count[count < minimum_peaks] = 0
+    _, kept = ranges(arrays.offsets[:-1], arrays.offsets[:-1] + count)
+    return count, (mz[kept], weight[kept], correlation[kept])
 
 
 def nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:

@@ -233,7 +233,10 @@ def _clear(values, n):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _measures(predicted, weight, n, a, b, mixed, out):
-    """Agreement of `n` ions' predicted logarithms and matched peaks' weights (square roots of shares); `a`, `b` and `mixed` are room."""
+    """Agreement of `n` ions' predicted logarithms and matched peaks' weights (square roots of shares).
+
+    `a`, `b` and `mixed` are room, and so is `predicted` once it is read.
+    """
     dot, square_a, square_b = 0.0, 0.0, 0.0
     sum_x, sum_y = 0.0, 0.0
     for i in range(n):
@@ -244,12 +247,13 @@ def _measures(predicted, weight, n, a, b, mixed, out):
         square_a += expected
         square_b += share
         a[i], b[i] = expected, share
-        sum_x += logarithm(expected + FLOOR)
-        sum_y += logarithm(share + FLOOR)
+        predicted[i], mixed[i] = logarithm(expected + FLOOR), logarithm(share + FLOOR)
+        sum_x += predicted[i]
+        sum_y += mixed[i]
     mean_x, mean_y = sum_x / n, sum_y / n
     xx, yy, xy = 0.0, 0.0, 0.0
     for i in range(n):
-        x, y = logarithm(a[i] + FLOOR) - mean_x, logarithm(b[i] + FLOOR) - mean_y
+        x, y = predicted[i] - mean_x, mixed[i] - mean_y
         xx += x * x
         yy += y * y
         xy += x * y

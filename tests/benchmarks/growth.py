@@ -33,10 +33,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from engine.formats.writing import write_spectrum_file
 
 from engine.execution.devices import processor
 from engine.formats import read_spectra
+from engine.formats.writing import write_spectrum_file
 from engine.version import VERSION
 from tests.benchmarks.clustering_at_scale import repeated
 from tests.benchmarks.figures import emit, existing

@@ -108,13 +108,17 @@ class SearchDescription:
 
     @cached_property
     def precursor_range(self) -> tuple[Tolerance, Tolerance] | None:
-        """What a precursor may be lighter and heavier by than the residues of its peptide: mass shifts, or the widest tolerance."""
+        """What a precursor may be lighter and heavier by than the residues of its peptide: mass shifts, or the widest tolerances."""
         from engine.chemistry.tolerance import Tolerance
+        from engine.matches.search_passes import widest
 
         tolerance = self.tolerance("precursor_tolerance")
+        if tolerance is None:
+            return None
         shifts = [one.mass_shift for one in self.passes if one.mass_shift is not None]
-        if tolerance is None or not shifts:
-            return None if tolerance is None else (tolerance, tolerance)
+        if not shifts:
+            lighter, heavier = (widest(one.precursor_range[end] for one in self.passes) or tolerance for end in (0, 1))
+            return lighter, heavier
         least = round(tolerance.width(_USUAL_MASS), 6)
         low, high = min(low for low, _ in shifts), max(high for _, high in shifts)
         return Tolerance(max(-low, least), "Da"), Tolerance(max(high, least), "Da")

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyteomics import mass as pyteomics_mass
 
+from engine.chemistry.formulas import formula_mass
 from engine.chemistry.fragments import PRECURSOR, SERIES, FragmentIons, annotate, fragment_ions, modification_losses
-from engine.chemistry.masses import formula_mass
 from engine.chemistry.peptidoforms import Peptidoform, parse
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import ParameterError

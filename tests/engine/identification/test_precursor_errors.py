@@ -10,13 +10,14 @@ import pytest
 from lxml import etree
 from pyteomics import mass
 
+from engine.chemistry.masses import PROTON_MASS as PROTON
 from engine.chemistry.tolerance import Tolerance
 from engine.command_line.main import main
 from engine.execution.devices import Device
 from engine.formats import Spectra
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.passes import Pass
-from engine.identification.precursor_errors import _some_of_each_file, tolerance_of_errors
+from engine.identification.precursor_errors import _some_of_each_file, errors_of_matches
 from engine.matches.scoring import ScoringPass
 from engine.matches.search_passes import passes_of_run
 from engine.project import Project
@@ -38,56 +39,69 @@ from tests.shim.shim_card import missing_compiler
 ASKED = Tolerance(5.0, "ppm")
 
 
-def by_definition(errors, files, asked):
-    """Six robust standard deviations beyond the farthest median of a file; files with fewer than 30 matches are one."""
-    of_file = {}
-    for error, file in zip(errors, files, strict=True):
-        of_file.setdefault(file if files.count(file) >= 30 else "rest", []).append(error)
-    medians = {name: statistics.median(some) for name, some in of_file.items()}
-    distances = [abs(error - medians[name]) for name, some in of_file.items() for error in some]
-    farthest = max(abs(median) for median in medians.values())
-    return min(max(asked, round(farthest + 6 * 1.4826 * statistics.median(distances), 1)), 20.0)
+def by_definition(errors, files, n_files, asked, spreads):
+    """Of each file the median, of all where it has fewer than 30 matches; and so many robust standard deviations about these."""
+    of_file = [[error for error, file in zip(errors, files, strict=True) if file == number] for number in range(n_files)]
+    medians = [round(statistics.median(some if len(some) >= 30 else errors), 2) for some in of_file]
+    spread = 1.4826 * statistics.median(abs(error - medians[file]) for error, file in zip(errors, files, strict=True))
+    return medians, max(asked, min(round(spreads * spread, 1), 20.0))
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_tolerance_is_that_of_its_definition(seed):
+def test_the_tolerances_are_those_of_their_definition(seed):
     random = np.random.default_rng(seed)
-    n = int(random.integers(30, 300))
-    files = random.integers(0, int(random.integers(1, 5)), n)
+    n, n_files = int(random.integers(30, 300)), int(random.integers(1, 5))
+    files = random.integers(0, n_files, n)
     errors = random.normal(random.uniform(-6, 6, 5)[files], random.uniform(0.1, 2.5), n)
-    found = tolerance_of_errors(errors, files, ASKED)
-    assert found.used.unit == "ppm"
-    assert found.used.value == pytest.approx(by_definition(errors.tolist(), files.tolist(), ASKED.value))
+    found = errors_of_matches(errors, files, n_files, ASKED)
+    for tolerance, spreads in ((found.tolerance, 3), (found.of_second, 5)):
+        medians, value = by_definition(errors.tolist(), files.tolist(), n_files, ASKED.value, spreads)
+        assert tolerance.unit == "ppm"
+        assert tolerance.value == pytest.approx(value)
+        assert found.medians == pytest.approx(medians)
     assert found.n_matches == n
 
 
 def test_it_is_neither_narrower_than_asked_nor_wider_than_the_first_search():
     exact, wild = np.full(100, 0.1), np.random.default_rng(1).uniform(-20, 20, 400)
-    assert tolerance_of_errors(exact, np.zeros(100, int), ASKED).used == ASKED
-    assert str(tolerance_of_errors(wild, np.zeros(400, int), ASKED).used) == "20 ppm"
+    of_exact, of_wild = (errors_of_matches(errors, np.zeros(len(errors), int), 1, ASKED) for errors in (exact, wild))
+    assert of_exact.tolerance == of_exact.of_second == ASKED
+    assert str(of_wild.tolerance) == str(of_wild.of_second) == "20 ppm"
+
+
+def test_a_run_out_of_tune_needs_no_wider_window():
+    """And so no more candidates than one in tune."""
+    errors = np.random.default_rng(2).normal(6, 1, 400)
+    found = errors_of_matches(errors, np.zeros(400, int), 1, ASKED)
+    assert found.tolerance == ASKED
+    assert (np.abs(errors - found.medians[0]) < ASKED.value).all()
 
 
 def test_too_few_matches_leave_what_was_asked():
     errors = np.linspace(5, 9, 30)
-    assert tolerance_of_errors(errors, np.zeros(30, int), ASKED).used.value > 9
-    found = tolerance_of_errors(errors[:29], np.zeros(29, int), ASKED)
-    assert (found.used, found.n_matches) == (ASKED, 0)
+    assert errors_of_matches(errors, np.zeros(30, int), 1, ASKED).medians.tolist() == [7.0]
+    found = errors_of_matches(errors[:29], np.zeros(29, int), 1, ASKED)
+    assert (found.tolerance, found.of_second, found.n_matches, found.medians.tolist()) == (ASKED, ASKED, 0, [0.0])
     assert "29 were found" in found.message
 
 
 def test_some_wrong_matches_do_not_move_it():
     random = np.random.default_rng(3)
-    errors = random.normal(3, 1, 500)
+    errors = random.normal(3, 2, 500)
     with_wrong = np.concatenate((errors, random.uniform(-20, 20, 15)))
-    one, other = (tolerance_of_errors(some, np.zeros(len(some), int), ASKED).used.value for some in (errors, with_wrong))
-    assert abs(one - other) < 0.5
+    one, other = (errors_of_matches(some, np.zeros(len(some), int), 1, ASKED) for some in (errors, with_wrong))
+    assert one.tolerance.value > ASKED.value
+    assert abs(one.tolerance.value - other.tolerance.value) < 0.3
+    assert abs(one.medians[0] - other.medians[0]) < 0.1
 
 
 def test_files_are_measured_about_their_own_medians():
     """Two files out of tune in opposite directions: their distance is no scatter."""
     errors = np.random.default_rng(4).normal(0, 0.5, 200) + np.repeat([-6, 6], 100)
-    assert 8 < tolerance_of_errors(errors, np.repeat([0, 1], 100), ASKED).used.value < 11
-    assert tolerance_of_errors(errors, np.zeros(200, int), ASKED).used.value == 20
+    apart = errors_of_matches(errors, np.repeat([0, 1], 100), 2, ASKED)
+    assert apart.tolerance == ASKED
+    assert apart.medians == pytest.approx([-6, 6], abs=0.2)
+    assert str(errors_of_matches(errors, np.zeros(200, int), 1, ASKED).tolerance) == "20 ppm"
 
 
 def spectra_of_files(numbers):
@@ -159,12 +173,16 @@ def test_a_run_out_of_tune_is_found_by_what_is_measured_of_it(out_of_tune, datab
     record = json.loads((tmp_path / "project" / "run.json").read_text())
     assert record["parameters"]["precursor_tolerance"] == "10 ppm"
     (told,) = record["passes"]
-    used = summary.passes[0].precursor_tolerance
+    (first,) = summary.passes
+    used, (median, _) = first.precursor_tolerance, first.precursor_medians
     assert told["precursor_tolerance"] == str(used) == summary.record()["passes"][0]["precursor_tolerance"]
-    assert 8 < record["precursor_errors"]["median_ppm"] < 10
-    assert any(str(used) in message and "scatter" in message for message in summary.messages)
-    assert f"within {used}" in summary.lines()[1]
-    assert all(abs(float(row["mass_error_ppm"])) <= used.value + 0.01 for row in rows)
+    assert told["precursor_medians"] == [median, median]
+    assert record["precursor_errors"]["medians_ppm"] == [median]
+    assert 8 < median < 10
+    assert any(str(used) in message and f"err by {median:+.1f} ppm" in message for message in summary.messages)
+    assert f"within {used} of an error of {median:+.4g} ppm" in summary.lines()[1]
+    errors = np.array([float(row["mass_error_ppm"]) for row in rows])
+    assert (np.abs(errors - median) <= used.value + 0.01).all()
 
 
 def tables_of(summary):
@@ -172,13 +190,25 @@ def tables_of(summary):
     return [parquet.read_table(folder / f"{name}.parquet") for name in ("psms", "peptides", "proteins")]
 
 
-def test_it_is_the_search_with_that_tolerance(out_of_tune, database, tmp_path):
-    """To the last byte of the tables."""
-    measured = identify([out_of_tune[1]], [database], tmp_path / "project", IdentificationParameters(tolerance_from_run=True), threads=2)
-    parameters = IdentificationParameters(precursor_tolerance=measured.passes[0].precursor_tolerance)
-    asked = identify([out_of_tune[1]], [database], tmp_path / "project", parameters, threads=2)
-    assert str(measured.passes[0].precursor_tolerance) != "10 ppm"
-    assert tables_of(measured) == tables_of(asked)
+def test_it_is_the_search_of_corrected_precursors_with_that_tolerance(out_of_tune, database, tmp_path):
+    """The same peptides and scores as of a file whose precursors somebody else corrected by the median."""
+    _, path = out_of_tune
+    summary, found = search(path, database, tmp_path / "project", "high-resolution", tolerance_from_run=True, second_pass=False)
+    (first,) = summary.passes
+    factor = 1 + first.precursor_medians[0] * 1e-6
+    lines = path.read_text().splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith("PEPMASS="):
+            mz, *more = line.removeprefix("PEPMASS=").split()
+            mass_of_one = (float(mz) - PROTON) / factor + PROTON
+            lines[number] = " ".join([f"PEPMASS={mass_of_one!r}", *more])
+    (tmp_path / "corrected.mgf").write_text("\n".join(lines))
+    _, expected = search(
+        tmp_path / "corrected.mgf", database, tmp_path / "other", "high-resolution", tolerance_from_run=False, second_pass=False,
+        precursor_tolerance=str(first.precursor_tolerance), rescoring="off", predicted_intensities=False,
+    )  # fmt: skip
+    peptides = [{row["spectrum_id"]: (row["peptide"], row["hyperscore"], row["expectation"]) for row in rows} for rows in (found, expected)]
+    assert peptides[0] == peptides[1]
 
 
 def test_threads_and_cards_measure_and_find_the_same(out_of_tune, database, tmp_path):
@@ -201,12 +231,12 @@ def test_threads_and_cards_measure_and_find_the_same(out_of_tune, database, tmp_
     assert all(tables_of(summary) == expected for summary in summaries[1:])
 
 
-def test_a_second_pass_keeps_to_what_was_asked_and_to_near_isotopes(out_of_tune, database, tmp_path, monkeypatch):
+def test_a_second_pass_keeps_to_near_isotopes_and_to_one_modification(out_of_tune, database, tmp_path, monkeypatch):
     searched = []
     make = Pass.__init__
 
     def noted(self, spectra, indexes, modifications, parameters, resources):
-        searched.append((str(parameters.precursor_tolerance), parameters.isotope_errors))
+        searched.append((str(parameters.precursor_tolerance), parameters.isotope_errors, parameters.maximum_modifications))
         make(self, spectra, indexes, modifications, parameters, resources)
 
     monkeypatch.setattr(Pass, "__init__", noted)
@@ -214,8 +244,9 @@ def test_a_second_pass_keeps_to_what_was_asked_and_to_near_isotopes(out_of_tune,
     summary = identify([out_of_tune[1]], [database], tmp_path / "project", parameters, threads=2)
     every = (0, 1, 2, 3)
     first, second = summary.passes
-    assert searched == [("20 ppm", every), (str(first.precursor_tolerance), every), ("10 ppm", (0, 1))]
-    assert (str(second.precursor_tolerance), second.isotope_errors) == ("10 ppm", (0, 1))
+    assert searched == [("20 ppm", (0, 1), 3), (str(first.precursor_tolerance), every, 3), (str(second.precursor_tolerance), (0, 1), 1)]
+    assert first.precursor_medians == second.precursor_medians
+    assert second.isotope_errors == (0, 1)
     assert (first.specificity, second.specificity, first.proteins, second.proteins) == ("specific", "semi-specific", "all", "found")
     assert set(second.variable_modifications) == {*parameters.variable_modifications, *parameters.second_pass_modifications}
     assert second.n_spectra < first.n_spectra and 0 < second.n_proteins < first.n_proteins
@@ -223,7 +254,10 @@ def test_a_second_pass_keeps_to_what_was_asked_and_to_near_isotopes(out_of_tune,
     # What is exported is true for both.
     assert main(["export", str(summary.folder), "--format", "mzid", "--out", str(tmp_path / "x.mzid")]) == 0
     root = etree.parse(tmp_path / "x.mzid").getroot()
-    assert {one.get("value") for one in root.iterfind(".//{*}ParentTolerance/*")} == {f"{first.precursor_tolerance.value:g}"}
+    plus, minus = (float(one.get("value")) for one in root.iterfind(".//{*}ParentTolerance/*"))
+    windows = [(one.precursor_medians[0], one.precursor_tolerance.value) for one in summary.passes]
+    assert plus == pytest.approx(max(centre + half for centre, half in windows))
+    assert minus == pytest.approx(max(half - centre for centre, half in windows))
     assert root.find(".//{*}Enzyme").get("semiSpecific") == "true"
     assert main(["export", str(summary.folder), "--format", "pepxml", "--out", str(tmp_path / "x.pepXML")]) == 0
     root = etree.parse(tmp_path / "x.pepXML").getroot()

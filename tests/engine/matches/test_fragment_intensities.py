@@ -16,7 +16,7 @@ from engine.chemistry.tolerance import Tolerance
 from engine.errors import StorageError
 from engine.execution.resources import Resources
 from engine.identification.parameters import IdentificationParameters
-from engine.matches.fragment_intensities import FEATURES, MatchColumns, MatchedBonds, intensity_features, load_network, why_not_predicted
+from engine.matches.fragment_intensities import FEATURES, MatchColumns, MatchedBonds, learn_intensities, load_network, why_not_predicted
 from kernels.cpu.fragment_intensities import FLOOR, IONS, network_shapes, predict_bonds
 from resources import path
 
@@ -79,7 +79,9 @@ def run(n_peptides: int = 120, copies: int = 2, seed: int = 5, shift: float = 0.
 
 
 def features(bonds: MatchedBonds, judged: MatchColumns, tolerance: str = "20 ppm", threads: int = 1) -> NDArray[np.float64]:
-    columns, _ = intensity_features(bonds, judged, Tolerance.parse(tolerance), Resources(threads))
+    model, _ = learn_intensities(bonds, judged, Tolerance.parse(tolerance))
+    assert model is not None
+    columns = model.features(bonds, judged.charge, judged.peptide, Resources(threads))
     assert tuple(columns) == FEATURES
     return np.column_stack(list(columns.values()))
 
@@ -160,17 +162,27 @@ def test_with_fewer_than_forty_peptides_nothing_is_learnt() -> None:
     none = judged._replace(is_confident=np.zeros(len(bonds), bool))
     enough = judged._replace(is_confident=judged.is_confident & (np.arange(len(bonds)) < 2 * 40))
     assert features(bonds, some).tobytes() == features(bonds, none).tobytes() != features(bonds, enough).tobytes()
-    _, told = intensity_features(bonds, some, Tolerance(20.0, "ppm"), Resources(1))
+    _, told = learn_intensities(bonds, some, Tolerance(20.0, "ppm"))
     assert "39 peptides" in told
 
 
 def test_what_ships_is_not_used_for_ion_traps_which_learn_from_the_run_alone() -> None:
     bonds, judged = run(n_peptides=60)
     some = judged._replace(is_confident=judged.is_confident & (np.arange(len(bonds)) < 2 * 39))
-    columns, told = intensity_features(bonds, some, Tolerance(0.5, "Da"), Resources(1))
-    assert columns == {}
+    model, told = learn_intensities(bonds, some, Tolerance(0.5, "Da"))
+    assert model is None
     assert "39 peptides are too few to learn from (40 are needed)" in told
     assert len(features(bonds, judged, "0.5 Da")) == len(bonds)
+
+
+def test_what_was_learnt_compares_each_match_alike_whichever_stand_beside_it() -> None:
+    """So that the matches of a second pass need not be compared together with those of the first."""
+    bonds, judged = run()
+    model, _ = learn_intensities(bonds, judged, Tolerance(20.0, "ppm"))
+    assert model is not None and model.is_corrected
+    rows = np.arange(1, len(bonds), 3)
+    some = model.features(bonds.take(rows), judged.charge[rows], judged.peptide[rows], Resources(2))
+    assert np.array_equal(np.column_stack(list(some.values())), features(bonds, judged)[rows])
 
 
 def test_no_matches_have_no_features() -> None:

@@ -16,7 +16,7 @@ from engine.chemistry.enzymes import digest, enzyme
 from engine.chemistry.modifications import parse_modification
 from engine.execution.resources import Resources
 from engine.formats import read_proteins
-from engine.matches.psms import Psms, collect_psms, joined_psms, peptide_families, rescoring_features, search_score
+from engine.matches.psms import Psms, SystematicErrors, collect_psms, joined_psms, peptide_families, rescoring_features, search_score
 from engine.matches.scoring import Matches
 from engine.peptides.digestion import Digestion
 from engine.peptides.peptide_index import PeptideIndex, build_peptide_index
@@ -196,7 +196,7 @@ def test_no_matches_give_no_rows(indexes: tuple[ProteinIndex, PeptideIndex], psm
     assert len(none) == 0
     assert none.modification_offsets.tolist() == none.occurrence_offsets.tolist() == [0]
     assert search_score(none).shape == (0,)
-    assert all(column.shape == (0,) for column in rescoring_features(none, np.empty(0, bool)).values())
+    assert all(column.shape == (0,) for column in rescoring_features(none, SystematicErrors.of(none, np.empty(0, bool))).values())
 
 
 def test_the_search_score_is_the_mean_of_two_expectations_of_which_the_fitted_one_counts_twice(psms: Psms) -> None:
@@ -206,20 +206,22 @@ def test_the_search_score_is_the_mean_of_two_expectations_of_which_the_fitted_on
 
 
 def test_features_are_finite_columns_and_do_not_tell_targets_from_decoys(psms: Psms) -> None:
-    features = rescoring_features(psms, np.zeros(len(psms), bool))
+    systematic = SystematicErrors.of(psms, np.zeros(len(psms), bool))
+    features = rescoring_features(psms, systematic)
     for name, column in features.items():
         assert column.shape == (len(psms),), name
         assert column.dtype == np.float64, name
         assert np.all(np.isfinite(column)), name
     turned = Psms(**{**{field.name: getattr(psms, field.name) for field in fields(psms)}, "is_decoy": ~psms.is_decoy})
-    for name, column in rescoring_features(turned, np.zeros(len(psms), bool)).items():
+    for name, column in rescoring_features(turned, systematic).items():
         assert np.array_equal(column, features[name]), name
 
 
 def test_mass_errors_count_from_the_median_of_the_confident_rows(psms: Psms) -> None:
     confident = np.arange(len(psms)) % 2 == 0
     assert confident.sum() >= 10
-    distance, error = rescoring_features(psms, confident)["precursor_error"], psms.mass_error_ppm
+    systematic, error = SystematicErrors.of(psms, confident), psms.mass_error_ppm
+    distance = rescoring_features(psms, systematic)["precursor_error"]
     ascending = sorted(error[confident].tolist())
     middle = (ascending[(len(ascending) - 1) // 2] + ascending[len(ascending) // 2]) / 2
     assert distance == pytest.approx([abs(one - middle) for one in error], abs=1e-6)

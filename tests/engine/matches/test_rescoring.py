@@ -146,6 +146,17 @@ def test_models_learnt_side_by_side_are_those_learnt_one_after_the_other() -> No
     assert np.array_equal(one.weights, several.weights)
 
 
+def test_more_matches_are_scored_as_if_they_had_stood_among_those_that_do_not_compete() -> None:
+    features, is_decoy, peptide, initial, _ = simulated_run(900, 400, 5)
+    competes = np.arange(900) < 600
+    together = rescore(features, names(features), is_decoy, peptide, initial, competes)
+    alone = rescore(features[:600], names(features), is_decoy[:600], peptide[:600], initial[:600])
+    assert alone.learnt is not None
+    later = alone.learnt.score(features[600:], initial[600:], peptide[600:])
+    assert np.array_equal(np.concatenate((alone.score, later)), together.score)
+    assert rescore(features[:0], names(features), is_decoy[:0], peptide[:0], initial[:0]).learnt is None
+
+
 def test_learning_can_be_cancelled() -> None:
     features, is_decoy, peptide, score, _ = simulated_run(500, 250, 3)
     progress = Progress()
@@ -220,3 +231,30 @@ def test_a_large_run_is_divided_less_often_than_a_small_one() -> None:
         learnt = rescore(features, names(features), is_decoy, peptide, initial, settings=RescoringSettings(iterations=1))
         divisions[n] = len(learnt.weights) // 5
     assert divisions == {500: 10, 10_000: 4, 40_000: 2}
+
+
+def test_of_a_large_run_whole_peptides_are_learnt_from_and_all_matches_are_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    features, is_decoy, peptide, initial, is_true = simulated_run(6000, 3000, 3)
+    monkeypatch.setattr(rescoring, "_MAXIMUM_ROWS_LEARNT", 1500)
+    learnt_from: list[set[int]] = []
+    learn = rescoring._learn
+
+    def noted(table: np.ndarray, decoy: np.ndarray, settings: RescoringSettings) -> np.ndarray:
+        learnt_from.append({row.tobytes() for row in table})
+        return learn(table, decoy, settings)
+
+    monkeypatch.setattr(rescoring, "_learn", noted)
+    result = rescore(features, names(features), is_decoy, peptide, initial)
+    assert result.used and len(result.score) == 6000
+    assert max(map(len, learnt_from)) < 0.4 * 6000
+    found = accepted(result.score, is_decoy)
+    monkeypatch.undo()
+    of_all = accepted(rescore(features, names(features), is_decoy, peptide, initial).score, is_decoy)
+    assert is_true[found].sum() > 0.97 * is_true[of_all].sum()
+
+
+def test_matches_scored_some_at_a_time_have_the_same_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    features, is_decoy, peptide, initial, _ = simulated_run(900, 400, 5)
+    at_once = rescore(features, names(features), is_decoy, peptide, initial)
+    monkeypatch.setattr(rescoring, "_ROWS_SCORED", 7)
+    assert np.array_equal(rescore(features, names(features), is_decoy, peptide, initial).score, at_once.score)

@@ -61,6 +61,7 @@ def test_runs_without_passes_tell_those_that_their_parameters_ask_for():
         ("variable_modifications", ["Nothing (M)"]), ("mass_shift", [5, -5]), ("mass_shift", [1]), ("mass_shift", ["a", "b"]),
         ("databases", [{}]), ("databases", ["\ud800"]), ("databases", ["x" * 20_000]), ("spectra", ["x"] * 2000),
         ("proteins", "some"), ("n_spectra", 1e300),
+        ("precursor_medians", 3), ("precursor_medians", [1.0]), ("precursor_medians", [2.0, 1.0]), ("precursor_medians", ["a", "b"]),
         ("groups", [["a"], 3]), ("name", None), ("source_run", 7),
     ],
 )  # fmt: skip
@@ -167,6 +168,19 @@ def test_mass_shifts_and_found_proteins_are_exported(small, tmp_path):
     assert identified.find(".//m:DatabaseFilters//m:FilterType/m:cvParam", NAMESPACE).get("accession") == "MS:1001021"
     first = SearchDescription(done=(replace(SHIFTED, mass_shift=(10.0, 20.0)),)).precursor_range
     assert first == (Tolerance(0.015, "Da"), Tolerance(20.0, "Da"))  # without a shift, within the tolerance
+
+
+@pytest.mark.filterwarnings(*LEFT_OPEN)
+def test_windows_about_an_error_are_exported_by_their_ends(small, tmp_path):
+    """Of the passes together: as light as the one may be, and as heavy as the other."""
+    passes = [
+        replace(SHIFTED, mass_shift=None, precursor_tolerance=Tolerance(half, "ppm"), precursor_medians=medians)
+        for half, medians in ((10.0, (-2.0, 1.5)), (11.0, (3.0, 3.0)))
+    ]
+    identified, _ = described(small, tmp_path, *passes)
+    assert tolerance(identified) == {"plus": ("14", "parts per million"), "minus": ("12", "parts per million")}
+    assert "within 10 ppm of an error of -2 to +1.5 ppm" in passes[0].sentence()
+    assert passes_of_record({"passes": [json.loads(json.dumps(one.record())) for one in passes]}) == tuple(passes)
 
 
 @pytest.mark.parametrize(

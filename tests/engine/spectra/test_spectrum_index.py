@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine import arrays
 from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
 from engine.identification.parameters import IdentificationParameters
@@ -114,3 +115,45 @@ def test_a_cancel_stops_the_preprocessing() -> None:
     progress.cancel()
     with pytest.raises(Cancelled):
         build_spectrum_index(spectra([THREE], [500.0], [4]), plain(), Resources(1, progress=progress))
+
+
+def test_the_queries_of_some_spectra_are_those_of_a_run_that_holds_no_others() -> None:
+    held = spectra([THREE, THREE[1:], THREE, THREE[:2]], [700.0, 300.0, 500.0, 450.0], [0b1100, 0, 0b10, 0b100])
+    wanted = np.array([0, 3])
+    some, alone = build(held, plain()).only(wanted), build(held.only(wanted), plain())
+    assert queries(some) == queries(alone)
+    assert some.n_searched == alone.n_searched == 2
+    for number in wanted.tolist():
+        low, high = some.arrays.offsets[number : number + 2]
+        begin, end = alone.arrays.offsets[number : number + 2]
+        assert some.arrays.mz[low:high].tolist() == alone.arrays.mz[begin:end].tolist()
+
+
+def test_corrected_masses_are_those_without_the_error_in_order_and_the_measured_ones_are_kept() -> None:
+    """Errors that change the order of two spectra."""
+    true, error = np.array([500.0, 500.001, 700.0]), np.array([6.0, -3.0, 0.0])
+    index = build(spectra([THREE] * 3, list((true - PROTON) * (1 + error * 1e-6) + PROTON), [0b10] * 3), plain())
+    corrected = index.corrected(error)
+    assert index.queries.spectrum.tolist() == [1, 0, 2]
+    assert corrected.queries.spectrum.tolist() == [0, 1, 2]
+    assert corrected.queries.mass == pytest.approx(true - PROTON, rel=1e-12)
+    assert corrected.observed_mass == pytest.approx((true - PROTON) * (1 + error * 1e-6), rel=1e-12)
+    assert corrected.only(np.array([1, 2])).observed_mass.tolist() == corrected.observed_mass[1:].tolist()
+    unchanged = index.corrected(np.zeros(3))
+    assert queries(unchanged) == queries(index)
+    assert unchanged.observed_mass.tolist() == index.observed_mass.tolist() == index.queries.mass.tolist()
+
+
+def test_spectra_preprocessed_some_at_a_time_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(3)
+    peaks: list[Peaks] = [
+        sorted((float(mz), float(intensity)) for mz, intensity in zip(random.uniform(150, 900, n), random.uniform(1, 9, n), strict=True))
+        for n in (3, 0, 40, 1, 25, 0, 8)
+    ]
+    held = spectra(peaks, random.uniform(300, 900, len(peaks)).tolist(), [0b100] * len(peaks))
+    at_once = build(held, plain(minimum_peaks=2))
+    monkeypatch.setattr(arrays, "_PIECE", 10)
+    apart = build(held, plain(minimum_peaks=2))
+    for name in ("offsets", "mz", "weight", "correlation_weight"):
+        np.testing.assert_array_equal(getattr(apart.arrays, name), getattr(at_once.arrays, name))
+    assert queries(apart) == queries(at_once)
