@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kernels.cpu.distance_alignment import align, alignment_room, place_states, place_x, place_y, trace
-from kernels.cpu.least_squares import BATCH, FARTHEST, MOMENTS, MOVE, batch_room, moments, near_moments, rotations, score
+from kernels.cpu.least_squares import BATCH, FARTHEST, MOMENTS, MOVE, batch_room, distances_squared, moments, near_moments, on_grid, rotations
 from kernels.cpu.secondary_structure import states_by_distances
 
 __all__ = ["EFFORTS", "MAXIMUM_CELLS", "FoundSuperpositions", "SearchSteps", "superpose_chains", "tm_scale", "tm_score_of_pairs"]
@@ -359,13 +359,13 @@ def _best_fragments(room, sparse, x, y, guide, steps, pairs):
             place_x(sparse, some_x, moves[k], guide)
             scores[k] = align(sparse, some_x.shape[1], some_y.shape[1], _GAP, 0.0, 1.0)
     best, refined = np.zeros(steps.n_fragments), moves.copy()
-    for k in np.argsort(-scores)[: steps.n_sparse]:
+    for k in np.argsort(-scores, kind="mergesort")[: steps.n_sparse]:
         for _ in range(_SPARSE_REFINEMENTS if scores[k] > 0.0 else 0):
             found, _count = _realigned(room, sparse, some_x, some_y, moves[k], guide, _GAP, 0.0, 1.0, steps.coarse_halvings, pairs)
             if found > best[k]:
                 best[k] = found
                 refined[k] = moves[k]
-    order = np.argsort(-best)
+    order = np.argsort(-best, kind="mergesort")
     return refined[order], best[order]
 
 
@@ -453,7 +453,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
     # At last, more pieces; and pairs that lie far apart then are none.
     _gather(room, x, y, best_pairs[:n_best], 0)
     _search(room, n_best, guide, near, steps.last_step, _N_HALVINGS, _HOPELESS, best_move)
-    score(room.x, room.y, n_best, best_move, scale, room.squared)
+    distances_squared(room.x, room.y, n_best, best_move, room.squared)
     limit = 1.5 * m**0.3 + 3.5
     kept = 0
     for k in range(n_best):
@@ -466,7 +466,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
     if n != m:
         scale_y = tm_scale(n)
         score_y = _search(room, kept, scale_y, _near(scale_y), steps.last_step, _N_HALVINGS, _HOPELESS, move) / n
-    score(room.x, room.y, kept, best_move, scale, room.squared)
+    distances_squared(room.x, room.y, kept, best_move, room.squared)
     return score_x, score_y, np.sqrt(room.squared[:kept].sum() / max(1, kept)), kept
 
 
@@ -485,12 +485,14 @@ def _centred(rows):
 def _superpose_chains(query, target, target_offsets, start_pairs, start_offsets, first, last, steps, fine, sparse, found):
     """`superpose_chains` of the targets `first:last`."""
     moves, scores, rmsd, counts, pairs, pair_places = found
-    y, y_centre = _centred(query)
+    y_columns, y_centre = _centred(query)
     states_y = states_by_distances(query.astype(np.float32))
     for k in range(first, last):
         rows = target[target_offsets[k] : target_offsets[k + 1]]
         x, x_centre = _centred(rows)
         states_x = states_by_distances(rows.astype(np.float32))
+        y = y_columns.copy()
+        on_grid(x, y)
         start = start_pairs[start_offsets[k] : start_offsets[k + 1]]
         m, n = x.shape[1], y.shape[1]
         aligned_pairs, to = np.empty((max(min(m, n), len(start)), 2), np.int32), np.empty(MOVE)
