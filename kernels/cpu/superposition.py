@@ -10,21 +10,24 @@ moves `x` onto `y`. The search has the shorter chain as x.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from kernels.cpu.chain_pairs import farthest_pair, report_pair, shorter_and_longer, start_of_pair, tm_scale
 from kernels.cpu.distance_alignment import align, alignment_room, place_states, place_x, place_y, trace
-from kernels.cpu.least_squares import BATCH, FARTHEST, MOMENTS, MOVE, batch_room, distances_squared, moments, near_moments, on_grid, rotations
-from kernels.cpu.secondary_structure import states_by_distances
+from kernels.cpu.least_squares import BATCH, FARTHEST, MOMENTS, MOVE, batch_room, distances_squared, moments, near_moments, rotations
+from kernels.cpu.processor import Processor
+from kernels.device import StopFlag
+from kernels.partitions import equal_partitions
+from kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
 
-__all__ = ["EFFORTS", "MAXIMUM_CELLS", "FoundSuperpositions", "SearchSteps", "superpose_chains", "tm_scale", "tm_score_of_pairs"]
+__all__ = ["ChainSuperposition", "tm_score_of_pairs"]
 
-MAXIMUM_CELLS = 1 << 26
-"""Of an alignment by distances, a byte each; longer pairs of chains keep the alignment they come with."""
-
+_CELLS_OF_PIECE = 1.2e7  # and a searched beginning: a tenth of a second or so
 _N_ROUNDS = 20  # at most, of superposing on what lies near
 _N_HALVINGS = 6  # of the length of pieces
 _MINIMUM_PIECE = 4
@@ -40,53 +43,6 @@ _MAXIMUM_FRAGMENTS = 600  # pairs of pieces of one length that are superposed
 _HOPELESS_START = 0.5  # of the best score: a start with less is not refined
 _SPARSE, _SPARSE_LENGTH = 4, 40  # residues to one, at most, in the alignments by which pieces are ranked, and how many are left at least
 _SPARSE_REFINEMENTS = 2
-
-
-class FoundSuperpositions(NamedTuple):
-    """Superpositions of n targets with a query, to fill.
-
-    Attributes
-    ----------
-    moves : (n, 12), which move the target onto the query and are best for the TM-score by the shorter chain.
-    scores : (n, 2) TM-scores by the lengths of query and target, each with its own best superposition of the pairs.
-    rmsd : (n,) Å, of the pairs under `moves`. counts : (n,), how many pairs.
-    pairs : (p, 2) rows of query and target, those of target i from ``places[i]`` on, where there is room for as many as the shorter
-        chain has residues, or the start has pairs.
-    """
-
-    moves: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    rmsd: NDArray[np.float64]
-    counts: NDArray[np.int64]
-    pairs: NDArray[np.int32]
-    places: NDArray[np.int64]
-
-
-class SearchSteps(NamedTuple):
-    """How far a search goes.
-
-    Attributes
-    ----------
-    n_fragments : pairs of pieces of both chains that are aligned sparsely, by every fourth residue of long chains (2 at least).
-    n_sparse : those of them, the best, that are refined so.
-    n_searched : those of these that are aligned and searched in full.
-    n_refined : beginnings, the other ones among them, that are refined once.
-    n_finished : those of them that are refined until nothing is gained.
-    coarse_halvings : lengths of the pieces of an alignment in searches that guide.
-    last_step : residues between two pieces of the alignment in the last searches; 0 for a few of each length.
-    """
-
-    n_fragments: int
-    n_sparse: int
-    n_searched: int
-    n_refined: int
-    n_finished: int
-    coarse_halvings: int
-    last_step: int
-
-
-EFFORTS = {"quick": SearchSteps(160, 32, 6, 8, 3, 2, 40), "thorough": SearchSteps(400, 64, 10, 12, 4, 6, 0)}
-"""Of alignments that are near the best already, and from nothing."""
 
 
 class _SearchRoom(NamedTuple):
@@ -118,12 +74,6 @@ def _search_room(n):
         np.empty(BATCH), np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), np.empty(BATCH, np.int64),
         np.empty(_TABLE, np.int64), np.empty(n),
     )  # fmt: skip
-
-
-@njit(nogil=True, cache=True)
-def tm_scale(length):
-    """d0 of the TM-score normalised by a chain of this length, in Å; 0.5 at least."""
-    return max(0.5, 1.24 * np.cbrt(length - 15.0) - 1.8) if length > 21 else 0.5
 
 
 @njit(nogil=True, cache=True)
@@ -370,15 +320,15 @@ def _best_fragments(room, sparse, x, y, guide, steps, pairs):
 
 
 @njit(nogil=True, cache=True)
-def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_pairs):
+def _best(x, y, start, states_x, states_y, scale, scale_y, steps, fine, sparse, best_move, best_pairs):
     """The alignment of two chains and its superposition with the greatest TM-score that is found; x is no longer than y.
 
-    Coordinates have their centres near 0. The superposition, best for the TM-score by the shorter chain, goes to `best_move` (12,), the
-    pairs to `best_pairs` (m, 2). Returned are the TM-scores by m and by n, the RMSD and the number of pairs.
+    Coordinates are those of `shorter_and_longer`. The superposition, best for the TM-score by the shorter chain, goes to `best_move` (12,),
+    the pairs to `best_pairs` (m, 2). Returned are the TM-scores by m and by n, of which `scale` and `scale_y` are d0, and the number of
+    pairs.
     """
     m, n = x.shape[1], y.shape[1]
-    room = _search_room(max(m, len(start)))
-    scale = tm_scale(m)
+    room = _search_room(m)
     near = _near(scale)
     guide = scale + _WIDER
     pairs, move = np.empty((m, 2), np.int32), np.empty(MOVE)
@@ -454,7 +404,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
     _gather(room, x, y, best_pairs[:n_best], 0)
     _search(room, n_best, guide, near, steps.last_step, _N_HALVINGS, _HOPELESS, best_move)
     distances_squared(room.x, room.y, n_best, best_move, room.squared)
-    limit = 1.5 * m**0.3 + 3.5
+    limit = farthest_pair(m)
     kept = 0
     for k in range(n_best):
         if room.squared[k] <= limit * limit:
@@ -464,82 +414,52 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
     score_x = _search(room, kept, scale, near, steps.last_step, _N_HALVINGS, _HOPELESS, best_move) / m
     score_y = score_x
     if n != m:
-        scale_y = tm_scale(n)
         score_y = _search(room, kept, scale_y, _near(scale_y), steps.last_step, _N_HALVINGS, _HOPELESS, move) / n
-    distances_squared(room.x, room.y, kept, best_move, room.squared)
-    return score_x, score_y, np.sqrt(room.squared[:kept].sum() / max(1, kept)), kept
+    return score_x, score_y, kept
 
 
 @njit(nogil=True, cache=True)
-def _centred(rows):
-    """(3, n), the centre of the residues at 0, and that centre (3,)."""
-    columns, centre = np.empty((3, len(rows))), np.empty(3)
-    for axis in range(3):
-        centre[axis] = rows[:, axis].sum() / len(rows)
-        for i in range(len(rows)):
-            columns[axis, i] = rows[i, axis] - centre[axis]
-    return columns, centre
-
-
-@njit(nogil=True, cache=True)
-def _superpose_chains(query, target, target_offsets, start_pairs, start_offsets, first, last, steps, fine, sparse, found):
-    """`superpose_chains` of the targets `first:last`."""
-    moves, scores, rmsd, counts, pairs, pair_places = found
-    y_columns, y_centre = _centred(query)
-    states_y = states_by_distances(query.astype(np.float32))
+def _superpose_pairs(pairs, first, last, steps, fine, sparse, found, stop):
+    """Superpose the pairs of chains `first:last`."""
     for k in range(first, last):
-        rows = target[target_offsets[k] : target_offsets[k + 1]]
-        x, x_centre = _centred(rows)
-        states_x = states_by_distances(rows.astype(np.float32))
-        y = y_columns.copy()
-        on_grid(x, y)
-        start = start_pairs[start_offsets[k] : start_offsets[k + 1]]
+        if stop[0]:
+            break
+        x, y, states_x, states_y, is_turned = shorter_and_longer(pairs, k)
         m, n = x.shape[1], y.shape[1]
-        aligned_pairs, to = np.empty((max(min(m, n), len(start)), 2), np.int32), np.empty(MOVE)
-        is_turned = m > n
-        if is_turned:
-            by_shorter, by_longer, apart, count = _best(y, x, start, states_y, states_x, steps, fine, sparse, to, aligned_pairs)
-        else:
-            by_shorter, by_longer, apart, count = _best(x, y, start[:, ::-1], states_x, states_y, steps, fine, sparse, to, aligned_pairs)
-        scores[k, 0], scores[k, 1] = (by_shorter, by_longer) if is_turned else (by_longer, by_shorter)
-        rmsd[k], counts[k] = apart, count
-        for row in range(3):
-            for column in range(3):
-                moves[k, 3 * row + column] = to[3 * column + row] if is_turned else to[3 * row + column]
-        for row in range(3):
-            # Of centred chains y = R x + t; turned, x and y have changed places.
-            moved = y_centre[row] + (0.0 if is_turned else to[9 + row])
-            for column in range(3):
-                back = to[9 + column] if is_turned else 0.0
-                moved -= moves[k, 3 * row + column] * (x_centre[column] + back)
-            moves[k, 9 + row] = moved
-        place = pair_places[k]
-        for p in range(count):
-            pairs[place + p, 0], pairs[place + p, 1] = aligned_pairs[p, 1 - is_turned], aligned_pairs[p, 0 + is_turned]
+        start = start_of_pair(pairs, k, is_turned)
+        aligned, move = np.empty((m, 2), np.int32), np.empty(MOVE)
+        by_x, by_y, count = _best(x, y, start, states_x, states_y, tm_scale(m), tm_scale(n), steps, fine, sparse, move, aligned)
+        report_pair(pairs, k, x, y, by_x, by_y, move, aligned[:count], found)
 
 
-def superpose_chains(
-    query: NDArray[np.float64],
-    target: NDArray[np.float64],
-    target_offsets: NDArray[np.int64],
-    start_pairs: NDArray[np.int32],
-    start_offsets: NDArray[np.int64],
-    first: int,
-    last: int,
-    steps: SearchSteps,
-    found: FoundSuperpositions,
-) -> None:
-    """Align and superpose the targets `first:last` with the query so that their TM-score is the greatest that is found.
+class ChainSuperposition:
+    """Superposes pairs of chains with the threads of a processor.
 
     Parameters
     ----------
-    query (m, 3), target (r, 3), target_offsets (n + 1,) : Cα in Å, of all targets one after the other.
-    start_pairs (k, 2), start_offsets (n + 1,) : alignments to begin with, rows of query and target, ascending; may be empty.
-    found : of all n targets, to fill.
+    device : the processor. steps : how far the search of each pair goes.
     """
-    n_query, lengths = len(query), np.diff(target_offsets)[first:last]
-    shorter, longer = np.minimum(lengths, n_query), np.maximum(lengths, n_query)
-    fits = (shorter + longer + 1) * (shorter + 1) <= MAXIMUM_CELLS
-    m, n = int(shorter[fits].max(initial=0)), int(longer[fits].max(initial=0))
-    fine, sparse = alignment_room(m, n), alignment_room(max(min(m, 2 * _SPARSE_LENGTH), m // _SPARSE + 1), n)
-    _superpose_chains(query, target, target_offsets, start_pairs, start_offsets, first, last, steps, fine, sparse, found)
+
+    def __init__(self, device: Processor, steps: SearchSteps) -> None:
+        self._device, self._steps = device, steps
+
+    def superpose(self, pairs: ChainPairs, found: FoundSuperpositions, first: int = 0, last: int | None = None) -> Generator[int, None, None]:
+        """Align and superpose the pairs `first:last` so that the TM-score of each is the greatest that is found.
+
+        Yields
+        ------
+        The pair up to which all is done, at least every tenth of a second.
+        """
+        last = len(pairs.fixed) if last is None else last
+        shorter, longer = pairs.lengths
+        fits = np.where((shorter + longer + 1) * (shorter + 1) <= MAXIMUM_CELLS, 1, 0)
+
+        def work(begin: int, end: int, stop: StopFlag) -> None:
+            some = slice(first + begin, first + end)
+            m, n = int((shorter * fits)[some].max(initial=0)), int((longer * fits)[some].max(initial=0))
+            fine, sparse = alignment_room(m, n), alignment_room(max(min(m, 2 * _SPARSE_LENGTH), m // _SPARSE + 1), n)
+            _superpose_pairs(pairs, some.start, some.stop, self._steps, fine, sparse, found, stop)
+
+        cells = (shorter * longer)[first:last].astype(np.float64)
+        pieces = equal_partitions(cells, self._device.threads, maximum_cost=_CELLS_OF_PIECE / self._steps.n_searched)
+        yield from self._device.run(work, pieces, first)

@@ -1,0 +1,179 @@
+"""Superposition of pairs of chains on a GPU: that of `kernels.cpu.superposition`, with the kernel of superposition.cu, bit for bit.
+
+The processor lays out the chains of a run of pairs and reports what was found of them (`kernels.cpu.chain_pairs`); all between is one
+launch, in which a block takes one pair after the other.
+
+ATGPU analysis, for n pairs of chains of r residues in all, m of them in the shorter chains and k in alignments to begin with (a word has
+4 bytes); `analysis` counts it:
+
+* rounds: a launch for each run of pairs, whose alignments take some 100 ms;
+* words in: 6 r + r / 4 + 2 k + 22 n; out: 2 m + 33 n;
+* operations: cells of alignments, each of some 15 operations. How many a pair needs depends on how its search goes: at least those by which
+  its pieces are ranked, at most those and all that may be aligned anew;
+* memory blocks: the ways of a cell, a byte, and back again along the way that is followed;
+* shared memory: rows of an alignment, 16 bytes a residue of either chain and 20 more of the shorter one, where they fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.cpu.chain_pairs import farthest_pair, place_pairs, report_pairs, tm_scale
+from kernels.cuda.modules import Card, sent, struct
+from kernels.device import DeviceMemoryError
+from kernels.partitions import equal_partitions
+from kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
+
+__all__ = ["ChainSuperposition"]
+
+_FILE = "superposition.cu"
+_BLOCKS = 8  # on each multiprocessor, at most
+_SHARE_OF_FREE_MEMORY = 0.6
+_MAXIMUM_SHARED_BYTES = 48 << 10  # of the rows of alignments; longer chains have them in device memory
+_CELLS_OF_RUN = 400_000_000  # of whole alignments of the pairs of a run, one each: some 100 ms on an H200
+_RESIDUE_BYTES, _ROW_BYTES = 16, 36
+_MOST_FRAGMENTS, _MOVE, _SPARSE, _SPARSE_LENGTH = 600, 12, 4, 40
+_SPARSE_REFINEMENTS, _MAXIMUM_REFINEMENTS = 2, 12
+
+_ITEM = np.dtype(
+    [
+        *[(name, np.int64) for name in ("x", "y", "start", "out")], *[(name, np.int32) for name in ("m", "n", "n_start", "is_aligned")],
+        *[(name, np.float64) for name in ("scale_x", "scale_y", "limit")],
+    ]
+)  # fmt: skip
+"""The struct Item of superposition.cu."""
+_STEPS = np.dtype([(name, np.int32) for name in SearchSteps._fields])
+"""The struct Steps."""
+_CHAINS = np.dtype([(name, np.uint64) for name in ("items", "position", "states", "start_pairs")])
+"""The struct Chains."""
+_FOUND = np.dtype(
+    [
+        *[(name, np.uint64) for name in ("moves", "scores", "counts", "pairs", "room")],
+        ("room_bytes", np.int64), ("next_item", np.uint64),
+    ]
+)  # fmt: skip
+"""The struct Found."""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What superposing costs: words each way, launches, and the fewest and the most cells of alignments."""
+
+    words_in: int
+    words_out: int
+    launches: int
+    fewest_cells: int
+    most_cells: int
+
+
+def analysis(pairs: ChainPairs, steps: SearchSteps) -> Analysis:
+    """The work of all pairs in one run."""
+    shorter, longer = pairs.lengths
+    n, residues = len(shorter), int((shorter + longer).sum())
+    every = np.clip(shorter // _SPARSE_LENGTH, 1, _SPARSE)
+    is_aligned = _is_aligned(shorter, longer)
+    cells, sparse = shorter * longer * is_aligned, -(-shorter // every) * -(-longer // every) * is_aligned
+    refined = steps.n_refined + 2 * steps.n_finished * _MAXIMUM_REFINEMENTS
+    most = cells * (2 + steps.n_searched + refined) + sparse * (steps.n_fragments + _SPARSE_REFINEMENTS * steps.n_sparse)
+    bytes_in = 25 * residues + 8 * len(pairs.start_pairs) + _ITEM.itemsize * n
+    return Analysis(
+        words_in=-(-bytes_in // 4), words_out=2 * int(shorter.sum()) + 29 * n, launches=1, fewest_cells=int((cells + sparse).sum()),
+        most_cells=int(most.sum()),
+    )  # fmt: skip
+
+
+def _is_aligned(shorter: NDArray[np.int64], longer: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether chains of these lengths are aligned anew by their distances."""
+    return (shorter + longer + 1) * (shorter + 1) <= MAXIMUM_CELLS
+
+
+class ChainSuperposition:
+    """Superposes pairs of chains on a card.
+
+    Parameters
+    ----------
+    device : the card. steps : how far the search of each pair goes.
+    """
+
+    def __init__(self, device: Card, steps: SearchSteps, threads: int = 128) -> None:
+        self._card, self._steps, self._threads = device, steps, threads
+        self._stream = device.stream()
+
+    def superpose(self, pairs: ChainPairs, found: FoundSuperpositions, first: int = 0, last: int | None = None) -> Generator[int, None, None]:
+        """As that of the processor.
+
+        Raises
+        ------
+        DeviceError : the device failed. DeviceMemoryError : not even one pair fits.
+        """
+        last = len(pairs.fixed) if last is None else last
+        shorter, longer = pairs.lengths
+        cells = (shorter * longer)[first:last].astype(np.float64)
+        runs = sorted(equal_partitions(cells, 1, maximum_cost=_CELLS_OF_RUN, per_worker=1), key=lambda run: run.first)
+        try:
+            for run in runs:
+                self._superpose(pairs, found, first + run.first, first + run.last)
+                yield first + run.last
+        finally:
+            self._card.wait(self._stream)
+
+    def _superpose(self, pairs: ChainPairs, found: FoundSuperpositions, first: int, last: int) -> None:
+        """The pairs `first:last`, in one launch."""
+        card, stream, n = self._card, self._stream, last - first
+        shorter, longer = (lengths[first:last] for lengths in pairs.lengths)
+        residues, starts = int((shorter + longer).sum()), pairs.start_offsets[first : last + 1]
+        columns, states = np.empty(3 * residues), np.empty(residues, np.uint8)
+        start_pairs = np.empty((int(starts[-1] - starts[0]), 2), np.int32)
+        place_pairs(pairs, first, last, columns, states, start_pairs)
+        items, order = np.zeros(n, _ITEM), np.argsort(-(shorter * longer), kind="stable")
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(shorter + longer)])[:-1]
+        out = found.places[first:last] - found.places[first]
+        items["x"], items["y"], items["start"], items["out"] = 3 * before, 3 * (before + shorter), starts[:-1] - starts[0], out
+        items["m"], items["n"], items["n_start"] = shorter, longer, np.diff(starts)
+        items["is_aligned"] = _is_aligned(shorter, longer)
+        for name, lengths, of_length in (("scale_x", shorter, tm_scale), ("scale_y", longer, tm_scale), ("limit", shorter, farthest_pair)):
+            each, which = np.unique(lengths, return_inverse=True)
+            items[name] = np.array([of_length(length) for length in each.tolist()])[which]
+        buffers = sent(card, {"items": items[order], "position": columns, "states": states, "start_pairs": start_pairs}, stream)
+        room_m, room_bytes, shared_bytes = self._room(items)
+        blocks = min(n, card.multiprocessors() * _BLOCKS, int(card.free_bytes() * _SHARE_OF_FREE_MEMORY) // room_bytes)
+        if blocks < 1:
+            raise DeviceMemoryError(f"{card.name} has not {room_bytes / 1e6:,.0f} MB to give, for a pair of chains to be superposed")
+        moves, scores, counts = np.empty((n, _MOVE)), np.empty((n, 2)), np.empty(n, np.int32)
+        aligned = np.empty((int(shorter.sum()), 2), np.int32)
+        results = {"moves": moves, "scores": scores, "counts": counts, "pairs": aligned}
+        rooms = {name: card.buffer(values.nbytes) for name, values in results.items()}
+        rooms |= {"room": card.buffer(blocks * room_bytes), "next_item": card.buffer(4)}
+        card.clear(rooms["next_item"], 4, stream)
+        card.launch(
+            _FILE, "superpose_pairs", blocks, self._threads,
+            (
+                struct(card, _CHAINS, buffers), struct(card, _FOUND, {**rooms, "room_bytes": room_bytes}),
+                struct(card, _STEPS, self._steps._asdict()), np.int32(n), np.int32(room_m), np.int32(shared_bytes),
+            ),
+            stream, shared_bytes=shared_bytes, defines=(f"THREADS={self._threads}",),
+        )  # fmt: skip
+        for name, values in results.items():
+            card.download(values, rooms[name], stream)
+        card.wait(stream)
+        back = np.empty(n, np.int64)
+        back[order] = np.arange(n)
+        report_pairs(pairs, first, columns, moves[back], scores[back], counts[back], aligned, found)
+
+    def _room(self, items: NDArray[np.void]) -> tuple[int, int, int]:
+        """Residues of the longest shorter chain; bytes of device memory of a block; shared bytes for the rows of its alignments."""
+        m, n, steps = items["m"].astype(np.int64), items["n"].astype(np.int64), self._steps
+        every = np.clip(m // _SPARSE_LENGTH, 1, _SPARSE)
+        some_m, some_n = -(-m // every), -(-n // every)
+        fine = _RESIDUE_BYTES * n + _ROW_BYTES * m + 40
+        sparse = _RESIDUE_BYTES * some_n + self._threads // 32 * (_ROW_BYTES * some_m + 56)
+        rows = int(np.where(items["is_aligned"], np.maximum(fine, sparse), 0).max()) // 16 * 16 + 16
+        ways = int(np.where(items["is_aligned"], (m + n + 1) * m, 0).max())
+        longest = int(m.max())
+        numbers = 7 * longest + 2 * _MOST_FRAGMENTS * (1 + _MOVE) + 2 * steps.n_fragments * (1 + _MOVE)
+        shared = min(rows, _MAXIMUM_SHARED_BYTES)
+        return longest, (8 * numbers + rows + ways + 255) // 256 * 256, shared
