@@ -306,14 +306,18 @@ def moments(x, y, first_x, first_y, count, sums):
         sums[15 * BATCH + k], sums[16 * BATCH + k] = squares, n
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+# Said, or it would be taken over from who calls it.
+_ROUNDED_AS_WRITTEN: dict[str, bool] = {"fastmath": False, "forceinline": True}
+
+
+@njit(nogil=True, cache=True, **_ROUNDED_AS_WRITTEN)
 def _apart(r0, r1, r2, r3, r4, r5, r6, r7, r8, t0, t1, t2, s, t, u, d, e, f):
     """The square of the distance of a pair (s, t, u), which is moved, and (d, e, f); rounded everywhere as it is written here."""
     a, b, c = r0 * s + r1 * t + r2 * u + t0 - d, r3 * s + r4 * t + r5 * u + t1 - e, r6 * s + r7 * t + r8 * u + t2 - f
     return a * a + b * b + c * c
 
 
-@njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", **_ROUNDED_AS_WRITTEN)
 def _share(apart, inverse):
     """1 / (1 + apart inverse), in whole parts of 2^-32, of which sums are exact."""
     return 1.0 / (1.0 + apart * inverse) + _SHARE_UNITS - _SHARE_UNITS
