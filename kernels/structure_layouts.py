@@ -11,6 +11,7 @@ and angles are compared as they are, one from a table by their difference.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -115,6 +116,19 @@ class ChainPairs(NamedTuple):
     start_pairs: NDArray[np.int32]
     start_offsets: NDArray[np.int64]
 
+    @classmethod
+    def joined(cls, every: Sequence[ChainPairs]) -> ChainPairs:
+        """The pairs of several, one after the other."""
+        chains = np.cumsum([0, *(len(some.offsets) - 1 for some in every)])
+        lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(some.offsets) for some in every)])
+        starts = np.concatenate([np.zeros(1, np.int64), *(np.diff(some.start_offsets) for some in every)])
+        return cls(
+            np.concatenate([np.empty((0, 3)), *(some.position for some in every)]), np.cumsum(lengths),
+            np.concatenate([np.empty(0, np.int64), *(some.fixed + first for some, first in zip(every, chains[:-1], strict=True))]),
+            np.concatenate([np.empty(0, np.int64), *(some.mobile + first for some, first in zip(every, chains[:-1], strict=True))]),
+            np.concatenate([np.empty((0, 2), np.int32), *(some.start_pairs for some in every)]), np.cumsum(starts),
+        )  # fmt: skip
+
     @property
     def lengths(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(n,) residues of the shorter and of the longer chain of each pair."""
@@ -150,7 +164,9 @@ class FoundSuperpositions(NamedTuple):
     def room(cls, pairs: ChainPairs) -> FoundSuperpositions:
         """Room for all pairs."""
         n, places = len(pairs.fixed), pairs.places
-        return cls(np.zeros((n, 12)), np.zeros((n, 2)), np.zeros(n), np.zeros(n, np.int64), np.zeros((int(places[-1]), 2), np.int32), places)
+        return cls(
+            np.zeros((n, 12)), np.zeros((n, 2)), np.zeros(n), np.zeros(n, np.int64), np.zeros((int(places[-1]), 2), np.int32), places
+        )
 
 
 class SearchSteps(NamedTuple):

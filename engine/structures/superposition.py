@@ -14,7 +14,7 @@ from engine.execution.threads import available_threads
 from engine.jobs.progress import Progress
 from kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
 
-__all__ = ["Effort", "Superpositions", "pairs_with_query", "superpose", "superpose_many", "superpositions_of", "tm_scores"]
+__all__ = ["Effort", "Superpositions", "pairs_with_query", "superpose", "superpose_many", "superposed", "superpositions_of", "tm_scores"]
 
 Effort = Literal["quick", "thorough"]
 
@@ -123,16 +123,21 @@ def superpose_many(
     ValueError : coordinates that are not finite, an empty chain, or pairs that do not ascend within the chains.
     Cancelled : the user asked to stop.
     """
+    pairs = pairs_with_query(query_position, target_position, target_offsets, start_pairs, start_offsets)
+    return superpositions_of(superposed(pairs, threads or available_threads(), effort, progress or Progress()))
+
+
+def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progress) -> FoundSuperpositions:
+    """Pairs of chains superposed by the processor. See `superpose_many`."""
     from kernels.cpu.processor import Processor
     from kernels.cpu.superposition import ChainSuperposition
 
-    pairs = pairs_with_query(query_position, target_position, target_offsets, start_pairs, start_offsets)
-    found, done, progress = FoundSuperpositions.room(pairs), 0, progress or Progress()
-    with closing(ChainSuperposition(Processor(threads or available_threads()), EFFORTS[effort]).superpose(pairs, found)) as ends:
+    found, done = FoundSuperpositions.room(pairs), 0
+    with closing(ChainSuperposition(Processor(threads), EFFORTS[effort]).superpose(pairs, found)) as ends:
         for end in ends:
             progress.advance(end - done)
             done = end
-    return superpositions_of(found)
+    return found
 
 
 def pairs_with_query(
@@ -159,8 +164,8 @@ def superpositions_of(found: FoundSuperpositions, first: int = 0, last: int | No
     counts, scores = found.counts[own], found.scores[own]
     kept = np.repeat(found.places[:-1][own] - offsets_of(counts)[:-1], counts) + np.arange(counts.sum())
     return Superpositions(
-        found.moves[own, :9].reshape(-1, 3, 3), found.moves[own, 9:], scores[:, 0], scores[:, 1], found.rmsd[own], counts, found.pairs[kept],
-        offsets_of(counts),
+        found.moves[own, :9].reshape(-1, 3, 3), found.moves[own, 9:], scores[:, 0], scores[:, 1], found.rmsd[own], counts,
+        found.pairs[kept], offsets_of(counts),
     )  # fmt: skip
 
 

@@ -38,6 +38,7 @@ LANES = REGISTER_BYTES // 4  # cells that are computed at a time
 UNIT = 1 << 15
 """Of the whole numbers that pairs are aligned by: what two residues in one place are worth."""
 
+
 class AlignmentRoom(NamedTuple):
     """Room for alignments, int32 and aligned; the shorter chain is x.
 

@@ -15,7 +15,8 @@ import numpy as np
 from numba import njit
 
 __all__ = [
-    "BATCH", "FARTHEST", "MOMENTS", "MOVE", "batch_room", "distances_squared", "least_squares", "moments", "near_moments", "on_grid", "rotations",
+    "BATCH", "FARTHEST", "MOMENTS", "MOVE", "batch_room", "distances_squared", "least_squares", "moments", "near_moments", "on_grid",
+    "rotations",
 ]  # fmt: skip
 
 BATCH = 16

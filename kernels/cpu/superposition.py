@@ -443,7 +443,9 @@ class ChainSuperposition:
     def __init__(self, device: Processor, steps: SearchSteps) -> None:
         self._device, self._steps = device, steps
 
-    def superpose(self, pairs: ChainPairs, found: FoundSuperpositions, first: int = 0, last: int | None = None) -> Generator[int, None, None]:
+    def superpose(
+        self, pairs: ChainPairs, found: FoundSuperpositions, first: int = 0, last: int | None = None
+    ) -> Generator[int, None, None]:
         """Align and superpose the pairs `first:last` so that the TM-score of each is the greatest that is found.
 
         Yields

@@ -132,7 +132,7 @@ __device__ int align(
 // The pairs of the alignment, ascending, to the end of `pairs`, which has room for m; how many they are. For one warp.
 //
 // The ways come in squares of 32 antidiagonals and 32 residues of x, each lane holding an antidiagonal's as bits: one wait for memory a square.
-__device__ int trace(const unsigned char* ways, int m, int n, Pair* pairs) {
+__device__ __noinline__ int trace(const unsigned char* ways, int m, int n, Pair* pairs) {
     const int lane = threadIdx.x & 31;
     int i = m, j = n, place = m;
     while (i > 0 && j > 0) {

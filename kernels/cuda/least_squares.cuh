@@ -219,7 +219,7 @@ __device__ bool superposition(Runs& runs, int k) {
 }
 
 // The superpositions of all runs by their moments. The block meets at the end.
-__device__ void superpositions(Runs& runs) {
+__device__ __noinline__ void superpositions(Runs& runs) {
     const int k = threadIdx.x;
     if (k < kBatch && runs.lengths[k] > 0 && !superposition(runs, k)) any_superposition(runs, k);
     __syncthreads();
@@ -252,7 +252,7 @@ struct Moments {
 };
 
 // Moments of the runs whose first[k] and lengths stand there, where `is_wanted`, which all lanes of a run say alike. The block meets at the end.
-__device__ void moments(Runs& runs, const Columns& x, const Columns& y, int first_x, int first_y, int n, bool is_wanted) {
+__device__ __noinline__ void moments(Runs& runs, const Columns& x, const Columns& y, int first_x, int first_y, int n, bool is_wanted) {
     if (__any_sync(kEveryLane, is_wanted)) {
         Moments sums;
         for (int i = is_wanted ? static_cast<int>(threadIdx.x % kLanesOfRun) : n; i < n; i += kLanesOfRun) {
@@ -266,7 +266,7 @@ __device__ void moments(Runs& runs, const Columns& x, const Columns& y, int firs
 
 // What each superposition makes of its run: the sums of 1 / (1 + (d / scale)^2) go to `totals`, the moments of the pairs nearer than
 // limits[k], which grows by half an Å until it takes in three, to `sums`. The block meets at the end.
-__device__ void near_moments(Runs& runs, const Columns& x, const Columns& y, double scale) {
+__device__ __noinline__ void near_moments(Runs& runs, const Columns& x, const Columns& y, double scale) {
     const double inverse = 1.0 / (scale * scale);
     const int k = threadIdx.x / kLanesOfRun, lane = threadIdx.x % kLanesOfRun, n = runs.lengths[k];
     const int first_x = runs.first_x[k], first_y = runs.first_y[k];

@@ -10,6 +10,7 @@
 // What a launch is compiled for; kernels/cuda/superposition.py sets it.
 #ifndef THREADS
 #define THREADS 128
+#define RESIDENT 4
 #endif
 
 #include "least_squares.cuh"
@@ -112,7 +113,7 @@ __device__ bool is_new(long long mark, long long* seen) {
 
 // The superposition of the first n pairs that were gathered with the greatest sum of scores, to `best`; the sum is returned. All of it as
 // `_search` of kernels/cpu/superposition.py; the block meets before and after.
-__device__ double search(Block& block, int n, double scale, double near, int step, int halvings, double hopeless, double* best) {
+__device__ __noinline__ double search(Block& block, int n, double scale, double near, int step, int halvings, double hopeless, double* best) {
     Shared& shared = block.shared;
     Runs& runs = shared.runs;
     __syncthreads();
@@ -198,7 +199,7 @@ __device__ void gather(Block& block, const Pair* pairs, int n, int every) {
 }
 
 // The best shift of one chain along the other without gaps: pairs at the end of `pairs`, as many as are returned. The block meets.
-__device__ int thread_chains(Block& block, double scale, double near) {
+__device__ __noinline__ int thread_chains(Block& block, double scale, double near) {
     Shared& shared = block.shared;
     Runs& runs = shared.runs;
     const int m = block.m, n = block.n, k = threadIdx.x;
@@ -252,7 +253,7 @@ __device__ int rank_of(const double* values, int n, int k) {
 }
 
 // Superpositions of short and of long pieces of both chains, those that fit best, to `kept_moves` and `kept_scores`. The block meets.
-__device__ void fragments(Block& block, double scale) {
+__device__ __noinline__ void fragments(Block& block, double scale) {
     Shared& shared = block.shared;
     Runs& runs = shared.runs;
     const int m = block.m, n = block.n, k = threadIdx.x, half = block.steps.n_fragments / 2;
@@ -315,7 +316,7 @@ __device__ void keep(double found, const double* move, double* scores, double (*
 
 // Align anew under a superposition, search what is aligned, and replace `move` by what is found; y was placed. The sum of scores is
 // returned; the pairs, `count` of them, are at the end of those of the m residues. Of every so manieth residue. The block meets.
-__device__ double realigned(
+__device__ __noinline__ double realigned(
     Block& block, double* move, int every, double guide, double gap, double by_states, double by_distance, int* count) {
     const int m = (block.m + every - 1) / every, n = (block.n + every - 1) / every;
     const Columns x{block.x.at, block.x.stride, every};
@@ -495,7 +496,7 @@ __device__ int near_enough(Block& block, int n_best, double limit) {
 }
 
 // Superpose all items. room_m: residues of the longest x; shared_bytes: what a block has for the rows of alignments.
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     superpose_pairs(Chains chains, Found found, Steps steps, int n_items, int room_m, int shared_bytes) {
     extern __shared__ __align__(16) unsigned char dynamic_shared[];
     __shared__ Shared shared;

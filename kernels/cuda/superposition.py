@@ -31,7 +31,7 @@ from kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperposit
 __all__ = ["ChainSuperposition"]
 
 _FILE = "superposition.cu"
-_BLOCKS = 8  # on each multiprocessor, at most
+_THREADS, _RESIDENT = 128, 4  # of a block, and blocks that a multiprocessor holds at a time
 _SHARE_OF_FREE_MEMORY = 0.6
 _MAXIMUM_SHARED_BYTES = 48 << 10  # of the rows of alignments; longer chains have them in device memory
 _CELLS_OF_RUN = 400_000_000  # of whole alignments of the pairs of a run, one each: some 100 ms on an H200
@@ -99,11 +99,15 @@ class ChainSuperposition:
     device : the card. steps : how far the search of each pair goes.
     """
 
-    def __init__(self, device: Card, steps: SearchSteps, threads: int = 128) -> None:
-        self._card, self._steps, self._threads = device, steps, threads
+    _threads, _resident = _THREADS, _RESIDENT
+
+    def __init__(self, device: Card, steps: SearchSteps) -> None:
+        self._card, self._steps = device, steps
         self._stream = device.stream()
 
-    def superpose(self, pairs: ChainPairs, found: FoundSuperpositions, first: int = 0, last: int | None = None) -> Generator[int, None, None]:
+    def superpose(
+        self, pairs: ChainPairs, found: FoundSuperpositions, first: int = 0, last: int | None = None
+    ) -> Generator[int, None, None]:
         """As that of the processor.
 
         Raises
@@ -140,7 +144,7 @@ class ChainSuperposition:
             items[name] = np.array([of_length(length) for length in each.tolist()])[which]
         buffers = sent(card, {"items": items[order], "position": columns, "states": states, "start_pairs": start_pairs}, stream)
         room_m, room_bytes, shared_bytes = self._room(items)
-        blocks = min(n, card.multiprocessors() * _BLOCKS, int(card.free_bytes() * _SHARE_OF_FREE_MEMORY) // room_bytes)
+        blocks = min(n, card.multiprocessors() * self._resident, int(card.free_bytes() * _SHARE_OF_FREE_MEMORY) // room_bytes)
         if blocks < 1:
             raise DeviceMemoryError(f"{card.name} has not {room_bytes / 1e6:,.0f} MB to give, for a pair of chains to be superposed")
         moves, scores, counts = np.empty((n, _MOVE)), np.empty((n, 2)), np.empty(n, np.int32)
@@ -155,7 +159,7 @@ class ChainSuperposition:
                 struct(card, _CHAINS, buffers), struct(card, _FOUND, {**rooms, "room_bytes": room_bytes}),
                 struct(card, _STEPS, self._steps._asdict()), np.int32(n), np.int32(room_m), np.int32(shared_bytes),
             ),
-            stream, shared_bytes=shared_bytes, defines=(f"THREADS={self._threads}",),
+            stream, shared_bytes=shared_bytes, defines=(f"THREADS={self._threads}", f"RESIDENT={self._resident}"),
         )  # fmt: skip
         for name, values in results.items():
             card.download(values, rooms[name], stream)

@@ -76,7 +76,7 @@ def test_a_copy_is_found_from_nothing_and_moved_back(effort):
     found = superpose_many(query, target, np.array([0, 70]), NONE, np.zeros(2, np.int64), effort=effort, threads=1)
     assert found.tm_score_target[0] == pytest.approx(1.0, abs=1e-6)
     assert found.tm_score_query[0] == pytest.approx(70 / 85, abs=1e-6)
-    assert found.rmsd[0] < 1e-6
+    assert found.rmsd[0] < 1e-4, "more than the grid of the search, 2^-15 Å or finer"
     assert found.pairs.tolist() == [[i + 10, i] for i in range(70)]
     assert np.allclose(found.moved(0, target), query[10:80], atol=1e-6)
 
