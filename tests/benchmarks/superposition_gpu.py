@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.arrays import offsets_of
 from engine.execution.threads import available_threads, run_on_threads
@@ -30,7 +31,7 @@ from kernels.cpu.structure_pairs import align_pair
 from kernels.cpu.superposition import ChainSuperposition as OnProcessor
 from kernels.cuda.modules import card
 from kernels.cuda.superposition import ChainSuperposition as OnCard
-from kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
+from kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions, Rewards, StructureArrays
 
 RESULTS = Path(__file__).with_name("results") / "superposition_gpu.jsonl"
 _REPEATS = 3
@@ -45,9 +46,11 @@ def drawn_pairs(chains: DescribedChains, n_queries: int, n_candidates: int) -> C
         targets = np.concatenate([[i], rng.choice(len(own), n_candidates - 1, replace=False)])
         query = chains.arrays.chain(i)
         rewards, _ = sensitive_rewards(query, tables, Weights(), GapCosts(6.7, 0.7, 0.5, 0.25))
-        starts = run_on_threads(
-            lambda k, query=query, rewards=rewards: align_pair(query, chains.arrays.chain(k), rewards)[1], targets.tolist(), threads, Progress()
-        )  # fmt: skip
+
+        def start(k: int, query: StructureArrays = query, rewards: Rewards = rewards) -> NDArray[np.int32]:
+            return align_pair(query, chains.arrays.chain(k), rewards)[1]
+
+        starts = run_on_threads(start, targets.tolist(), threads, Progress())
         some, begun = own.taken(targets), offsets_of(np.array([len(start) for start in starts], np.int64))
         every.append(pairs_with_query(own.position[own.rows(i)], some.position, some.offsets, np.concatenate(starts), begun))
     return ChainPairs.joined(every)
@@ -83,9 +86,8 @@ def main() -> None:
                 seconds.append(time.perf_counter() - began)
             first_s = first_s or seconds[0]
             done = min(some, n)
-            same = [
-                np.array_equal(getattr(found, name)[:done], getattr(expected, name)[:done]) for name in ("moves", "scores", "rmsd", "counts")
-            ]  # fmt: skip
+            columns = ("moves", "scores", "rmsd", "counts")
+            same = [np.array_equal(getattr(found, name)[:done], getattr(expected, name)[:done]) for name in columns]
             used = [slice(place, place + count) for place, count in zip(found.places[:done], expected.counts[:done], strict=True)]
             same.append(all(np.array_equal(found.pairs[one], expected.pairs[one]) for one in used))
             row = {
