@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kernels.cpu.least_squares import distances_squared, on_grid
+from kernels.cpu.least_squares import on_grid
 from kernels.cpu.secondary_structure import states_by_distances
 
 __all__ = ["farthest_pair", "place_pairs", "report_pair", "report_pairs", "shorter_and_longer", "start_of_pair", "tm_scale"]
@@ -67,23 +67,18 @@ def start_of_pair(pairs, k, is_turned):
 
 
 @njit(nogil=True, cache=True)
-def report_pair(pairs, k, x, y, by_x, by_y, move, aligned, found):
+def report_pair(pairs, k, by_x, by_y, move, aligned, found):
     """What was found of pair k, as `FoundSuperpositions` has it.
 
     Parameters
     ----------
-    x, y : of `shorter_and_longer`. by_x, by_y : TM-scores by their lengths. move (12,) : moves x onto y. aligned (count, 2) : rows of both.
+    by_x, by_y : TM-scores by the lengths of the chains of `shorter_and_longer`. move (12,) : moves x onto y. aligned (count, 2) : rows of
+        both.
     """
     fixed, mobile = _chain(pairs, pairs.fixed[k]), _chain(pairs, pairs.mobile[k])
     is_turned = len(mobile) > len(fixed)
-    count, moves = len(aligned), found.moves
-    squared, near_x, near_y = np.empty(count), np.empty((3, count)), np.empty((3, count))
-    for axis in range(3):
-        for p in range(count):
-            near_x[axis, p], near_y[axis, p] = x[axis, aligned[p, 0]], y[axis, aligned[p, 1]]
-    distances_squared(near_x, near_y, count, move, squared)
+    moves, count, place = found.moves, len(aligned), found.places[k]
     found.scores[k, 0], found.scores[k, 1] = (by_x, by_y) if is_turned else (by_y, by_x)
-    found.rmsd[k], found.counts[k] = np.sqrt(squared.sum() / max(1, count)), count
     for row in range(3):
         for column in range(3):
             moves[k, 3 * row + column] = move[3 * column + row] if is_turned else move[3 * row + column]
@@ -94,9 +89,16 @@ def report_pair(pairs, k, x, y, by_x, by_y, move, aligned, found):
             centre = mobile[:, column].sum() / len(mobile)
             moved -= moves[k, 3 * row + column] * (centre + (move[9 + column] if is_turned else 0.0))
         moves[k, 9 + row] = moved
-    place = found.places[k]
+    squares = 0.0
     for p in range(count):
-        found.pairs[place + p, 0], found.pairs[place + p, 1] = aligned[p, 1 - is_turned], aligned[p, 0 + is_turned]
+        i, j = aligned[p, 1 - is_turned], aligned[p, 0 + is_turned]
+        found.pairs[place + p, 0], found.pairs[place + p, 1] = i, j
+        for row in range(3):
+            apart = moves[k, 9 + row] - fixed[i, row]
+            for column in range(3):
+                apart += moves[k, 3 * row + column] * mobile[j, column]
+            squares += apart * apart
+    found.rmsd[k], found.counts[k] = np.sqrt(squares / max(1, count)), count
 
 
 @njit(nogil=True, cache=True)
@@ -121,15 +123,10 @@ def place_pairs(pairs, first, last, columns, states, starts):
 
 
 @njit(nogil=True, cache=True)
-def report_pairs(pairs, first, columns, moves, scores, counts, aligned, found):
+def report_pairs(pairs, first, moves, scores, counts, aligned, found):
     """`report_pair` of pairs from `first` on, one for each of `moves` (n, 12), `scores` (n, 2) by the shorter and the longer chain, and
-    `counts` (n,) of residues, which are rows of `aligned`: as many for each pair as its shorter chain has. `columns` : of `place_pairs`."""
-    place, begun = 0, 0
-    for k in range(first, first + len(moves)):
-        fixed, mobile = len(_chain(pairs, pairs.fixed[k])), len(_chain(pairs, pairs.mobile[k]))
-        m, n = min(fixed, mobile), max(fixed, mobile)
-        x = columns[place : place + 3 * m].reshape(3, m)
-        y = columns[place + 3 * m : place + 3 * (m + n)].reshape(3, n)
-        own = k - first
-        report_pair(pairs, k, x, y, scores[own, 0], scores[own, 1], moves[own], aligned[begun : begun + counts[own]], found)
-        place, begun = place + 3 * (m + n), begun + m
+    `counts` (n,) of residues, which are rows of `aligned`: as many for each pair as its shorter chain has."""
+    for own in range(len(moves)):
+        k = first + own
+        begun = found.places[k] - found.places[first]
+        report_pair(pairs, k, scores[own, 0], scores[own, 1], moves[own], aligned[begun : begun + counts[own]], found)

@@ -429,7 +429,7 @@ def _superpose_pairs(pairs, first, last, steps, fine, sparse, found, stop):
         start = start_of_pair(pairs, k, is_turned)
         aligned, move = np.empty((m, 2), np.int32), np.empty(MOVE)
         by_x, by_y, count = _best(x, y, start, states_x, states_y, tm_scale(m), tm_scale(n), steps, fine, sparse, move, aligned)
-        report_pair(pairs, k, x, y, by_x, by_y, move, aligned[:count], found)
+        report_pair(pairs, k, by_x, by_y, move, aligned[:count], found)
 
 
 class ChainSuperposition:
@@ -464,4 +464,5 @@ class ChainSuperposition:
 
         cells = (shorter * longer)[first:last].astype(np.float64)
         pieces = equal_partitions(cells, self._device.threads, maximum_cost=_CELLS_OF_PIECE / self._steps.n_searched)
-        yield from self._device.run(work, pieces, first)
+        for done in self._device.run(work, pieces, 0):
+            yield first + done

@@ -31,7 +31,6 @@ from kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperposit
 __all__ = ["ChainSuperposition"]
 
 _FILE = "superposition.cu"
-_THREADS, _RESIDENT = 128, 4  # of a block, and blocks that a multiprocessor holds at a time
 _SHARE_OF_FREE_MEMORY = 0.6
 _MAXIMUM_SHARED_BYTES = 48 << 10  # of the rows of alignments; longer chains have them in device memory
 _CELLS_OF_RUN = 400_000_000  # of whole alignments of the pairs of a run, one each: some 100 ms on an H200
@@ -99,7 +98,8 @@ class ChainSuperposition:
     device : the card. steps : how far the search of each pair goes.
     """
 
-    _threads, _resident = _THREADS, _RESIDENT
+    threads, resident = 128, 4
+    """Threads of a block, and blocks that a multiprocessor holds at a time."""
 
     def __init__(self, device: Card, steps: SearchSteps) -> None:
         self._card, self._steps = device, steps
@@ -144,7 +144,7 @@ class ChainSuperposition:
             items[name] = np.array([of_length(length) for length in each.tolist()])[which]
         buffers = sent(card, {"items": items[order], "position": columns, "states": states, "start_pairs": start_pairs}, stream)
         room_m, room_bytes, shared_bytes = self._room(items)
-        blocks = min(n, card.multiprocessors() * self._resident, int(card.free_bytes() * _SHARE_OF_FREE_MEMORY) // room_bytes)
+        blocks = min(n, card.multiprocessors() * self.resident, int(card.free_bytes() * _SHARE_OF_FREE_MEMORY) // room_bytes)
         if blocks < 1:
             raise DeviceMemoryError(f"{card.name} has not {room_bytes / 1e6:,.0f} MB to give, for a pair of chains to be superposed")
         moves, scores, counts = np.empty((n, _MOVE)), np.empty((n, 2)), np.empty(n, np.int32)
@@ -154,19 +154,19 @@ class ChainSuperposition:
         rooms |= {"room": card.buffer(blocks * room_bytes), "next_item": card.buffer(4)}
         card.clear(rooms["next_item"], 4, stream)
         card.launch(
-            _FILE, "superpose_pairs", blocks, self._threads,
+            _FILE, "superpose_pairs", blocks, self.threads,
             (
                 struct(card, _CHAINS, buffers), struct(card, _FOUND, {**rooms, "room_bytes": room_bytes}),
                 struct(card, _STEPS, self._steps._asdict()), np.int32(n), np.int32(room_m), np.int32(shared_bytes),
             ),
-            stream, shared_bytes=shared_bytes, defines=(f"THREADS={self._threads}", f"RESIDENT={self._resident}"),
+            stream, shared_bytes=shared_bytes, defines=(f"THREADS={self.threads}", f"RESIDENT={self.resident}"),
         )  # fmt: skip
         for name, values in results.items():
             card.download(values, rooms[name], stream)
         card.wait(stream)
         back = np.empty(n, np.int64)
         back[order] = np.arange(n)
-        report_pairs(pairs, first, columns, moves[back], scores[back], counts[back], aligned, found)
+        report_pairs(pairs, first, moves[back], scores[back], counts[back], aligned, found)
 
     def _room(self, items: NDArray[np.void]) -> tuple[int, int, int]:
         """Residues of the longest shorter chain; bytes of device memory of a block; shared bytes for the rows of its alignments."""
@@ -174,7 +174,7 @@ class ChainSuperposition:
         every = np.clip(m // _SPARSE_LENGTH, 1, _SPARSE)
         some_m, some_n = -(-m // every), -(-n // every)
         fine = _RESIDUE_BYTES * n + _ROW_BYTES * m + 40
-        sparse = _RESIDUE_BYTES * some_n + self._threads // 32 * (_ROW_BYTES * some_m + 56)
+        sparse = _RESIDUE_BYTES * some_n + self.threads // 32 * (_ROW_BYTES * some_m + 56)
         rows = int(np.where(items["is_aligned"], np.maximum(fine, sparse), 0).max()) // 16 * 16 + 16
         ways = int(np.where(items["is_aligned"], (m + n + 1) * m, 0).max())
         longest = int(m.max())

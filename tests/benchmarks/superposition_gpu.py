@@ -76,7 +76,7 @@ def main() -> None:
     rows = [{"device": "cpu", "threads": threads, "pairs": n, "best_s": round(seconds, 3), "pairs_per_s": round(n / seconds)}]
     print(json.dumps(rows[0]), flush=True)
     for block, resident in _VARIANTS:
-        kind = type("Tuned", (OnCard,), {"_threads": block, "_resident": resident})
+        kind = type("Tuned", (OnCard,), {"threads": block, "resident": resident})
         search, first_s = kind(card(options.device), steps), 0.0
         for some in sorted({1, options.candidates, 4 * options.candidates, 16 * options.candidates, n}):
             seconds, found = [], FoundSuperpositions.room(pairs)
