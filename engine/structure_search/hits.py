@@ -147,9 +147,8 @@ class StructureHitSearch:
         scores, rewards, unit, own_score = self.scores(i)
         z = z_scores(scores.residues / unit, self.database.chains.lengths, scores.residues >= 0)
         found = np.flatnonzero(scores.residues > 0)
-        by, wanted = scores.residues, self.parameters.hits_per_query
-        if self._is_sensitive:
-            by, wanted = z, max(wanted, FEWEST_SUPERPOSED)
+        by = z if self._is_sensitive else scores.residues / unit
+        wanted = max(self.parameters.hits_per_query, FEWEST_SUPERPOSED if self._is_sensitive else 0)
         best = found[np.lexsort((self.database.file_order[found], -by[found]))][:wanted]
         return _Candidates(i, scores, rewards, unit, own_score, z, best)
 

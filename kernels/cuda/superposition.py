@@ -149,7 +149,7 @@ class ChainSuperposition:
             raise DeviceMemoryError(f"{card.name} has not {room_bytes / 1e6:,.0f} MB to give, for a pair of chains to be superposed")
         moves, scores, counts = np.empty((n, _MOVE)), np.empty((n, 2)), np.empty(n, np.int32)
         aligned = np.empty((int(shorter.sum()), 2), np.int32)
-        results = {"moves": moves, "scores": scores, "counts": counts, "pairs": aligned}
+        results: dict[str, NDArray] = {"moves": moves, "scores": scores, "counts": counts, "pairs": aligned}
         rooms = {name: card.buffer(values.nbytes) for name, values in results.items()}
         rooms |= {"room": card.buffer(blocks * room_bytes), "next_item": card.buffer(4)}
         card.clear(rooms["next_item"], 4, stream)
