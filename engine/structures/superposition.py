@@ -87,7 +87,7 @@ def tm_scores(
     ----------
     query_position (m, 3), target_position (n, 3) : Cα of the whole chains, Å. pairs : (k, 2) rows of query and target.
     """
-    from kernels.cpu.superposition import tm_score_of_pairs
+    from kernels.cpu.pair_superposition import tm_score_of_pairs
 
     x, y = _columns(target_position[pairs[:, 1]]), _columns(query_position[pairs[:, 0]])
     by_query, _ = tm_score_of_pairs(x, y, len(query_position))

@@ -312,8 +312,9 @@ _ROUNDED_AS_WRITTEN: dict[str, bool] = {"fastmath": False, "forceinline": True}
 
 
 @njit(nogil=True, cache=True, **_ROUNDED_AS_WRITTEN)
-def _apart(r0, r1, r2, r3, r4, r5, r6, r7, r8, t0, t1, t2, s, t, u, d, e, f):
+def _apart(move, s, t, u, d, e, f):
     """The square of the distance of a pair (s, t, u), which is moved, and (d, e, f); rounded everywhere as it is written here."""
+    r0, r1, r2, r3, r4, r5, r6, r7, r8, t0, t1, t2 = move
     a, b, c = r0 * s + r1 * t + r2 * u + t0 - d, r3 * s + r4 * t + r5 * u + t1 - e, r6 * s + r7 * t + r8 * u + t2 - f
     return a * a + b * b + c * c
 
@@ -337,16 +338,18 @@ def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, tota
         if n == 0:
             continue
         x0, x1, x2, y0, y1, y2 = x[0][p : p + n], x[1][p : p + n], x[2][p : p + n], y[0][q : q + n], y[1][q : q + n], y[2][q : q + n]
-        r0, r1, r2, r3 = moves[k], moves[BATCH + k], moves[2 * BATCH + k], moves[3 * BATCH + k]
-        r4, r5, r6, r7 = moves[4 * BATCH + k], moves[5 * BATCH + k], moves[6 * BATCH + k], moves[7 * BATCH + k]
-        r8, t0, t1, t2 = moves[8 * BATCH + k], moves[9 * BATCH + k], moves[10 * BATCH + k], moves[11 * BATCH + k]
+        own = (
+            moves[k], moves[BATCH + k], moves[2 * BATCH + k], moves[3 * BATCH + k], moves[4 * BATCH + k], moves[5 * BATCH + k],
+            moves[6 * BATCH + k], moves[7 * BATCH + k], moves[8 * BATCH + k], moves[9 * BATCH + k], moves[10 * BATCH + k],
+            moves[11 * BATCH + k],
+        )  # fmt: skip
         limit = limits[k]
         while True:
             bound = limit * limit
             total = near = sx = sy = sz = ux = uy = uz = xx = xy = xz = yx = yy = yz = zx = zy = zz = squares = 0.0
             for i in range(n):
                 s, t, u, d, e, f = x0[i], x1[i], x2[i], y0[i], y1[i], y2[i]
-                apart = _apart(r0, r1, r2, r3, r4, r5, r6, r7, r8, t0, t1, t2, s, t, u, d, e, f)
+                apart = _apart(own, s, t, u, d, e, f)
                 total += _share(apart, inverse)
                 w = 1.0 if apart < bound else 0.0
                 a, b, c = s * w, t * w, u * w
@@ -383,10 +386,9 @@ def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, tota
 def distances_squared(x, y, n, move, squared):
     """Squares of the distances of the first n pairs under a superposition (12,), to `squared`."""
     x0, x1, x2, y0, y1, y2 = x[0], x[1], x[2], y[0], y[1], y[2]
-    r0, r1, r2, r3, r4, r5, r6, r7, r8 = move[0], move[1], move[2], move[3], move[4], move[5], move[6], move[7], move[8]
-    t0, t1, t2 = move[9], move[10], move[11]
+    own = move[0], move[1], move[2], move[3], move[4], move[5], move[6], move[7], move[8], move[9], move[10], move[11]
     for i in range(n):
-        squared[i] = _apart(r0, r1, r2, r3, r4, r5, r6, r7, r8, t0, t1, t2, x0[i], x1[i], x2[i], y0[i], y1[i], y2[i])
+        squared[i] = _apart(own, x0[i], x1[i], x2[i], y0[i], y1[i], y2[i])
 
 
 @njit(nogil=True, cache=True)

@@ -1,4 +1,4 @@
-"""The superposition of two chains that has the greatest TM-score, and TM-scores of pairs.
+"""The alignment of two chains and its superposition that have the greatest TM-score.
 
 TM-score: Zhang & Skolnick, Proteins 57, 2004, 702-710. The search follows TM-align (Zhang & Skolnick, Nucleic Acids Research 33, 2005,
 2302-2309): superpose on pieces of an alignment and again on what then lies near, align anew by the distances, repeat. Pieces of an
@@ -11,194 +11,32 @@ moves `x` onto `y`. The search has the shorter chain as x.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from kernels.cpu.chain_pairs import farthest_pair, report_pair, shorter_and_longer, start_of_pair, tm_scale
 from kernels.cpu.distance_alignment import align, alignment_room, place_states, place_x, place_y, trace
-from kernels.cpu.least_squares import BATCH, FARTHEST, MOMENTS, MOVE, batch_room, distances_squared, moments, near_moments, rotations
+from kernels.cpu.least_squares import BATCH, FARTHEST, MOVE, distances_squared, moments, near_moments, rotations
+from kernels.cpu.pair_superposition import N_HALVINGS, gather, near_of, search, search_room
 from kernels.cpu.processor import Processor
 from kernels.device import StopFlag
 from kernels.partitions import equal_partitions
 from kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
 
-__all__ = ["ChainSuperposition", "tm_score_of_pairs"]
+__all__ = ["ChainSuperposition"]
 
 _CELLS_OF_PIECE = 1.2e7  # and a searched beginning: a tenth of a second or so
-_N_ROUNDS = 20  # at most, of superposing on what lies near
-_N_HALVINGS = 6  # of the length of pieces
-_MINIMUM_PIECE = 4
-_COARSE, _COARSE_HALVINGS = 40, 2  # residues between two pieces, and lengths of pieces, in a search that only guides
-_ALL = 1  # residue between two pieces
-_HOPELESS_ROUNDS, _HOPELESS = 2, 0.9  # superposed so often, a piece with less than this part of the best score is left
+_COARSE = 40  # residues between two pieces, in a search that only guides
+_HOPELESS = 0.9  # of the best score: a piece or a shift that after two rounds has less is left
 _WIDER = 0.8  # Å that the scale is wider by while searching
 _GAP = -0.6
 _MAXIMUM_REFINEMENTS = 12
 _MINIMUM_GAIN = 1e-4
-_TABLE = 2048
 _MAXIMUM_FRAGMENTS = 600  # pairs of pieces of one length that are superposed
 _HOPELESS_START = 0.5  # of the best score: a start with less is not refined
 _SPARSE, _SPARSE_LENGTH = 4, 40  # residues to one, at most, in the alignments by which pieces are ranked, and how many are left at least
 _SPARSE_REFINEMENTS = 2
-
-
-class _SearchRoom(NamedTuple):
-    """Room to search an alignment: its pairs, x and y; moments before each; a batch of runs of them; and which selections were met."""
-
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    before: NDArray[np.float64]
-    sums: NDArray[np.float64]
-    moves: NDArray[np.float64]
-    kept: NDArray[np.float64]
-    near_sums: NDArray[np.float64]
-    totals: NDArray[np.float64]
-    limits: NDArray[np.float64]
-    first_x: NDArray[np.int64]
-    first_y: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-    rounds: NDArray[np.int64]
-    seen: NDArray[np.int64]
-    squared: NDArray[np.float64]
-
-
-@njit(nogil=True, cache=True)
-def _search_room(n):
-    """Room for alignments of up to n pairs."""
-    sums, moves, kept = batch_room()
-    return _SearchRoom(
-        np.empty((3, n)), np.empty((3, n)), np.empty((n + 1) * MOMENTS), sums, moves, kept, np.zeros(MOMENTS * BATCH), np.zeros(BATCH),
-        np.empty(BATCH), np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), np.empty(BATCH, np.int64),
-        np.empty(_TABLE, np.int64), np.empty(n),
-    )  # fmt: skip
-
-
-@njit(nogil=True, cache=True)
-def _near(scale):
-    """Å within which pairs are superposed in a search."""
-    return min(8.0, max(4.5, scale))
-
-
-@njit(nogil=True, cache=True)
-def _is_new(mark, seen):
-    """Whether a selection was not met before; notes it while there is room."""
-    place = (mark ^ (mark >> np.int64(29)) ^ (mark >> np.int64(47))) & np.int64(_TABLE - 1)
-    for _ in range(16):
-        if seen[place] == mark:
-            return False
-        if seen[place] == 0:
-            seen[place] = mark
-            return True
-        place = (place + 1) & np.int64(_TABLE - 1)
-    return True
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _moments_before(x, y, n, before):
-    """The moments of the first k pairs, at ``k * MOMENTS``, for k from 0 to n: their differences are those of any piece."""
-    before[:MOMENTS] = 0.0
-    for i in range(n):
-        a, b, c, d, e, f = x[0, i], x[1, i], x[2, i], y[0, i], y[1, i], y[2, i]
-        last, to = before[i * MOMENTS : (i + 1) * MOMENTS], before[(i + 1) * MOMENTS : (i + 2) * MOMENTS]
-        to[0], to[1], to[2], to[3], to[4], to[5] = last[0] + a, last[1] + b, last[2] + c, last[3] + d, last[4] + e, last[5] + f
-        to[6], to[7], to[8] = last[6] + a * d, last[7] + a * e, last[8] + a * f
-        to[9], to[10], to[11] = last[9] + b * d, last[10] + b * e, last[11] + b * f
-        to[12], to[13], to[14] = last[12] + c * d, last[13] + c * e, last[14] + c * f
-        to[15], to[16] = last[15] + (a * a + b * b + c * c + d * d + e * e + f * f), last[16] + 1.0
-
-
-@njit(nogil=True, cache=True)
-def _search(room, n, scale, near, step, halvings, hopeless, best):
-    """The superposition of the first n pairs in the room with the greatest sum of scores; it goes to `best`, the sum is returned.
-
-    Pieces of the alignment, from all of it to four pairs, are superposed, then what lies near, until that is the same as before. What
-    follows a selection depends on it alone, so that none is gone through twice.
-
-    Parameters
-    ----------
-    scale : d0 of the score. near : Å, about which pairs count as near. step : between the starts of pieces; 1 for all; 0 for a few of
-    each length, a fourth of it apart. halvings : lengths of pieces; six for all down to four pairs. hopeless : a piece that after two
-    rounds has less than this part of the greatest sum is left.
-    """
-    greatest = -1.0
-    if n == 0:
-        best[:] = 0.0
-        best[0] = best[4] = best[8] = 1.0
-        return 0.0
-    x, y, before, moves, kept, totals, limits = room.x, room.y, room.before, room.moves, room.kept, room.totals, room.limits
-    first, count, rounds, seen = room.first_x, room.lengths, room.rounds, room.seen
-    sums, near_sums = room.sums, room.near_sums
-    bits, near_bits = sums.view(np.int64), near_sums.view(np.int64)
-    _moments_before(x, y, n, before)
-    seen[:] = 0
-    first[:] = 0
-    count[:] = 0
-    shortest = max(min(_MINIMUM_PIECE, n), 0 if halvings == _N_HALVINGS else n >> (halvings - 1))
-    halving, start, length, is_more, running = 0, 0, n, True, 0
-    while True:
-        for k in range(BATCH):
-            if is_more and count[k] == 0:
-                for c in range(MOMENTS):
-                    sums[c * BATCH + k] = before[(start + length) * MOMENTS + c] - before[start * MOMENTS + c]
-                count[k], rounds[k], limits[k] = n, 0, near - 1.0
-                running += 1
-                if start < n - length:
-                    start = min(start + (step if step else max(2, length // 4)), n - length)
-                elif length == shortest:
-                    is_more = False
-                else:
-                    halving, start = halving + 1, 0
-                    length = max(n >> halving, shortest) if halving < halvings - 1 else shortest
-        if running == 0:
-            return greatest
-        rotations(sums, count, moves, kept)
-        near_moments(x, y, first, first, count, moves, scale, limits, near_sums, totals)
-        sums, near_sums, bits, near_bits = near_sums, sums, near_bits, bits
-        for k in range(BATCH):
-            if count[k] == 0:
-                continue
-            if totals[k] > greatest:
-                greatest = totals[k]
-                for c in range(MOVE):
-                    best[c] = moves[c * BATCH + k]
-            rounds[k] += 1
-            limits[k] = near + 1.0
-            # Of the same pairs the sums are the same to the last bit.
-            is_hopeless = rounds[k] >= _HOPELESS_ROUNDS and totals[k] < hopeless * greatest
-            mark = (bits[6 * BATCH + k] ^ (bits[15 * BATCH + k] << 1)) | 1
-            if rounds[k] > _N_ROUNDS or is_hopeless or not _is_new(mark, seen):
-                count[k] = 0
-                running -= 1
-
-
-@njit(nogil=True, cache=True)
-def tm_score_of_pairs(x, y, length):
-    """The greatest TM-score that a superposition of these pairs has, normalised by `length`, and that superposition (12,).
-
-    Parameters
-    ----------
-    x, y (3, n) float64 : the pairs.
-    """
-    n = x.shape[1]
-    room, best, scale = _search_room(n), np.empty(MOVE), tm_scale(length)
-    room.x[:] = x
-    room.y[:] = y
-    found = _search(room, n, scale, _near(scale), _ALL, _N_HALVINGS, 0.0, best)
-    return found / max(1, length), best
-
-
-@njit(nogil=True, cache=True)
-def _gather(room, x, y, pairs, first):
-    """The coordinates of the pairs from row `first` on, to the room; how many they are."""
-    n = len(pairs) - first
-    for axis in range(3):
-        to_x, to_y, from_x, from_y = room.x[axis], room.y[axis], x[axis], y[axis]
-        for k in range(n):
-            to_x[k], to_y[k] = from_x[pairs[first + k, 0]], from_y[pairs[first + k, 1]]
-    return n
 
 
 @njit(nogil=True, cache=True)
@@ -291,8 +129,8 @@ def _realigned(room, alignment, x, y, move, guide, gap, by_states, by_distance, 
     place_x(alignment, x, move, guide)
     align(alignment, m, n, gap, by_states, by_distance)
     count = trace(alignment, m, n, pairs)
-    _gather(room, x, y, pairs, len(pairs) - count)
-    return _search(room, count, guide, _near(guide - _WIDER), _COARSE, halvings, _HOPELESS, move), count
+    gather(room, x, y, pairs, len(pairs) - count)
+    return search(room, count, guide, near_of(guide - _WIDER), _COARSE, halvings, _HOPELESS, move), count
 
 
 @njit(nogil=True, cache=True)
@@ -320,25 +158,24 @@ def _best_fragments(room, sparse, x, y, guide, steps, pairs):
 
 
 @njit(nogil=True, cache=True)
-def _best(x, y, start, states_x, states_y, scale, scale_y, steps, fine, sparse, best_move, best_pairs):
+def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_pairs):
     """The alignment of two chains and its superposition with the greatest TM-score that is found; x is no longer than y.
 
     Coordinates are those of `shorter_and_longer`. The superposition, best for the TM-score by the shorter chain, goes to `best_move` (12,),
-    the pairs to `best_pairs` (m, 2). Returned are the TM-scores by m and by n, of which `scale` and `scale_y` are d0, and the number of
-    pairs.
+    the pairs to `best_pairs` (m, 2). Returned are the TM-scores by m and by n, and the number of pairs.
     """
     m, n = x.shape[1], y.shape[1]
-    room = _search_room(m)
-    near = _near(scale)
+    room, scale, scale_y = search_room(m), tm_scale(m), tm_scale(n)
+    near = near_of(scale)
     guide = scale + _WIDER
     pairs, move = np.empty((m, 2), np.int32), np.empty(MOVE)
     best_move[:] = 0.0
     best_move[0] = best_move[4] = best_move[8] = 1.0
     best, n_best = -1.0, 0
     if len(start):
-        n_best = _gather(room, x, y, start, 0)
+        n_best = gather(room, x, y, start, 0)
         best_pairs[:n_best] = start
-        best = _search(room, n_best, guide, near, _COARSE, steps.coarse_halvings, _HOPELESS, best_move)
+        best = search(room, n_best, guide, near, _COARSE, steps.coarse_halvings, _HOPELESS, best_move)
     if (m + n + 1) * (m + 1) <= MAXIMUM_CELLS:
         place_states(fine, states_x, states_y)
         place_y(fine, y, guide)
@@ -351,8 +188,8 @@ def _best(x, y, start, states_x, states_y, scale, scale_y, steps, fine, sparse, 
         for kind in range(3 + steps.n_searched):
             if kind == 0:
                 count = _thread(room, x, y, guide, near, pairs)
-                _gather(room, x, y, pairs, m - count)
-                found = _search(room, count, guide, near, _COARSE, halvings, _HOPELESS, move)
+                gather(room, x, y, pairs, m - count)
+                found = search(room, count, guide, near, _COARSE, halvings, _HOPELESS, move)
             elif kind == 1:
                 move[:] = best_move
                 found, count = _realigned(room, fine, x, y, move, guide, -1.0, 1.0, 0.0, halvings, pairs)
@@ -401,8 +238,8 @@ def _best(x, y, start, states_x, states_y, scale, scale_y, steps, fine, sparse, 
                     break
                 before = found
     # At last, more pieces; and pairs that lie far apart then are none.
-    _gather(room, x, y, best_pairs[:n_best], 0)
-    _search(room, n_best, guide, near, steps.last_step, _N_HALVINGS, _HOPELESS, best_move)
+    gather(room, x, y, best_pairs[:n_best], 0)
+    search(room, n_best, guide, near, steps.last_step, N_HALVINGS, _HOPELESS, best_move)
     distances_squared(room.x, room.y, n_best, best_move, room.squared)
     limit = farthest_pair(m)
     kept = 0
@@ -410,11 +247,11 @@ def _best(x, y, start, states_x, states_y, scale, scale_y, steps, fine, sparse, 
         if room.squared[k] <= limit * limit:
             best_pairs[kept] = best_pairs[k]
             kept += 1
-    _gather(room, x, y, best_pairs[:kept], 0)
-    score_x = _search(room, kept, scale, near, steps.last_step, _N_HALVINGS, _HOPELESS, best_move) / m
+    gather(room, x, y, best_pairs[:kept], 0)
+    score_x = search(room, kept, scale, near, steps.last_step, N_HALVINGS, _HOPELESS, best_move) / m
     score_y = score_x
     if n != m:
-        score_y = _search(room, kept, scale_y, _near(scale_y), steps.last_step, _N_HALVINGS, _HOPELESS, move) / n
+        score_y = search(room, kept, scale_y, near_of(scale_y), steps.last_step, N_HALVINGS, _HOPELESS, move) / n
     return score_x, score_y, kept
 
 
@@ -425,10 +262,10 @@ def _superpose_pairs(pairs, first, last, steps, fine, sparse, found, stop):
         if stop[0]:
             break
         x, y, states_x, states_y, is_turned = shorter_and_longer(pairs, k)
-        m, n = x.shape[1], y.shape[1]
+        m = x.shape[1]
         start = start_of_pair(pairs, k, is_turned)
         aligned, move = np.empty((m, 2), np.int32), np.empty(MOVE)
-        by_x, by_y, count = _best(x, y, start, states_x, states_y, tm_scale(m), tm_scale(n), steps, fine, sparse, move, aligned)
+        by_x, by_y, count = _best(x, y, start, states_x, states_y, steps, fine, sparse, move, aligned)
         report_pair(pairs, k, by_x, by_y, move, aligned[:count], found)
 
 
