@@ -14,7 +14,7 @@ constexpr int kMove = 12;     // a superposition: the rotation row by row, then 
 constexpr int kNewtonSteps = 9;
 constexpr double kFarthest = 1e6;               // Å
 constexpr double kShareUnits = 1048576.0;       // added and taken off again: what is left are whole parts of 2^-32
-constexpr int kLanesOfRun = THREADS / kBatch;   // threads that add up a run of pairs
+constexpr int kLanesOfRun = THREADS / kBatch;   // threads that add up a run of pairs, where there are sixteen of them
 
 // A batch of runs of pairs, in shared memory: the k-th of lengths[k] pairs, none where that is 0. Moves and moments stand by their element.
 struct Runs {
@@ -225,6 +225,24 @@ __device__ __noinline__ void superpositions(Runs& runs) {
     __syncthreads();
 }
 
+// The run that a thread adds up with its neighbours, none where it is negative; its place among them, and how many they are. The fewer runs
+// have pairs, the more threads each has; all of a run are in one warp. counts: of pairs of each run.
+struct Share {
+    int run, lane, lanes;
+};
+
+__device__ Share share_of_work(const int* counts) {
+    const int at = threadIdx.x & 31;
+    Word wanted = __ballot_sync(kEveryLane, at < kBatch && counts[at % kBatch] > 0);
+    const int n = __popc(wanted);
+    int lanes = kLanesOfRun;
+    while (lanes < 32 && 2 * lanes * n <= THREADS) lanes *= 2;
+    int place = threadIdx.x / lanes;
+    const bool has_run = place < n;
+    for (; has_run && place > 0; --place) wanted &= wanted - 1;
+    return Share{has_run ? __ffs(static_cast<int>(wanted)) - 1 : -1, static_cast<int>(threadIdx.x) % lanes, lanes};
+}
+
 // Moments of pairs in the making, by the lanes of a run.
 struct Moments {
     double of[kMoments] = {};
@@ -238,10 +256,10 @@ struct Moments {
     }
 
     // The sums of all lanes of the run, in each of them.
-    __device__ void join() {
+    __device__ void join(int lanes) {
+        for (int step = lanes / 2; step > 0; step >>= 1) {
 #pragma unroll
-        for (int c = 0; c < kMoments; ++c) {
-            for (int step = kLanesOfRun / 2; step > 0; step >>= 1) of[c] += __shfl_xor_sync(kEveryLane, of[c], step);
+            for (int c = 0; c < kMoments; ++c) of[c] += __shfl_xor_sync(kEveryLane, of[c], step);
         }
     }
 
@@ -251,15 +269,18 @@ struct Moments {
     }
 };
 
-// Moments of the runs whose first[k] and lengths stand there, where `is_wanted`, which all lanes of a run say alike. The block meets at the end.
-__device__ __noinline__ void moments(Runs& runs, const Columns& x, const Columns& y, int first_x, int first_y, int n, bool is_wanted) {
-    if (__any_sync(kEveryLane, is_wanted)) {
+// Moments of runs: the k-th of counts[k] pairs, from first_x[k] of x and first_y[k] of y on; others stay. The block meets at the end.
+__device__ __noinline__ void moments(
+    Runs& runs, const Columns& x, const Columns& y, const int* first_x, const int* first_y, const int* counts) {
+    const Share share = share_of_work(counts);
+    if (__any_sync(kEveryLane, share.run >= 0)) {
         Moments sums;
-        for (int i = is_wanted ? static_cast<int>(threadIdx.x % kLanesOfRun) : n; i < n; i += kLanesOfRun) {
-            sums.add(x(0, first_x + i), x(1, first_x + i), x(2, first_x + i), y(0, first_y + i), y(1, first_y + i), y(2, first_y + i));
+        if (share.run >= 0) {
+            const int p = first_x[share.run], q = first_y[share.run], n = counts[share.run];
+            for (int i = share.lane; i < n; i += share.lanes) sums.add(x(0, p + i), x(1, p + i), x(2, p + i), y(0, q + i), y(1, q + i), y(2, q + i));
         }
-        sums.join();
-        if (is_wanted && threadIdx.x % kLanesOfRun == 0) sums.write(runs, threadIdx.x / kLanesOfRun);
+        sums.join(share.lanes);
+        if (share.run >= 0 && share.lane == 0) sums.write(runs, share.run);
     }
     __syncthreads();
 }
@@ -268,27 +289,28 @@ __device__ __noinline__ void moments(Runs& runs, const Columns& x, const Columns
 // limits[k], which grows by half an Å until it takes in three, to `sums`. The block meets at the end.
 __device__ __noinline__ void near_moments(Runs& runs, const Columns& x, const Columns& y, double scale) {
     const double inverse = 1.0 / (scale * scale);
-    const int k = threadIdx.x / kLanesOfRun, lane = threadIdx.x % kLanesOfRun, n = runs.lengths[k];
+    const Share share = share_of_work(runs.lengths);
+    bool goes_on = share.run >= 0;
+    const int k = goes_on ? share.run : 0, n = goes_on ? runs.lengths[k] : 0;
     const int first_x = runs.first_x[k], first_y = runs.first_y[k];
     double r[kMove], limit = runs.limits[k];
 #pragma unroll
     for (int c = 0; c < kMove; ++c) r[c] = runs.moves[c][k];
-    bool goes_on = n > 0;
     while (__any_sync(kEveryLane, goes_on)) {
         const double bound = limit * limit;
         Moments sums;
         double total = 0.0;
-        for (int i = goes_on ? lane : n; i < n; i += kLanesOfRun) {
+        for (int i = goes_on ? share.lane : n; i < n; i += share.lanes) {
             const double s = x(0, first_x + i), t = x(1, first_x + i), u = x(2, first_x + i);
             const double d = y(0, first_y + i), e = y(1, first_y + i), f = y(2, first_y + i);
             const double apart = apart_squared(r, s, t, u, d, e, f);
             total += share_of(apart, inverse);
             if (apart < bound) sums.add(s, t, u, d, e, f);
         }
-        sums.join();
-        for (int step = kLanesOfRun / 2; step > 0; step >>= 1) total += __shfl_xor_sync(kEveryLane, total, step);
+        sums.join(share.lanes);
+        for (int step = share.lanes / 2; step > 0; step >>= 1) total += __shfl_xor_sync(kEveryLane, total, step);
         if (goes_on && (sums.of[16] >= 3.0 || n <= 3 || !(limit < kFarthest))) {
-            if (lane == 0) {
+            if (share.lane == 0) {
                 runs.totals[k] = total;
                 sums.write(runs, k);
             }

@@ -2,8 +2,8 @@
 // kernels/cpu/superposition.py, bit for bit, which follows TM-align (Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309).
 //
 // Superpose on pieces of an alignment and again on what then lies near, align anew by the distances, repeat. A block takes a pair of chains
-// after the other from a common counter, the dearest first, and knows nothing of other blocks. Sixteen superpositions go side by side: a
-// sixteenth of the block adds up each (least_squares.cuh). An alignment is the work of the whole block, or, of every fourth residue, by
+// after the other from a common counter, the dearest first, and knows nothing of other blocks. Sixteen superpositions go side by side,
+// and all threads add up what they need, shared among those that go on (least_squares.cuh). An alignment is the work of the whole block, or, of every fourth residue, by
 // which pieces of chains are ranked, of a warp (distance_alignment.cuh). Thread 0 decides what comes next, as the processor does: all
 // threads of a block go the same way. x is the shorter chain, or y's equal.
 
@@ -63,7 +63,7 @@ struct Shared {
     double scores[kMostKept], moves[kMostKept][kMove];
     double some_scores[kMostKept], some_moves[kMostKept][kMove];
     double greatest;
-    int begin[kBatch], piece[kBatch], rounds[kBatch];
+    int begin[kBatch], fresh[kBatch], rounds[kBatch];  // of pieces that are new, so many pairs; 0 of others
     int n_running, count, chosen, item;
     int order[kMostSparse];
     long long seen[kTable];
@@ -138,9 +138,10 @@ __device__ __noinline__ double search(Block& block, int n, double scale, double 
     __syncthreads();
     while (true) {
         if (threadIdx.x == 0) {
-            for (int k = 0; k < kBatch && is_more; ++k) {
-                if (runs.lengths[k] != 0) continue;
-                shared.begin[k] = start, shared.piece[k] = length;
+            for (int k = 0; k < kBatch; ++k) {
+                shared.fresh[k] = 0;
+                if (!is_more || runs.lengths[k] != 0) continue;
+                shared.begin[k] = start, shared.fresh[k] = length;
                 runs.lengths[k] = n, shared.rounds[k] = 0, runs.limits[k] = near - 1.0;
                 ++shared.n_running;
                 if (start < n - length) {
@@ -156,8 +157,7 @@ __device__ __noinline__ double search(Block& block, int n, double scale, double 
         }
         __syncthreads();
         if (shared.n_running == 0) break;
-        const int own = threadIdx.x / kLanesOfRun;
-        moments(runs, x, y, shared.begin[own], shared.begin[own], shared.piece[own], runs.lengths[own] > 0 && shared.rounds[own] == 0);
+        moments(runs, x, y, shared.begin, shared.begin, shared.fresh);
         superpositions(runs);
         near_moments(runs, x, y, scale);
         if (threadIdx.x == 0) {
@@ -218,8 +218,7 @@ __device__ __noinline__ int thread_chains(Block& block, double scale, double nea
             runs.lengths[k] = shift + k <= n - shortest ? last - first : 0;
         }
         __syncthreads();
-        const int own = k / kLanesOfRun;
-        moments(runs, block.x, block.y, runs.first_x[own], runs.first_y[own], runs.lengths[own], runs.lengths[own] > 0);
+        moments(runs, block.x, block.y, runs.first_x, runs.first_y, runs.lengths);
         for (int round = 0; round < 2; ++round) {
             superpositions(runs);
             near_moments(runs, block.x, block.y, scale);
@@ -278,8 +277,7 @@ __device__ __noinline__ void fragments(Block& block, double scale) {
                 runs.first_x[k] = (begin + k) / places_y * jump, runs.first_y[k] = (begin + k) % places_y * jump;
             }
             __syncthreads();
-            const int own = k / kLanesOfRun;
-            moments(runs, block.x, block.y, runs.first_x[own], runs.first_y[own], runs.lengths[own], runs.lengths[own] > 0);
+            moments(runs, block.x, block.y, runs.first_x, runs.first_y, runs.lengths);
             superpositions(runs);
             near_moments(runs, block.x, block.y, scale);
             for (int i = k; i < kBatch * kMove; i += THREADS) {

@@ -6,7 +6,7 @@ launch, in which a block takes one pair after the other.
 ATGPU analysis, for n pairs of chains of r residues in all, m of them in the shorter chains and k in alignments to begin with (a word has
 4 bytes); `analysis` counts it:
 
-* rounds: a launch for each run of pairs, whose alignments take some 100 ms;
+* rounds: a launch for each run of pairs, of which two are on their way;
 * words in: 6 r + r / 4 + 2 k + 22 n; out: 2 m + 33 n;
 * operations: cells of alignments, each of some 15 operations. How many a pair needs depends on how its search goes: at least those by which
   its pieces are ranked, at most those and all that may be aligned anew;
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +32,9 @@ from kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperposit
 __all__ = ["ChainSuperposition"]
 
 _FILE = "superposition.cu"
-_SHARE_OF_FREE_MEMORY = 0.6
+_SHARE_OF_FREE_MEMORY = 0.4  # for the blocks of a run, of which two are on their way
 _MAXIMUM_SHARED_BYTES = 48 << 10  # of the rows of alignments; longer chains have them in device memory
-_CELLS_OF_RUN = 400_000_000  # of whole alignments of the pairs of a run, one each: some 100 ms on an H200
+_CELLS_OF_RUN = 40_000_000  # of whole alignments of the pairs of a run, one each: some 50 ms on an H200
 _RESIDUE_BYTES, _ROW_BYTES = 16, 36
 _MOST_FRAGMENTS, _MOVE, _SPARSE, _SPARSE_LENGTH = 600, 12, 4, 40
 _SPARSE_REFINEMENTS, _MAXIMUM_REFINEMENTS = 2, 12
@@ -90,6 +91,19 @@ def _is_aligned(shorter: NDArray[np.int64], longer: NDArray[np.int64]) -> NDArra
     return (shorter + longer + 1) * (shorter + 1) <= MAXIMUM_CELLS
 
 
+@dataclass(frozen=True)
+class _Launched:
+    """The pairs `first:last` on their way: on which stream, in which order, where what is found goes, and the buffers that hold it all."""
+
+    first: int
+    last: int
+    stream: Any
+    order: NDArray[np.int64]
+    results: dict[str, NDArray]
+    buffers: dict[str, Any]
+    rooms: dict[str, Any]
+
+
 class ChainSuperposition:
     """Superposes pairs of chains on a card.
 
@@ -103,7 +117,7 @@ class ChainSuperposition:
 
     def __init__(self, device: Card, steps: SearchSteps) -> None:
         self._card, self._steps = device, steps
-        self._stream = device.stream()
+        self._streams = device.stream(), device.stream()
 
     def superpose(
         self, pairs: ChainPairs, found: FoundSuperpositions, first: int = 0, last: int | None = None
@@ -118,16 +132,25 @@ class ChainSuperposition:
         shorter, longer = pairs.lengths
         cells = (shorter * longer)[first:last].astype(np.float64)
         runs = sorted(equal_partitions(cells, 1, maximum_cost=_CELLS_OF_RUN, per_worker=1), key=lambda run: run.first)
+        before: _Launched | None = None
         try:
-            for run in runs:
-                self._superpose(pairs, found, first + run.first, first + run.last)
-                yield first + run.last
+            # While a run is computed, the one before it is reported and the next is laid out.
+            for number, run in enumerate(runs):
+                launched = self._launch(pairs, first + run.first, first + run.last, self._streams[number % 2])
+                if before is not None:
+                    self._report(pairs, found, before)
+                    yield before.last
+                before = launched
+            if before is not None:
+                self._report(pairs, found, before)
+                yield before.last
         finally:
-            self._card.wait(self._stream)
+            for stream in self._streams:
+                self._card.wait(stream)
 
-    def _superpose(self, pairs: ChainPairs, found: FoundSuperpositions, first: int, last: int) -> None:
-        """The pairs `first:last`, in one launch."""
-        card, stream, n = self._card, self._stream, last - first
+    def _launch(self, pairs: ChainPairs, first: int, last: int, stream: Any) -> _Launched:
+        """Begin with the pairs `first:last`."""
+        card, n = self._card, last - first
         shorter, longer = (lengths[first:last] for lengths in pairs.lengths)
         residues, starts = int((shorter + longer).sum()), pairs.start_offsets[first : last + 1]
         columns, states = np.empty(3 * residues), np.empty(residues, np.uint8)
@@ -135,23 +158,24 @@ class ChainSuperposition:
         place_pairs(pairs, first, last, columns, states, start_pairs)
         items, order = np.zeros(n, _ITEM), np.argsort(-(shorter * longer), kind="stable")
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(shorter + longer)])[:-1]
-        out = found.places[first:last] - found.places[first]
-        items["x"], items["y"], items["start"], items["out"] = 3 * before, 3 * (before + shorter), starts[:-1] - starts[0], out
+        items["x"], items["y"], items["start"] = 3 * before, 3 * (before + shorter), starts[:-1] - starts[0]
+        items["out"] = np.concatenate([np.zeros(1, np.int64), np.cumsum(shorter)])[:-1]
         items["m"], items["n"], items["n_start"] = shorter, longer, np.diff(starts)
         items["is_aligned"] = _is_aligned(shorter, longer)
         for name, lengths, of_length in (("scale_x", shorter, tm_scale), ("scale_y", longer, tm_scale), ("limit", shorter, farthest_pair)):
             each, which = np.unique(lengths, return_inverse=True)
             items[name] = np.array([of_length(length) for length in each.tolist()])[which]
-        buffers = sent(card, {"items": items[order], "position": columns, "states": states, "start_pairs": start_pairs}, stream)
         room_m, room_bytes, shared_bytes = self._room(items)
         blocks = min(n, card.multiprocessors() * self.resident, int(card.free_bytes() * _SHARE_OF_FREE_MEMORY) // room_bytes)
         if blocks < 1:
             raise DeviceMemoryError(f"{card.name} has not {room_bytes / 1e6:,.0f} MB to give, for a pair of chains to be superposed")
-        moves, scores, counts = np.empty((n, _MOVE)), np.empty((n, 2)), np.empty(n, np.int32)
-        aligned = np.empty((int(shorter.sum()), 2), np.int32)
-        results: dict[str, NDArray] = {"moves": moves, "scores": scores, "counts": counts, "pairs": aligned}
+        results: dict[str, NDArray] = {
+            "moves": np.empty((n, _MOVE)), "scores": np.empty((n, 2)), "counts": np.empty(n, np.int32),
+            "pairs": np.empty((int(shorter.sum()), 2), np.int32),
+        }  # fmt: skip
         rooms = {name: card.buffer(values.nbytes) for name, values in results.items()}
         rooms |= {"room": card.buffer(blocks * room_bytes), "next_item": card.buffer(4)}
+        buffers = sent(card, {"items": items[order], "position": columns, "states": states, "start_pairs": start_pairs}, stream)
         card.clear(rooms["next_item"], 4, stream)
         card.launch(
             _FILE, "superpose_pairs", blocks, self.threads,
@@ -161,12 +185,17 @@ class ChainSuperposition:
             ),
             stream, shared_bytes=shared_bytes, defines=(f"THREADS={self.threads}", f"RESIDENT={self.resident}"),
         )  # fmt: skip
-        for name, values in results.items():
-            card.download(values, rooms[name], stream)
-        card.wait(stream)
-        back = np.empty(n, np.int64)
-        back[order] = np.arange(n)
-        report_pairs(pairs, first, moves[back], scores[back], counts[back], aligned, found)
+        return _Launched(first, last, stream, order, results, buffers, rooms)
+
+    def _report(self, pairs: ChainPairs, found: FoundSuperpositions, run: _Launched) -> None:
+        """Wait for a run, and tell what was found."""
+        for name, values in run.results.items():
+            self._card.download(values, run.rooms[name], run.stream)
+        self._card.wait(run.stream)
+        back = np.empty_like(run.order)
+        back[run.order] = np.arange(len(back))
+        moves, scores, counts = (run.results[name][back] for name in ("moves", "scores", "counts"))
+        report_pairs(pairs, run.first, moves, scores, counts, run.results["pairs"], found)
 
     def _room(self, items: NDArray[np.void]) -> tuple[int, int, int]:
         """Residues of the longest shorter chain; bytes of device memory of a block; shared bytes for the rows of its alignments."""
