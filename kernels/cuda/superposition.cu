@@ -47,8 +47,8 @@ struct Chains {
 
 // Of each item: its superposition, both scores and how many pairs; and its pairs.
 struct Found {
-    double (*moves)[kMove];
-    double (*scores)[2];
+    double* moves;
+    double* scores;
     int* counts;
     Pair* pairs;
     unsigned char* room;  // of each block
@@ -549,9 +549,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         if (n != m) {
             by_y = search(block, kept, item.scale_y, near_of(item.scale_y), steps.last_step, kHalvings, kHopeless, shared.own_move) / n;
         }
-        if (threadIdx.x < kMove) found.moves[number][threadIdx.x] = shared.best_move[threadIdx.x];
+        if (threadIdx.x < kMove) found.moves[number * kMove + threadIdx.x] = shared.best_move[threadIdx.x];
         if (threadIdx.x == 0) {
-            found.scores[number][0] = by_x, found.scores[number][1] = by_y;
+            found.scores[2 * number] = by_x, found.scores[2 * number + 1] = by_y;
             found.counts[number] = kept;
         }
     }

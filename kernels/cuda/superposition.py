@@ -34,7 +34,6 @@ __all__ = ["ChainSuperposition"]
 _FILE = "superposition.cu"
 _SHARE_OF_FREE_MEMORY = 0.4  # for the blocks of a run, of which two are on their way
 _MAXIMUM_SHARED_BYTES = 48 << 10  # of the rows of alignments; longer chains have them in device memory
-_CELLS_OF_RUN = 40_000_000  # of whole alignments of the pairs of a run, one each: some 50 ms on an H200
 _RESIDUE_BYTES, _ROW_BYTES = 16, 36
 _MOST_FRAGMENTS, _MOVE, _SPARSE, _SPARSE_LENGTH = 600, 12, 4, 40
 _SPARSE_REFINEMENTS, _MAXIMUM_REFINEMENTS = 2, 12
@@ -114,6 +113,8 @@ class ChainSuperposition:
 
     threads, resident = 128, 4
     """Threads of a block, and blocks that a multiprocessor holds at a time."""
+    cells_of_run = 40_000_000
+    """Of whole alignments of the pairs of a run, one each: some 50 ms on an H200."""
 
     def __init__(self, device: Card, steps: SearchSteps) -> None:
         self._card, self._steps = device, steps
@@ -131,7 +132,7 @@ class ChainSuperposition:
         last = len(pairs.fixed) if last is None else last
         shorter, longer = pairs.lengths
         cells = (shorter * longer)[first:last].astype(np.float64)
-        runs = sorted(equal_partitions(cells, 1, maximum_cost=_CELLS_OF_RUN, per_worker=1), key=lambda run: run.first)
+        runs = sorted(equal_partitions(cells, 1, maximum_cost=self.cells_of_run, per_worker=1), key=lambda run: run.first)
         before: _Launched | None = None
         try:
             # While a run is computed, the one before it is reported and the next is laid out.
@@ -176,15 +177,19 @@ class ChainSuperposition:
         rooms = {name: card.buffer(values.nbytes) for name, values in results.items()}
         rooms |= {"room": card.buffer(blocks * room_bytes), "next_item": card.buffer(4)}
         buffers = sent(card, {"items": items[order], "position": columns, "states": states, "start_pairs": start_pairs}, stream)
-        card.clear(rooms["next_item"], 4, stream)
-        card.launch(
-            _FILE, "superpose_pairs", blocks, self.threads,
-            (
-                struct(card, _CHAINS, buffers), struct(card, _FOUND, {**rooms, "room_bytes": room_bytes}),
-                struct(card, _STEPS, self._steps._asdict()), np.int32(n), np.int32(room_m), np.int32(shared_bytes),
-            ),
-            stream, shared_bytes=shared_bytes, defines=(f"THREADS={self.threads}", f"RESIDENT={self.resident}"),
-        )  # fmt: skip
+        try:
+            card.clear(rooms["next_item"], 4, stream)
+            card.launch(
+                _FILE, "superpose_pairs", blocks, self.threads,
+                (
+                    struct(card, _CHAINS, buffers), struct(card, _FOUND, {**rooms, "room_bytes": room_bytes}),
+                    struct(card, _STEPS, self._steps._asdict()), np.int32(n), np.int32(room_m), np.int32(shared_bytes),
+                ),
+                stream, shared_bytes=shared_bytes, defines=(f"THREADS={self.threads}", f"RESIDENT={self.resident}"),
+            )  # fmt: skip
+        except BaseException:
+            card.wait(stream)  # what is sent may still be written to
+            raise
         return _Launched(first, last, stream, order, results, buffers, rooms)
 
     def _report(self, pairs: ChainPairs, found: FoundSuperpositions, run: _Launched) -> None:
