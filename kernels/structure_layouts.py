@@ -11,6 +11,7 @@ and angles are compared as they are, one from a table by their difference.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,11 +21,16 @@ __all__ = [
     "ANGLE_STEPS",
     "BITS",
     "CODES",
+    "EFFORTS",
     "ELEMENT_UNITS",
     "FORBIDDEN",
     "LENGTH_STEPS",
+    "MAXIMUM_CELLS",
     "PADDING",
+    "ChainPairs",
+    "FoundSuperpositions",
     "Rewards",
+    "SearchSteps",
     "StructureArrays",
 ]
 
@@ -38,6 +44,8 @@ ANGLE_STEPS, LENGTH_STEPS = 8192, 2049
 """Differences of angles and of lengths that are told apart; lengths that differ by more count as if they differed by the most."""
 ELEMENT_UNITS = 1 << 16
 """Whole numbers to a reward of one in the alignment of elements."""
+MAXIMUM_CELLS = 1 << 26
+"""Of an alignment by distances, a byte each; longer pairs of chains keep the alignment they come with."""
 
 
 class StructureArrays(NamedTuple):
@@ -89,3 +97,100 @@ class Rewards(NamedTuple):
     gap_next: int
     element_gap_first: int
     element_gap_next: int
+
+
+class ChainPairs(NamedTuple):
+    """n pairs of chains to be superposed, and the alignments to begin with.
+
+    Attributes
+    ----------
+    position : (r, 3) float64, Cα of all chains in Å, one chain after the other. offsets : (c + 1,) int64, where each begins.
+    fixed, mobile : (n,) int64, the chains of each pair by their numbers; the second is moved onto the first.
+    start_pairs : (k, 2) int32, rows of both, ascending. start_offsets : (n + 1,) int64; an alignment may be empty.
+    """
+
+    position: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+    fixed: NDArray[np.int64]
+    mobile: NDArray[np.int64]
+    start_pairs: NDArray[np.int32]
+    start_offsets: NDArray[np.int64]
+
+    @classmethod
+    def joined(cls, every: Sequence[ChainPairs]) -> ChainPairs:
+        """The pairs of several, one after the other."""
+        chains = np.cumsum([0, *(len(some.offsets) - 1 for some in every)])
+        lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(some.offsets) for some in every)])
+        starts = np.concatenate([np.zeros(1, np.int64), *(np.diff(some.start_offsets) for some in every)])
+        return cls(
+            np.concatenate([np.empty((0, 3)), *(some.position for some in every)]), np.cumsum(lengths),
+            np.concatenate([np.empty(0, np.int64), *(some.fixed + first for some, first in zip(every, chains[:-1], strict=True))]),
+            np.concatenate([np.empty(0, np.int64), *(some.mobile + first for some, first in zip(every, chains[:-1], strict=True))]),
+            np.concatenate([np.empty((0, 2), np.int32), *(some.start_pairs for some in every)]), np.cumsum(starts),
+        )  # fmt: skip
+
+    @property
+    def lengths(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(n,) residues of the shorter and of the longer chain of each pair."""
+        each = np.diff(self.offsets)
+        fixed, mobile = each[self.fixed], each[self.mobile]
+        return np.minimum(fixed, mobile), np.maximum(fixed, mobile)
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """(n + 1,) where the pairs of residues of each have room: as many as the shorter chain has residues."""
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.lengths[0])])
+
+
+class FoundSuperpositions(NamedTuple):
+    """Superpositions of n pairs of chains, to fill.
+
+    Attributes
+    ----------
+    moves : (n, 12), which move the mobile chain onto the fixed one and are best for the TM-score by the shorter chain.
+    scores : (n, 2) TM-scores by the lengths of the fixed and of the mobile chain, each with its own best superposition of the pairs.
+    rmsd : (n,) Å, of the pairs under `moves`. counts : (n,), how many pairs.
+    pairs : (p, 2) rows of the fixed and the mobile chain, those of pair i from ``places[i]`` on.
+    """
+
+    moves: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    rmsd: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    pairs: NDArray[np.int32]
+    places: NDArray[np.int64]
+
+    @classmethod
+    def room(cls, pairs: ChainPairs) -> FoundSuperpositions:
+        """Room for all pairs."""
+        n, places = len(pairs.fixed), pairs.places
+        return cls(
+            np.zeros((n, 12)), np.zeros((n, 2)), np.zeros(n), np.zeros(n, np.int64), np.zeros((int(places[-1]), 2), np.int32), places
+        )
+
+
+class SearchSteps(NamedTuple):
+    """How far a search goes.
+
+    Attributes
+    ----------
+    n_fragments : pairs of pieces of both chains that are aligned sparsely, by every fourth residue of long chains (2 at least).
+    n_sparse : those of them, the best, that are refined so.
+    n_searched : those of these that are aligned and searched in full.
+    n_refined : beginnings, the other ones among them, that are refined once.
+    n_finished : those of them that are refined until nothing is gained.
+    coarse_halvings : lengths of the pieces of an alignment in searches that guide.
+    last_step : residues between two pieces of the alignment in the last searches; 0 for a few of each length.
+    """
+
+    n_fragments: int
+    n_sparse: int
+    n_searched: int
+    n_refined: int
+    n_finished: int
+    coarse_halvings: int
+    last_step: int
+
+
+EFFORTS = {"quick": SearchSteps(160, 32, 6, 8, 3, 2, 40), "thorough": SearchSteps(400, 64, 10, 12, 4, 6, 0)}
+"""Of alignments that are near the best already, and from nothing."""

@@ -93,6 +93,9 @@ STRUCTURE_SEARCH = Search(
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
     export=_export,
     commands=COMMANDS,
-    work=(("structures", "engine.structure_search.scoring:StructureAgainstStructures"),),
+    work=(
+        ("structures", "engine.structure_search.scoring:StructureAgainstStructures"),
+        ("superpositions", "engine.structure_search.superposing:ChainsOnChains"),
+    ),
     keeps=(KeptKind("structures", "descriptors of chains"),),
 )  # fmt: skip

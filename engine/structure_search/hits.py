@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
-from typing import TYPE_CHECKING
+from itertools import pairwise, repeat
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,12 @@ from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.scoring import Scores, score_query
 from engine.structure_search.significance import z_scores
 from engine.structure_search.structures import DescribedChains
+from engine.structure_search.superposing import superpose_pairs
 from engine.structure_search.tables import HITS
 from engine.structures.outputs import AlignedChains, cigars, identities
 from engine.structures.rewards import GapCosts, SensitiveTables, Weights, published_rewards, sensitive_rewards, sensitive_tables
-from engine.structures.superposition import Superpositions, superpose, superpose_many, tm_scores
-from kernels.structure_layouts import Rewards, StructureArrays
+from engine.structures.superposition import Superpositions, pairs_with_query, superpose, superposed, superpositions_of, tm_scores
+from kernels.structure_layouts import ChainPairs, Rewards, StructureArrays
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +34,7 @@ __all__ = ["FEWEST_SUPERPOSED", "StructureHitSearch", "StructureQueryHits", "rel
 FEWEST_SUPERPOSED = 100
 """Candidates of a query that the sensitive mode superposes before it ranks them, however few are reported."""
 
+_QUERIES_TOGETHER = 16  # whose candidates a card superposes at a time
 _OF_Z_SCORE = 0.02
 _E_VALUE_DIGITS = 4
 
@@ -56,6 +58,19 @@ class StructureQueryHits:
     z_scores: NDArray[np.float64]
 
 
+class _Candidates(NamedTuple):
+    """Query number `query`: scores of all chains, its rewards and their unit, what its elements score with themselves, z-scores of all
+    chains, and those that it is aligned with."""
+
+    query: int
+    scores: Scores
+    rewards: Rewards
+    unit: float
+    own_score: int
+    z: NDArray[np.float64]
+    best: NDArray[np.int64]
+
+
 def relatedness(z_score: NDArray[np.float64], tm_score: NDArray[np.float64]) -> NDArray[np.float64]:
     """What candidates of the sensitive mode are ranked by: the mean of both TM-scores, and two hundredths of the z-score.
 
@@ -65,7 +80,10 @@ def relatedness(z_score: NDArray[np.float64], tm_score: NDArray[np.float64]) -> 
 
 
 class StructureHitSearch:
-    """Finds the hits of one query after the other in a database that stays open."""
+    """Finds the hits of one query after the other in a database that stays open.
+
+    `session` scores; `superposing` lays the candidates of the sensitive mode on their queries, and threads do where there is none.
+    """
 
     def __init__(
         self,
@@ -75,9 +93,10 @@ class StructureHitSearch:
         session: Session,
         resources: Resources,
         tables: SensitiveTables | None = None,
+        superposing: Session | None = None,
     ) -> None:
         self.queries, self.database, self.parameters = queries, database, parameters
-        self._session, self._resources = session, resources
+        self._session, self._superposing, self._resources = session, superposing, resources
         self.tables = tables or sensitive_tables()
         self._is_sensitive = parameters.mode == "sensitive"
 
@@ -101,70 +120,98 @@ class StructureHitSearch:
 
     def score(self) -> Iterator[StructureQueryHits]:
         """The queries in the order of their files, each with its hits."""
-        for i in np.argsort(self.queries.file_order).tolist():
-            yield self.hits(i)
+        order = np.argsort(self.queries.file_order).tolist()
+        # A card superposes the candidates of several queries in the time of one.
+        together = _QUERIES_TOGETHER if self._is_sensitive and self._resources.cards else 1
+        for first in range(0, len(order), together):
+            yield from self._hits(order[first : first + together])
 
     def hits(self, i: int) -> StructureQueryHits:
         """The hits of query `i`, best first."""
+        return next(self._hits([i]))
+
+    def _hits(self, queries: Sequence[int]) -> Iterator[StructureQueryHits]:
+        """Some queries, whose candidates are superposed together."""
         with self._resources.clock.stage("score"):
-            scores, rewards, unit, own_score = self.scores(i)
+            candidates = [self._candidates(i) for i in queries]
         with self._resources.clock.stage("report"):
-            z = z_scores(scores.residues / unit, self.database.chains.lengths, scores.residues >= 0)
-            found = np.flatnonzero(scores.residues > 0)
             if self._is_sensitive:
-                wanted = max(self.parameters.hits_per_query, FEWEST_SUPERPOSED)
-                best = found[np.lexsort((self.database.file_order[found], -z[found]))][:wanted]
-                aligned = self._superposed(i, best, rewards)
-                order = np.lexsort(
-                    (self.database.file_order[best], -relatedness(z[best], (aligned.tm_score_query + aligned.tm_score_target) / 2))
-                )
+                every = self._superposed([(one.query, one.best, one.rewards) for one in candidates])
             else:
-                best = found[np.lexsort((self.database.file_order[found], -scores.residues[found]))][: self.parameters.hits_per_query]
-                aligned = self._fitted(i, best, rewards)
-                order = np.arange(len(best))
-            ratios = scores.elements / max(1, own_score) if self.parameters.qualification_threshold > 0 else np.full(len(z), np.nan)
-            kept = order[: self.parameters.hits_per_query]
-            figures = self._figures(i, best, scores.residues[best] / unit, z[best], ratios[best], aligned)
-            hits = self._table(i, best[kept], {name: column[kept] for name, column in figures.items()}, aligned, kept)
-            own, chains = self.queries.chains, self.database.chains
-            return StructureQueryHits(
-                own.names[i], int(self.queries.file_order[i]), own.descriptions[i], own.sequence(i), own.states(i),
-                int((scores.residues >= 0).sum()), hits, [AlignedChains(own, i, chains, int(best[k]), aligned, k) for k in kept.tolist()],
-                scores.residues / unit, z,
-            )  # fmt: skip
+                every = [self._fitted(one.query, one.best, one.rewards) for one in candidates]
+            found = [self._reported(one, aligned) for one, aligned in zip(candidates, every, strict=True)]
+        yield from found
+
+    def _candidates(self, i: int) -> _Candidates:
+        """The chains that query `i` is aligned with, chosen by their scores."""
+        scores, rewards, unit, own_score = self.scores(i)
+        z = z_scores(scores.residues / unit, self.database.chains.lengths, scores.residues >= 0)
+        found = np.flatnonzero(scores.residues > 0)
+        by = z if self._is_sensitive else scores.residues / unit
+        wanted = max(self.parameters.hits_per_query, FEWEST_SUPERPOSED if self._is_sensitive else 0)
+        best = found[np.lexsort((self.database.file_order[found], -by[found]))][:wanted]
+        return _Candidates(i, scores, rewards, unit, own_score, z, best)
+
+    def _reported(self, candidates: _Candidates, aligned: Superpositions) -> StructureQueryHits:
+        """The hits among candidates that are aligned."""
+        i, scores, _, unit, own_score, z, best = candidates
+        order = np.arange(len(best))
+        if self._is_sensitive:
+            order = np.lexsort(
+                (self.database.file_order[best], -relatedness(z[best], (aligned.tm_score_query + aligned.tm_score_target) / 2))
+            )
+        ratios = scores.elements / max(1, own_score) if self.parameters.qualification_threshold > 0 else np.full(len(z), np.nan)
+        kept = order[: self.parameters.hits_per_query]
+        figures = self._figures(i, best, scores.residues[best] / unit, z[best], ratios[best], aligned)
+        hits = self._table(i, best[kept], {name: column[kept] for name, column in figures.items()}, aligned, kept)
+        own, chains = self.queries.chains, self.database.chains
+        return StructureQueryHits(
+            own.names[i], int(self.queries.file_order[i]), own.descriptions[i], own.sequence(i), own.states(i),
+            int((scores.residues >= 0).sum()), hits, [AlignedChains(own, i, chains, int(best[k]), aligned, k) for k in kept.tolist()],
+            scores.residues / unit, z,
+        )  # fmt: skip
 
     def aligned(self, i: int, targets: NDArray[np.int64]) -> Superpositions:
         """Query `i` beside these chains of the database, as hits are aligned and superposed in this mode."""
         rewards, _ = self.rewards(self.queries.arrays.chain(i))
-        return (self._superposed if self._is_sensitive else self._fitted)(i, targets, rewards)
+        return self._superposed([(i, targets, rewards)])[0] if self._is_sensitive else self._fitted(i, targets, rewards)
 
-    def _starts(self, i: int, targets: NDArray[np.int64], rewards: Rewards) -> list[NDArray[np.int32]]:
-        """The alignments by descriptors."""
+    def _starts(self, candidates: Sequence[tuple[int, NDArray[np.int64], Rewards]]) -> list[NDArray[np.int32]]:
+        """The alignments by descriptors of queries with their targets, one after the other."""
         from kernels.cpu.structure_pairs import align_pair
 
-        query, resources = self.queries.arrays.chain(i), self._resources
-        resources.progress.stage("Aligning candidates", len(targets))
+        resources, chains = self._resources, self.database.arrays
+        pairs = [
+            (query, target, rewards)
+            for query, targets, rewards in ((self.queries.arrays.chain(i), targets, rewards) for i, targets, rewards in candidates)
+            for target in targets.tolist()
+        ]
+        resources.progress.stage("Aligning candidates", len(pairs))
         return run_on_threads(
-            lambda target: align_pair(query, self.database.arrays.chain(target), rewards)[1], targets.tolist(), resources.threads,
-            resources.progress,
+            lambda pair: align_pair(pair[0], chains.chain(pair[1]), pair[2])[1], pairs, resources.threads, resources.progress
         )  # fmt: skip
 
-    def _superposed(self, i: int, targets: NDArray[np.int64], rewards: Rewards) -> Superpositions:
-        """Candidates aligned anew by their superposition, which begins with the alignment by descriptors."""
-        starts = self._starts(i, targets, rewards)
-        chains, progress = self.database.chains, self._resources.progress
-        progress.stage("Superposing candidates", len(targets))
-        some = chains.taken(targets)
-        flat = np.concatenate([np.empty((0, 2), np.int32), *starts])
-        return superpose_many(
-            self.queries.chains.position[self.queries.chains.rows(i)], some.position, some.offsets, flat,
-            offsets_of(np.array([len(start) for start in starts], np.int64)), threads=self._resources.threads, effort="quick",
-            progress=progress,
-        )  # fmt: skip
+    def _superposed(self, candidates: Sequence[tuple[int, NDArray[np.int64], Rewards]]) -> list[Superpositions]:
+        """Targets of queries aligned anew by their superposition, which begins with the alignment by descriptors."""
+        starts, chains, progress = self._starts(candidates), self.database.chains, self._resources.progress
+        bounds = np.cumsum([0, *(len(targets) for _, targets, _ in candidates)]).tolist()
+        own = self.queries.chains
+        every = []
+        for (i, targets, _), first, last in zip(candidates, bounds[:-1], bounds[1:], strict=True):
+            some, flat = chains.taken(targets), np.concatenate([np.empty((0, 2), np.int32), *starts[first:last]])
+            lengths = offsets_of(np.array([len(start) for start in starts[first:last]], np.int64))
+            every.append(pairs_with_query(own.position[own.rows(i)], some.position, some.offsets, flat, lengths))
+        progress.stage("Superposing candidates", bounds[-1])
+        pairs = ChainPairs.joined(every)
+        if self._superposing is not None:
+            found = superpose_pairs(self._superposing, pairs)
+        else:
+            found = superposed(pairs, self._resources.threads, "quick", progress)
+        return [superpositions_of(found, first, last) for first, last in pairwise(bounds)]
 
     def _fitted(self, i: int, targets: NDArray[np.int64], rewards: Rewards) -> Superpositions:
         """Candidates laid on the query by least squares over the alignment by descriptors."""
-        starts = self._starts(i, targets, rewards)
+        starts = self._starts([(i, targets, rewards)])
         query, chains = self.queries.chains.position[self.queries.chains.rows(i)], self.database.chains
         rotation, translation, rmsd, tm = np.zeros((len(targets), 3, 3)), np.zeros((len(targets), 3)), [], []
         self._resources.progress.stage("Superposing hits", len(targets))

@@ -28,6 +28,7 @@ from engine.structure_search.structures import (
     without_structure,
 )
 from engine.structure_search.summary import Best, StructureSearchSummary
+from engine.structure_search.superposing import work_of_superposing
 from engine.structures.sources import DATABASE_FILE
 
 __all__ = ["StructureSearchSummary", "find_structures"]
@@ -82,7 +83,8 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
             run.load_writers()
         n_hits, n_aligned, best = 0, 0, list[Mapping[str, Any]]()
         with Executor(resources).session(work_of(chains.arrays)) as session, ExitStack() as stack:
-            search = StructureHitSearch(query_set, chains, parameters, session, resources)
+            superposing = stack.enter_context(Executor(resources).session(work_of_superposing("quick")))
+            search = StructureHitSearch(query_set, chains, parameters, session, resources, superposing=superposing)
             sinks: list[Callable[[StructureQueryHits], None]] = []
             if run.run is not None:
                 sinks.append(stack.enter_context(project_tables(run.run)))

@@ -32,7 +32,7 @@ def _use() -> None:
 
 
 def _last() -> Any:
-    from kernels.cpu.superposition import tm_score_of_pairs
+    from kernels.cpu.pair_superposition import tm_score_of_pairs
 
     return tm_score_of_pairs
 

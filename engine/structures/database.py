@@ -30,7 +30,9 @@ from numpy.typing import NDArray
 
 from engine.arrays import Texts, offsets_of, ranges
 from engine.errors import InputError
+from engine.execution.threads import available_threads, run_on_threads
 from engine.files import atomic_file, storage_errors, sync_file, sync_folder, temporary_sibling
+from engine.jobs.progress import Progress
 from engine.project.columns import UnsoundIndexError, checked_offsets, checked_texts, open_column, read_numbers, require
 from engine.sequences.matrices import LETTERS
 from engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, RESIDUE_COLUMNS, STRAND, Chains
@@ -60,6 +62,7 @@ _TYPES = {
 _TEXTS = ("names", "descriptions", "source_paths", "source_skipped")
 _MAXIMUM_JSON = 1 << 16
 _MAXIMUM_PLACE = 1e5
+_RESIDUES_CHECKED = 1 << 18  # at a time: what is between two steps stays in the cache
 _REMEDY = "Build it again: proteoscope structure-database build FOLDER --out DATABASE"
 
 
@@ -190,8 +193,10 @@ def open_collection(folder: Path) -> Collection:
     columns["position"] = columns["position"].reshape(-1, 3)
     texts = {name: _open_texts(folder, name, n if name in ("names", "descriptions") else n_sources) for name in _TEXTS}
     names, descriptions = _strings(texts["names"]), _strings(texts["descriptions"])
-    require(all(name.isprintable() and " " not in name for name in names), "a chain has no name that can be written")
-    require(all(text.isprintable() for text in descriptions), "a description cannot be written")
+    is_written = _is_plain(texts["names"]) or all(map(str.isprintable, names))
+    require(is_written and not (texts["names"].letters == ord(" ")).any(), "a chain has no name that can be written")
+    is_written = _is_plain(texts["descriptions"]) or all(map(str.isprintable, descriptions))
+    require(is_written, "a description cannot be written")
     source = _column(folder, "source", "<i4", n)
     require(not n or (source.min() >= 0 and source.max() < n_sources), "a chain is of no file")
     sizes, modified = _column(folder, "source_size", "<i8", n_sources), _column(folder, "source_modified", "<i8", n_sources)
@@ -209,17 +214,34 @@ def open_collection(folder: Path) -> Collection:
 
 def _check_values(columns: dict[str, NDArray[Any]]) -> None:
     """Require what is computed with to be within its bounds: numbers of letters and states, places that are numbers."""
-    if not len(columns["residue"]):
-        return
-    require(columns["residue"].min() >= 0 and columns["residue"].max() < len(LETTERS), "a residue has no letter")
-    require(columns["secondary"].max() <= STRAND, "a residue has no secondary structure")
-    # Not-a-number is neither.
-    position = columns["position"]
-    require(bool(position.min() >= -_MAXIMUM_PLACE and position.max() <= _MAXIMUM_PLACE), "a residue is nowhere")
-    insertion, confidence = columns["insertion"], columns["confidence"]
-    require(not ((insertion > 0) & ((insertion <= ord(" ")) | (insertion == _DELETE))).any(), "an insertion code is no letter")
-    # Some residues have none.
-    require(not (np.abs(confidence) > _MAXIMUM_CONFIDENCE).any(), "a confidence is no percentage")
+
+    def fault(first: int) -> str:
+        """What is wrong of some residues; they are read side by side with others, for all are read."""
+        residue, secondary, insertion, confidence = (
+            columns[name][first : first + _RESIDUES_CHECKED] for name in ("residue", "secondary", "insertion", "confidence")
+        )
+        position = columns["position"][3 * first : 3 * (first + _RESIDUES_CHECKED)]
+        if residue.min() < 0 or residue.max() >= len(LETTERS):
+            return "a residue has no letter"
+        if secondary.max() > STRAND:
+            return "a residue has no secondary structure"
+        # Not-a-number is neither.
+        if not (position.min() >= -_MAXIMUM_PLACE and position.max() <= _MAXIMUM_PLACE):
+            return "a residue is nowhere"
+        if insertion.any() and ((insertion > 0) & ((insertion <= ord(" ")) | (insertion == _DELETE))).any():
+            return "an insertion code is no letter"
+        # Some residues have none.
+        return "a confidence is no percentage" if (np.abs(confidence) > _MAXIMUM_CONFIDENCE).any() else ""
+
+    parts = range(0, len(columns["residue"]), _RESIDUES_CHECKED)
+    for text in run_on_threads(fault, parts, available_threads(), Progress()):
+        require(not text, text)
+
+
+def _is_plain(texts: Texts) -> bool:
+    """Whether all letters are ASCII's that can be written, or there is none."""
+    letters = texts.letters
+    return not len(letters) or bool(letters.min() >= ord(" ") and letters.max() < _DELETE)
 
 
 def _own(folder: Path, name: str) -> Path:

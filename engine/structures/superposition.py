@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,16 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.arrays import offsets_of
-from engine.execution.threads import available_threads, run_on_threads
+from engine.execution.threads import available_threads
 from engine.jobs.progress import Progress
-from kernels.partitions import Partition, equal_partitions
+from kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
 
-__all__ = ["Effort", "Superpositions", "superpose", "superpose_many", "tm_scores"]
+__all__ = ["Effort", "Superpositions", "pairs_with_query", "superpose", "superpose_many", "superposed", "superpositions_of", "tm_scores"]
 
 Effort = Literal["quick", "thorough"]
-
-
-_CELLS_OF_PART: dict[Effort, float] = {"quick": 2e6, "thorough": 1e6}  # a tenth of a second or so: the time between two looks at a cancel
 
 Rotation = NDArray[np.float64]
 Translation = NDArray[np.float64]
@@ -89,7 +87,7 @@ def tm_scores(
     ----------
     query_position (m, 3), target_position (n, 3) : Cα of the whole chains, Å. pairs : (k, 2) rows of query and target.
     """
-    from kernels.cpu.superposition import tm_score_of_pairs
+    from kernels.cpu.pair_superposition import tm_score_of_pairs
 
     x, y = _columns(target_position[pairs[:, 1]]), _columns(query_position[pairs[:, 0]])
     by_query, _ = tm_score_of_pairs(x, y, len(query_position))
@@ -125,30 +123,49 @@ def superpose_many(
     ValueError : coordinates that are not finite, an empty chain, or pairs that do not ascend within the chains.
     Cancelled : the user asked to stop.
     """
-    from kernels.cpu.superposition import EFFORTS, FoundSuperpositions, superpose_chains
+    pairs = pairs_with_query(query_position, target_position, target_offsets, start_pairs, start_offsets)
+    return superpositions_of(superposed(pairs, threads or available_threads(), effort, progress or Progress()))
 
-    query = np.ascontiguousarray(query_position, np.float64)
-    _check(len(query), target_position, target_offsets, start_pairs, start_offsets)
+
+def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progress) -> FoundSuperpositions:
+    """Pairs of chains superposed by the processor. See `superpose_many`."""
+    from kernels.cpu.processor import Processor
+    from kernels.cpu.superposition import ChainSuperposition
+
+    found, done = FoundSuperpositions.room(pairs), 0
+    with closing(ChainSuperposition(Processor(threads), EFFORTS[effort]).superpose(pairs, found)) as ends:
+        for end in ends:
+            progress.advance(end - done)
+            done = end
+    return found
+
+
+def pairs_with_query(
+    query_position: NDArray[np.floating], target_position: NDArray[np.floating], target_offsets: NDArray[np.int64],
+    start_pairs: NDArray[np.integer], start_offsets: NDArray[np.int64],
+) -> ChainPairs:  # fmt: skip
+    """Each target with the query, which they are moved onto. Arguments and what is raised are those of `superpose_many`."""
+    query, targets = np.asarray(query_position, np.float64), np.asarray(target_position, np.float64)
+    _check(len(query), targets, target_offsets, start_pairs, start_offsets)
     if not np.isfinite(query).all():
         raise ValueError("the query has coordinates that are no numbers")
-    targets, starts = np.ascontiguousarray(target_position, np.float64), np.ascontiguousarray(start_pairs, np.int32)
-    lengths, n = np.diff(target_offsets), len(target_offsets) - 1
-    places = offsets_of(np.maximum(np.minimum(lengths, len(query)), np.diff(start_offsets)))
-    found = FoundSuperpositions(
-        np.zeros((n, 12)), np.zeros((n, 2)), np.zeros(n), np.zeros(n, np.int64), np.empty((places[-1], 2), np.int32), places
-    )
+    n = len(target_offsets) - 1
+    used = targets[target_offsets[0] : target_offsets[-1]]
+    offsets = np.concatenate([np.zeros(1, np.int64), target_offsets - target_offsets[0] + len(query)])
+    return ChainPairs(
+        np.concatenate([query, used]), offsets, np.zeros(n, np.int64), np.arange(1, n + 1), np.ascontiguousarray(start_pairs, np.int32),
+        np.asarray(start_offsets, np.int64),
+    )  # fmt: skip
 
-    def work(part: Partition) -> None:
-        superpose_chains(query, targets, target_offsets, starts, start_offsets, part.first, part.last, EFFORTS[effort], found)
 
-    threads = threads or available_threads()
-    parts = equal_partitions(lengths * float(max(1, len(query))), threads, maximum_cost=_CELLS_OF_PART[effort])
-    run_on_threads(work, parts, threads, progress or Progress(), steps=lambda part: part.last - part.first)
-    counts, scores = found.counts, found.scores
-    kept = np.repeat(places[:-1] - offsets_of(counts)[:-1], counts) + np.arange(counts.sum())
+def superpositions_of(found: FoundSuperpositions, first: int = 0, last: int | None = None) -> Superpositions:
+    """What was found of the pairs `first:last`, all by default."""
+    own = slice(first, last)
+    counts, scores = found.counts[own], found.scores[own]
+    kept = np.repeat(found.places[:-1][own] - offsets_of(counts)[:-1], counts) + np.arange(counts.sum())
     return Superpositions(
-        found.moves[:, :9].reshape(-1, 3, 3), found.moves[:, 9:], scores[:, 0], scores[:, 1], found.rmsd, counts, found.pairs[kept],
-        offsets_of(counts),
+        found.moves[own, :9].reshape(-1, 3, 3), found.moves[own, 9:], scores[:, 0], scores[:, 1], found.rmsd[own], counts,
+        found.pairs[kept], offsets_of(counts),
     )  # fmt: skip
 
 

@@ -38,8 +38,6 @@ LANES = REGISTER_BYTES // 4  # cells that are computed at a time
 UNIT = 1 << 15
 """Of the whole numbers that pairs are aligned by: what two residues in one place are worth."""
 
-_FLOATS = ("contract", "reassoc", "nsz")
-
 
 class AlignmentRoom(NamedTuple):
     """Room for alignments, int32 and aligned; the shorter chain is x.
@@ -82,9 +80,9 @@ def _nearness(typing: Any, x: Any, y: Any, z: Any, plus: Any, u: Any, v: Any, w:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         floats = ir.VectorType(ir.FloatType(), x.count)
         a, b, c, plus, d, e, f, total, share = (builder.bitcast(one, floats) for one in arguments)
-        total = builder.fadd(plus, total, flags=_FLOATS)
+        total = builder.fadd(plus, total)
         for one, other in ((a, d), (b, e), (c, f)):
-            total = builder.fsub(total, builder.fmul(one, other, flags=_FLOATS), flags=_FLOATS)
+            total = builder.fsub(total, builder.fmul(one, other))
         return builder.fptosi(builder.fdiv(share, total), x.llvm_type)
 
     return x(x, y, z, plus, u, v, w, plus_one, unit), code

@@ -14,7 +14,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["BATCH", "FARTHEST", "MOMENTS", "MOVE", "batch_room", "least_squares", "moments", "near_moments", "rotations", "score"]
+__all__ = [
+    "BATCH", "FARTHEST", "MOMENTS", "MOVE", "batch_room", "distances_squared", "least_squares", "moments", "near_moments", "on_grid",
+    "rotations",
+]  # fmt: skip
 
 BATCH = 16
 """Superpositions that are computed at a time."""
@@ -23,7 +26,9 @@ MOMENTS, MOVE = 17, 12
 FARTHEST = 1e6
 """Å: nothing is farther, of what counts as near."""
 
-_REASSOCIATED = {"reassoc", "contract", "nsz"}
+_REASSOCIATED = {"reassoc", "contract", "nsz"}  # for sums that are exact in any order
+_EXACT = float(1 << 52)  # whole numbers up to twice this are exact
+_SHARE_UNITS = float(1 << 20)  # added and taken off again: what is left are whole parts of 2^-32
 _NEWTON_STEPS = 9  # of a batch; what has not converged then is computed alone
 _KEPT = 15  # numbers that a batch keeps between its loops: eigenvalue, its last step, coefficients and Horn's matrix
 
@@ -149,12 +154,32 @@ def _rotation_of_moments(sums, found):
 
 
 @njit(nogil=True, cache=True)
+def on_grid(x, y):
+    """Round the coordinates of two chains, in place, to the finest grid on which every sum of `moments` is exact.
+
+    Its distance is a power of two, 2^-20 Å to begin with, and 2^-15 Å for chains of 300 residues.
+    """
+    largest = 0.0
+    for columns in (x, y):
+        for axis in range(3):
+            for i in range(columns.shape[1]):
+                largest = max(largest, abs(columns[axis, i]))
+    n, units = min(x.shape[1], y.shape[1]), float(1 << 20)
+    while 6.0 * n * (largest * units + 1.0) * (largest * units + 1.0) > _EXACT:
+        units *= 0.5
+    for columns in (x, y):
+        for axis in range(3):
+            for i in range(columns.shape[1]):
+                columns[axis, i] = np.rint(columns[axis, i] * units) / units
+
+
+@njit(nogil=True, cache=True)
 def batch_room():
     """Room for `rotations`: moments, superpositions and what is between them."""
     return np.zeros(MOMENTS * BATCH), np.zeros((MOVE + 1) * BATCH), np.zeros(_KEPT * BATCH)
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy", _nrt=False)
+@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
 def _rotations(sums, moves, kept):
     """`rotations`; row `MOVE` of `moves` is greater than 0 where the result holds: of pairs on a line, and some others, it does not."""
     for k in range(BATCH):
@@ -282,6 +307,24 @@ def moments(x, y, first_x, first_y, count, sums):
         sums[15 * BATCH + k], sums[16 * BATCH + k] = squares, n
 
 
+# Said, or it would be taken over from who calls it.
+_ROUNDED_AS_WRITTEN: dict[str, bool] = {"fastmath": False, "forceinline": True}
+
+
+@njit(nogil=True, cache=True, **_ROUNDED_AS_WRITTEN)
+def _apart(move, s, t, u, d, e, f):
+    """The square of the distance of a pair (s, t, u), which is moved, and (d, e, f); rounded everywhere as it is written here."""
+    r0, r1, r2, r3, r4, r5, r6, r7, r8, t0, t1, t2 = move
+    a, b, c = r0 * s + r1 * t + r2 * u + t0 - d, r3 * s + r4 * t + r5 * u + t1 - e, r6 * s + r7 * t + r8 * u + t2 - f
+    return a * a + b * b + c * c
+
+
+@njit(nogil=True, cache=True, error_model="numpy", **_ROUNDED_AS_WRITTEN)
+def _share(apart, inverse):
+    """1 / (1 + apart inverse), in whole parts of 2^-32, of which sums are exact."""
+    return 1.0 / (1.0 + apart * inverse) + _SHARE_UNITS - _SHARE_UNITS
+
+
 @njit(nogil=True, cache=True, fastmath=_REASSOCIATED, error_model="numpy", _nrt=False)
 def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, totals):
     """What each superposition of a batch makes of a run of pairs, which is as in `moments`; empty runs are passed over.
@@ -295,18 +338,19 @@ def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, tota
         if n == 0:
             continue
         x0, x1, x2, y0, y1, y2 = x[0][p : p + n], x[1][p : p + n], x[2][p : p + n], y[0][q : q + n], y[1][q : q + n], y[2][q : q + n]
-        r0, r1, r2, r3 = moves[k], moves[BATCH + k], moves[2 * BATCH + k], moves[3 * BATCH + k]
-        r4, r5, r6, r7 = moves[4 * BATCH + k], moves[5 * BATCH + k], moves[6 * BATCH + k], moves[7 * BATCH + k]
-        r8, t0, t1, t2 = moves[8 * BATCH + k], moves[9 * BATCH + k], moves[10 * BATCH + k], moves[11 * BATCH + k]
+        own = (
+            moves[k], moves[BATCH + k], moves[2 * BATCH + k], moves[3 * BATCH + k], moves[4 * BATCH + k], moves[5 * BATCH + k],
+            moves[6 * BATCH + k], moves[7 * BATCH + k], moves[8 * BATCH + k], moves[9 * BATCH + k], moves[10 * BATCH + k],
+            moves[11 * BATCH + k],
+        )  # fmt: skip
         limit = limits[k]
         while True:
             bound = limit * limit
             total = near = sx = sy = sz = ux = uy = uz = xx = xy = xz = yx = yy = yz = zx = zy = zz = squares = 0.0
             for i in range(n):
                 s, t, u, d, e, f = x0[i], x1[i], x2[i], y0[i], y1[i], y2[i]
-                a, b, c = r0 * s + r1 * t + r2 * u + t0 - d, r3 * s + r4 * t + r5 * u + t1 - e, r6 * s + r7 * t + r8 * u + t2 - f
-                apart = a * a + b * b + c * c
-                total += 1.0 / (1.0 + apart * inverse)
+                apart = _apart(own, s, t, u, d, e, f)
+                total += _share(apart, inverse)
                 w = 1.0 if apart < bound else 0.0
                 a, b, c = s * w, t * w, u * w
                 near += w
@@ -338,22 +382,13 @@ def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, tota
         sums[15 * BATCH + k], sums[16 * BATCH + k] = squares, near
 
 
-@njit(nogil=True, cache=True, fastmath=_REASSOCIATED, error_model="numpy", _nrt=False)
-def score(x, y, n, move, scale, squared):
-    """Sum of 1 / (1 + (d / scale)^2) over the first n pairs under a superposition (12,); d^2 of each goes to `squared`."""
+@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
+def distances_squared(x, y, n, move, squared):
+    """Squares of the distances of the first n pairs under a superposition (12,), to `squared`."""
     x0, x1, x2, y0, y1, y2 = x[0], x[1], x[2], y[0], y[1], y[2]
-    r0, r1, r2, r3, r4, r5, r6, r7, r8 = move[0], move[1], move[2], move[3], move[4], move[5], move[6], move[7], move[8]
-    t0, t1, t2 = move[9], move[10], move[11]
-    inverse = 1.0 / (scale * scale)
-    total = 0.0
+    own = move[0], move[1], move[2], move[3], move[4], move[5], move[6], move[7], move[8], move[9], move[10], move[11]
     for i in range(n):
-        a = r0 * x0[i] + r1 * x1[i] + r2 * x2[i] + t0 - y0[i]
-        b = r3 * x0[i] + r4 * x1[i] + r5 * x2[i] + t1 - y1[i]
-        c = r6 * x0[i] + r7 * x1[i] + r8 * x2[i] + t2 - y2[i]
-        d = a * a + b * b + c * c
-        squared[i] = d
-        total += 1.0 / (1.0 + d * inverse)
-    return total
+        squared[i] = _apart(own, x0[i], x1[i], x2[i], y0[i], y1[i], y2[i])
 
 
 @njit(nogil=True, cache=True)
@@ -365,5 +400,5 @@ def least_squares(x, y):
     count[0] = n
     moments(x, y, zero, zero, count, batch)
     _rotation_of_moments(batch[::BATCH], move)
-    score(x, y, n, move, 1.0, squared)
+    distances_squared(x, y, n, move, squared)
     return move, np.sqrt(squared.sum() / max(1, n))

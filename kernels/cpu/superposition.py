@@ -1,4 +1,4 @@
-"""The superposition of two chains that has the greatest TM-score, and TM-scores of pairs.
+"""The alignment of two chains and its superposition that have the greatest TM-score.
 
 TM-score: Zhang & Skolnick, Proteins 57, 2004, 702-710. The search follows TM-align (Zhang & Skolnick, Nucleic Acids Research 33, 2005,
 2302-2309): superpose on pieces of an alignment and again on what then lies near, align anew by the distances, repeat. Pieces of an
@@ -10,245 +10,33 @@ moves `x` onto `y`. The search has the shorter chain as x.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Generator
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from kernels.cpu.chain_pairs import farthest_pair, report_pair, shorter_and_longer, start_of_pair, tm_scale
 from kernels.cpu.distance_alignment import align, alignment_room, place_states, place_x, place_y, trace
-from kernels.cpu.least_squares import BATCH, FARTHEST, MOMENTS, MOVE, batch_room, moments, near_moments, rotations, score
-from kernels.cpu.secondary_structure import states_by_distances
+from kernels.cpu.least_squares import BATCH, FARTHEST, MOVE, distances_squared, moments, near_moments, rotations
+from kernels.cpu.pair_superposition import N_HALVINGS, gather, near_of, search, search_room
+from kernels.cpu.processor import Processor
+from kernels.device import StopFlag
+from kernels.partitions import equal_partitions
+from kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
 
-__all__ = ["EFFORTS", "MAXIMUM_CELLS", "FoundSuperpositions", "SearchSteps", "superpose_chains", "tm_scale", "tm_score_of_pairs"]
+__all__ = ["ChainSuperposition"]
 
-MAXIMUM_CELLS = 1 << 26
-"""Of an alignment by distances, a byte each; longer pairs of chains keep the alignment they come with."""
-
-_N_ROUNDS = 20  # at most, of superposing on what lies near
-_N_HALVINGS = 6  # of the length of pieces
-_MINIMUM_PIECE = 4
-_COARSE, _COARSE_HALVINGS = 40, 2  # residues between two pieces, and lengths of pieces, in a search that only guides
-_ALL = 1  # residue between two pieces
-_HOPELESS_ROUNDS, _HOPELESS = 2, 0.9  # superposed so often, a piece with less than this part of the best score is left
+_CELLS_OF_PIECE = 1.2e7  # and a searched beginning: a tenth of a second or so
+_COARSE = 40  # residues between two pieces, in a search that only guides
+_HOPELESS = 0.9  # of the best score: a piece or a shift that after two rounds has less is left
 _WIDER = 0.8  # Å that the scale is wider by while searching
 _GAP = -0.6
 _MAXIMUM_REFINEMENTS = 12
 _MINIMUM_GAIN = 1e-4
-_TABLE = 2048
 _MAXIMUM_FRAGMENTS = 600  # pairs of pieces of one length that are superposed
 _HOPELESS_START = 0.5  # of the best score: a start with less is not refined
 _SPARSE, _SPARSE_LENGTH = 4, 40  # residues to one, at most, in the alignments by which pieces are ranked, and how many are left at least
 _SPARSE_REFINEMENTS = 2
-
-
-class FoundSuperpositions(NamedTuple):
-    """Superpositions of n targets with a query, to fill.
-
-    Attributes
-    ----------
-    moves : (n, 12), which move the target onto the query and are best for the TM-score by the shorter chain.
-    scores : (n, 2) TM-scores by the lengths of query and target, each with its own best superposition of the pairs.
-    rmsd : (n,) Å, of the pairs under `moves`. counts : (n,), how many pairs.
-    pairs : (p, 2) rows of query and target, those of target i from ``places[i]`` on, where there is room for as many as the shorter
-        chain has residues, or the start has pairs.
-    """
-
-    moves: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    rmsd: NDArray[np.float64]
-    counts: NDArray[np.int64]
-    pairs: NDArray[np.int32]
-    places: NDArray[np.int64]
-
-
-class SearchSteps(NamedTuple):
-    """How far a search goes.
-
-    Attributes
-    ----------
-    n_fragments : pairs of pieces of both chains that are aligned sparsely, by every fourth residue of long chains (2 at least).
-    n_sparse : those of them, the best, that are refined so.
-    n_searched : those of these that are aligned and searched in full.
-    n_refined : beginnings, the other ones among them, that are refined once.
-    n_finished : those of them that are refined until nothing is gained.
-    coarse_halvings : lengths of the pieces of an alignment in searches that guide.
-    last_step : residues between two pieces of the alignment in the last searches; 0 for a few of each length.
-    """
-
-    n_fragments: int
-    n_sparse: int
-    n_searched: int
-    n_refined: int
-    n_finished: int
-    coarse_halvings: int
-    last_step: int
-
-
-EFFORTS = {"quick": SearchSteps(160, 32, 6, 8, 3, 2, 40), "thorough": SearchSteps(400, 64, 10, 12, 4, 6, 0)}
-"""Of alignments that are near the best already, and from nothing."""
-
-
-class _SearchRoom(NamedTuple):
-    """Room to search an alignment: its pairs, x and y; moments before each; a batch of runs of them; and which selections were met."""
-
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    before: NDArray[np.float64]
-    sums: NDArray[np.float64]
-    moves: NDArray[np.float64]
-    kept: NDArray[np.float64]
-    near_sums: NDArray[np.float64]
-    totals: NDArray[np.float64]
-    limits: NDArray[np.float64]
-    first_x: NDArray[np.int64]
-    first_y: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-    rounds: NDArray[np.int64]
-    seen: NDArray[np.int64]
-    squared: NDArray[np.float64]
-
-
-@njit(nogil=True, cache=True)
-def _search_room(n):
-    """Room for alignments of up to n pairs."""
-    sums, moves, kept = batch_room()
-    return _SearchRoom(
-        np.empty((3, n)), np.empty((3, n)), np.empty((n + 1) * MOMENTS), sums, moves, kept, np.zeros(MOMENTS * BATCH), np.zeros(BATCH),
-        np.empty(BATCH), np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), np.empty(BATCH, np.int64),
-        np.empty(_TABLE, np.int64), np.empty(n),
-    )  # fmt: skip
-
-
-@njit(nogil=True, cache=True)
-def tm_scale(length):
-    """d0 of the TM-score normalised by a chain of this length, in Å; 0.5 at least."""
-    return max(0.5, 1.24 * np.cbrt(length - 15.0) - 1.8) if length > 21 else 0.5
-
-
-@njit(nogil=True, cache=True)
-def _near(scale):
-    """Å within which pairs are superposed in a search."""
-    return min(8.0, max(4.5, scale))
-
-
-@njit(nogil=True, cache=True)
-def _is_new(mark, seen):
-    """Whether a selection was not met before; notes it while there is room."""
-    place = (mark ^ (mark >> np.int64(29)) ^ (mark >> np.int64(47))) & np.int64(_TABLE - 1)
-    for _ in range(16):
-        if seen[place] == mark:
-            return False
-        if seen[place] == 0:
-            seen[place] = mark
-            return True
-        place = (place + 1) & np.int64(_TABLE - 1)
-    return True
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _moments_before(x, y, n, before):
-    """The moments of the first k pairs, at ``k * MOMENTS``, for k from 0 to n: their differences are those of any piece."""
-    before[:MOMENTS] = 0.0
-    for i in range(n):
-        a, b, c, d, e, f = x[0, i], x[1, i], x[2, i], y[0, i], y[1, i], y[2, i]
-        last, to = before[i * MOMENTS : (i + 1) * MOMENTS], before[(i + 1) * MOMENTS : (i + 2) * MOMENTS]
-        to[0], to[1], to[2], to[3], to[4], to[5] = last[0] + a, last[1] + b, last[2] + c, last[3] + d, last[4] + e, last[5] + f
-        to[6], to[7], to[8] = last[6] + a * d, last[7] + a * e, last[8] + a * f
-        to[9], to[10], to[11] = last[9] + b * d, last[10] + b * e, last[11] + b * f
-        to[12], to[13], to[14] = last[12] + c * d, last[13] + c * e, last[14] + c * f
-        to[15], to[16] = last[15] + (a * a + b * b + c * c + d * d + e * e + f * f), last[16] + 1.0
-
-
-@njit(nogil=True, cache=True)
-def _search(room, n, scale, near, step, halvings, hopeless, best):
-    """The superposition of the first n pairs in the room with the greatest sum of scores; it goes to `best`, the sum is returned.
-
-    Pieces of the alignment, from all of it to four pairs, are superposed, then what lies near, until that is the same as before. What
-    follows a selection depends on it alone, so that none is gone through twice.
-
-    Parameters
-    ----------
-    scale : d0 of the score. near : Å, about which pairs count as near. step : between the starts of pieces; 1 for all; 0 for a few of
-    each length, a fourth of it apart. halvings : lengths of pieces; six for all down to four pairs. hopeless : a piece that after two
-    rounds has less than this part of the greatest sum is left.
-    """
-    greatest = -1.0
-    if n == 0:
-        best[:] = 0.0
-        best[0] = best[4] = best[8] = 1.0
-        return 0.0
-    x, y, before, moves, kept, totals, limits = room.x, room.y, room.before, room.moves, room.kept, room.totals, room.limits
-    first, count, rounds, seen = room.first_x, room.lengths, room.rounds, room.seen
-    sums, near_sums = room.sums, room.near_sums
-    bits, near_bits = sums.view(np.int64), near_sums.view(np.int64)
-    _moments_before(x, y, n, before)
-    seen[:] = 0
-    first[:] = 0
-    count[:] = 0
-    shortest = max(min(_MINIMUM_PIECE, n), 0 if halvings == _N_HALVINGS else n >> (halvings - 1))
-    halving, start, length, is_more, running = 0, 0, n, True, 0
-    while True:
-        for k in range(BATCH):
-            if is_more and count[k] == 0:
-                for c in range(MOMENTS):
-                    sums[c * BATCH + k] = before[(start + length) * MOMENTS + c] - before[start * MOMENTS + c]
-                count[k], rounds[k], limits[k] = n, 0, near - 1.0
-                running += 1
-                if start < n - length:
-                    start = min(start + (step if step else max(2, length // 4)), n - length)
-                elif length == shortest:
-                    is_more = False
-                else:
-                    halving, start = halving + 1, 0
-                    length = max(n >> halving, shortest) if halving < halvings - 1 else shortest
-        if running == 0:
-            return greatest
-        rotations(sums, count, moves, kept)
-        near_moments(x, y, first, first, count, moves, scale, limits, near_sums, totals)
-        sums, near_sums, bits, near_bits = near_sums, sums, near_bits, bits
-        for k in range(BATCH):
-            if count[k] == 0:
-                continue
-            if totals[k] > greatest:
-                greatest = totals[k]
-                for c in range(MOVE):
-                    best[c] = moves[c * BATCH + k]
-            rounds[k] += 1
-            limits[k] = near + 1.0
-            # Of the same pairs the sums are the same to the last bit.
-            is_hopeless = rounds[k] >= _HOPELESS_ROUNDS and totals[k] < hopeless * greatest
-            mark = (bits[6 * BATCH + k] ^ (bits[15 * BATCH + k] << 1)) | 1
-            if rounds[k] > _N_ROUNDS or is_hopeless or not _is_new(mark, seen):
-                count[k] = 0
-                running -= 1
-
-
-@njit(nogil=True, cache=True)
-def tm_score_of_pairs(x, y, length):
-    """The greatest TM-score that a superposition of these pairs has, normalised by `length`, and that superposition (12,).
-
-    Parameters
-    ----------
-    x, y (3, n) float64 : the pairs.
-    """
-    n = x.shape[1]
-    room, best, scale = _search_room(n), np.empty(MOVE), tm_scale(length)
-    room.x[:] = x
-    room.y[:] = y
-    found = _search(room, n, scale, _near(scale), _ALL, _N_HALVINGS, 0.0, best)
-    return found / max(1, length), best
-
-
-@njit(nogil=True, cache=True)
-def _gather(room, x, y, pairs, first):
-    """The coordinates of the pairs from row `first` on, to the room; how many they are."""
-    n = len(pairs) - first
-    for axis in range(3):
-        to_x, to_y, from_x, from_y = room.x[axis], room.y[axis], x[axis], y[axis]
-        for k in range(n):
-            to_x[k], to_y[k] = from_x[pairs[first + k, 0]], from_y[pairs[first + k, 1]]
-    return n
 
 
 @njit(nogil=True, cache=True)
@@ -341,8 +129,8 @@ def _realigned(room, alignment, x, y, move, guide, gap, by_states, by_distance, 
     place_x(alignment, x, move, guide)
     align(alignment, m, n, gap, by_states, by_distance)
     count = trace(alignment, m, n, pairs)
-    _gather(room, x, y, pairs, len(pairs) - count)
-    return _search(room, count, guide, _near(guide - _WIDER), _COARSE, halvings, _HOPELESS, move), count
+    gather(room, x, y, pairs, len(pairs) - count)
+    return search(room, count, guide, near_of(guide - _WIDER), _COARSE, halvings, _HOPELESS, move), count
 
 
 @njit(nogil=True, cache=True)
@@ -359,13 +147,13 @@ def _best_fragments(room, sparse, x, y, guide, steps, pairs):
             place_x(sparse, some_x, moves[k], guide)
             scores[k] = align(sparse, some_x.shape[1], some_y.shape[1], _GAP, 0.0, 1.0)
     best, refined = np.zeros(steps.n_fragments), moves.copy()
-    for k in np.argsort(-scores)[: steps.n_sparse]:
+    for k in np.argsort(-scores, kind="mergesort")[: steps.n_sparse]:
         for _ in range(_SPARSE_REFINEMENTS if scores[k] > 0.0 else 0):
             found, _count = _realigned(room, sparse, some_x, some_y, moves[k], guide, _GAP, 0.0, 1.0, steps.coarse_halvings, pairs)
             if found > best[k]:
                 best[k] = found
                 refined[k] = moves[k]
-    order = np.argsort(-best)
+    order = np.argsort(-best, kind="mergesort")
     return refined[order], best[order]
 
 
@@ -373,22 +161,21 @@ def _best_fragments(room, sparse, x, y, guide, steps, pairs):
 def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_pairs):
     """The alignment of two chains and its superposition with the greatest TM-score that is found; x is no longer than y.
 
-    Coordinates have their centres near 0. The superposition, best for the TM-score by the shorter chain, goes to `best_move` (12,), the
-    pairs to `best_pairs` (m, 2). Returned are the TM-scores by m and by n, the RMSD and the number of pairs.
+    Coordinates are those of `shorter_and_longer`. The superposition, best for the TM-score by the shorter chain, goes to `best_move` (12,),
+    the pairs to `best_pairs` (m, 2). Returned are the TM-scores by m and by n, and the number of pairs.
     """
     m, n = x.shape[1], y.shape[1]
-    room = _search_room(max(m, len(start)))
-    scale = tm_scale(m)
-    near = _near(scale)
+    room, scale, scale_y = search_room(m), tm_scale(m), tm_scale(n)
+    near = near_of(scale)
     guide = scale + _WIDER
     pairs, move = np.empty((m, 2), np.int32), np.empty(MOVE)
     best_move[:] = 0.0
     best_move[0] = best_move[4] = best_move[8] = 1.0
     best, n_best = -1.0, 0
     if len(start):
-        n_best = _gather(room, x, y, start, 0)
+        n_best = gather(room, x, y, start, 0)
         best_pairs[:n_best] = start
-        best = _search(room, n_best, guide, near, _COARSE, steps.coarse_halvings, _HOPELESS, best_move)
+        best = search(room, n_best, guide, near, _COARSE, steps.coarse_halvings, _HOPELESS, best_move)
     if (m + n + 1) * (m + 1) <= MAXIMUM_CELLS:
         place_states(fine, states_x, states_y)
         place_y(fine, y, guide)
@@ -401,8 +188,8 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
         for kind in range(3 + steps.n_searched):
             if kind == 0:
                 count = _thread(room, x, y, guide, near, pairs)
-                _gather(room, x, y, pairs, m - count)
-                found = _search(room, count, guide, near, _COARSE, halvings, _HOPELESS, move)
+                gather(room, x, y, pairs, m - count)
+                found = search(room, count, guide, near, _COARSE, halvings, _HOPELESS, move)
             elif kind == 1:
                 move[:] = best_move
                 found, count = _realigned(room, fine, x, y, move, guide, -1.0, 1.0, 0.0, halvings, pairs)
@@ -451,93 +238,68 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
                     break
                 before = found
     # At last, more pieces; and pairs that lie far apart then are none.
-    _gather(room, x, y, best_pairs[:n_best], 0)
-    _search(room, n_best, guide, near, steps.last_step, _N_HALVINGS, _HOPELESS, best_move)
-    score(room.x, room.y, n_best, best_move, scale, room.squared)
-    limit = 1.5 * m**0.3 + 3.5
+    gather(room, x, y, best_pairs[:n_best], 0)
+    search(room, n_best, guide, near, steps.last_step, N_HALVINGS, _HOPELESS, best_move)
+    distances_squared(room.x, room.y, n_best, best_move, room.squared)
+    limit = farthest_pair(m)
     kept = 0
     for k in range(n_best):
         if room.squared[k] <= limit * limit:
             best_pairs[kept] = best_pairs[k]
             kept += 1
-    _gather(room, x, y, best_pairs[:kept], 0)
-    score_x = _search(room, kept, scale, near, steps.last_step, _N_HALVINGS, _HOPELESS, best_move) / m
+    gather(room, x, y, best_pairs[:kept], 0)
+    score_x = search(room, kept, scale, near, steps.last_step, N_HALVINGS, _HOPELESS, best_move) / m
     score_y = score_x
     if n != m:
-        scale_y = tm_scale(n)
-        score_y = _search(room, kept, scale_y, _near(scale_y), steps.last_step, _N_HALVINGS, _HOPELESS, move) / n
-    score(room.x, room.y, kept, best_move, scale, room.squared)
-    return score_x, score_y, np.sqrt(room.squared[:kept].sum() / max(1, kept)), kept
+        score_y = search(room, kept, scale_y, near_of(scale_y), steps.last_step, N_HALVINGS, _HOPELESS, move) / n
+    return score_x, score_y, kept
 
 
 @njit(nogil=True, cache=True)
-def _centred(rows):
-    """(3, n), the centre of the residues at 0, and that centre (3,)."""
-    columns, centre = np.empty((3, len(rows))), np.empty(3)
-    for axis in range(3):
-        centre[axis] = rows[:, axis].sum() / len(rows)
-        for i in range(len(rows)):
-            columns[axis, i] = rows[i, axis] - centre[axis]
-    return columns, centre
-
-
-@njit(nogil=True, cache=True)
-def _superpose_chains(query, target, target_offsets, start_pairs, start_offsets, first, last, steps, fine, sparse, found):
-    """`superpose_chains` of the targets `first:last`."""
-    moves, scores, rmsd, counts, pairs, pair_places = found
-    y, y_centre = _centred(query)
-    states_y = states_by_distances(query.astype(np.float32))
+def _superpose_pairs(pairs, first, last, steps, fine, sparse, found, stop):
+    """Superpose the pairs of chains `first:last`."""
     for k in range(first, last):
-        rows = target[target_offsets[k] : target_offsets[k + 1]]
-        x, x_centre = _centred(rows)
-        states_x = states_by_distances(rows.astype(np.float32))
-        start = start_pairs[start_offsets[k] : start_offsets[k + 1]]
-        m, n = x.shape[1], y.shape[1]
-        aligned_pairs, to = np.empty((max(min(m, n), len(start)), 2), np.int32), np.empty(MOVE)
-        is_turned = m > n
-        if is_turned:
-            by_shorter, by_longer, apart, count = _best(y, x, start, states_y, states_x, steps, fine, sparse, to, aligned_pairs)
-        else:
-            by_shorter, by_longer, apart, count = _best(x, y, start[:, ::-1], states_x, states_y, steps, fine, sparse, to, aligned_pairs)
-        scores[k, 0], scores[k, 1] = (by_shorter, by_longer) if is_turned else (by_longer, by_shorter)
-        rmsd[k], counts[k] = apart, count
-        for row in range(3):
-            for column in range(3):
-                moves[k, 3 * row + column] = to[3 * column + row] if is_turned else to[3 * row + column]
-        for row in range(3):
-            # Of centred chains y = R x + t; turned, x and y have changed places.
-            moved = y_centre[row] + (0.0 if is_turned else to[9 + row])
-            for column in range(3):
-                back = to[9 + column] if is_turned else 0.0
-                moved -= moves[k, 3 * row + column] * (x_centre[column] + back)
-            moves[k, 9 + row] = moved
-        place = pair_places[k]
-        for p in range(count):
-            pairs[place + p, 0], pairs[place + p, 1] = aligned_pairs[p, 1 - is_turned], aligned_pairs[p, 0 + is_turned]
+        if stop[0]:
+            break
+        x, y, states_x, states_y, is_turned = shorter_and_longer(pairs, k)
+        m = x.shape[1]
+        start = start_of_pair(pairs, k, is_turned)
+        aligned, move = np.empty((m, 2), np.int32), np.empty(MOVE)
+        by_x, by_y, count = _best(x, y, start, states_x, states_y, steps, fine, sparse, move, aligned)
+        report_pair(pairs, k, by_x, by_y, move, aligned[:count], found)
 
 
-def superpose_chains(
-    query: NDArray[np.float64],
-    target: NDArray[np.float64],
-    target_offsets: NDArray[np.int64],
-    start_pairs: NDArray[np.int32],
-    start_offsets: NDArray[np.int64],
-    first: int,
-    last: int,
-    steps: SearchSteps,
-    found: FoundSuperpositions,
-) -> None:
-    """Align and superpose the targets `first:last` with the query so that their TM-score is the greatest that is found.
+class ChainSuperposition:
+    """Superposes pairs of chains with the threads of a processor.
 
     Parameters
     ----------
-    query (m, 3), target (r, 3), target_offsets (n + 1,) : Cα in Å, of all targets one after the other.
-    start_pairs (k, 2), start_offsets (n + 1,) : alignments to begin with, rows of query and target, ascending; may be empty.
-    found : of all n targets, to fill.
+    device : the processor. steps : how far the search of each pair goes.
     """
-    n_query, lengths = len(query), np.diff(target_offsets)[first:last]
-    shorter, longer = np.minimum(lengths, n_query), np.maximum(lengths, n_query)
-    fits = (shorter + longer + 1) * (shorter + 1) <= MAXIMUM_CELLS
-    m, n = int(shorter[fits].max(initial=0)), int(longer[fits].max(initial=0))
-    fine, sparse = alignment_room(m, n), alignment_room(max(min(m, 2 * _SPARSE_LENGTH), m // _SPARSE + 1), n)
-    _superpose_chains(query, target, target_offsets, start_pairs, start_offsets, first, last, steps, fine, sparse, found)
+
+    def __init__(self, device: Processor, steps: SearchSteps) -> None:
+        self._device, self._steps = device, steps
+
+    def superpose(
+        self, pairs: ChainPairs, found: FoundSuperpositions, first: int = 0, last: int | None = None
+    ) -> Generator[int, None, None]:
+        """Align and superpose the pairs `first:last` so that the TM-score of each is the greatest that is found.
+
+        Yields
+        ------
+        The pair up to which all is done, at least every tenth of a second.
+        """
+        last = len(pairs.fixed) if last is None else last
+        shorter, longer = pairs.lengths
+        fits = np.where((shorter + longer + 1) * (shorter + 1) <= MAXIMUM_CELLS, 1, 0)
+
+        def work(begin: int, end: int, stop: StopFlag) -> None:
+            some = slice(first + begin, first + end)
+            m, n = int((shorter * fits)[some].max(initial=0)), int((longer * fits)[some].max(initial=0))
+            fine, sparse = alignment_room(m, n), alignment_room(max(min(m, 2 * _SPARSE_LENGTH), m // _SPARSE + 1), n)
+            _superpose_pairs(pairs, some.start, some.stop, self._steps, fine, sparse, found, stop)
+
+        cells = (shorter * longer)[first:last].astype(np.float64)
+        pieces = equal_partitions(cells, self._device.threads, maximum_cost=_CELLS_OF_PIECE / self._steps.n_searched)
+        for done in self._device.run(work, pieces, 0):
+            yield first + done

@@ -21,10 +21,13 @@ from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO
 from kernels.cuda.gapsmis_plan import FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, WIDE, GapsMisShape
 from kernels.cuda.match_scores import MatchScores
 from kernels.cuda.scoring import SpectrumSearch
+from kernels.device import twin
 from kernels.digestion_layouts import DigestionRules
 from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
 from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
+from kernels.structure_layouts import FoundSuperpositions, SearchSteps
 from tests.shim.alignment_inputs import plain_scores, random_sequences, scored
+from tests.shim.chain_inputs import random_pairs
 from tests.shim.fragment_inputs import assert_same_answer, on_card, on_processor, random_fragment_search
 from tests.shim.k_means_inputs import iterated, means_on, random_points, seeds_of
 from tests.shim.k_means_inputs import random_vectors as random_mean_vectors
@@ -139,3 +142,14 @@ def test_match_scores(longest, share_for_bits, device):
     assert searched_on(device, candidates, queries, (-50, 100), 5, kind) == plain_best(queries, candidates, (-50, 100), 5)
     expected = scored_on(Processor(2), candidates, queries, np.uint16)
     np.testing.assert_array_equal(scored_on(device, candidates, queries, np.uint16, kind), expected)
+
+
+def test_pairs_of_chains(device):
+    pairs, steps, every = random_pairs(np.random.default_rng(900), 6, 8, 60), SearchSteps(16, 6, 2, 3, 1, 2, 40), []
+    for one in (Processor(2), device):
+        found = FoundSuperpositions.room(pairs)
+        kind = twin(one, "superposition").ChainSuperposition
+        list(kind(one, steps).superpose(pairs, found))
+        every.append(found)
+    for expected, found in zip(*every, strict=True):
+        np.testing.assert_array_equal(found, expected)

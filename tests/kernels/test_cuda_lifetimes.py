@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -17,10 +18,13 @@ from kernels.cpu import candidates as cpu
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.match_scores import MatchScores
 from kernels.cuda.scoring import SpectrumSearch
+from kernels.cuda.superposition import ChainSuperposition
 from kernels.cuda.vector_clustering import VectorClustering
 from kernels.device import DeviceMemoryError
 from kernels.score_kinds import HYPERSCORE
+from kernels.structure_layouts import FoundSuperpositions, SearchSteps
 from tests.shim.alignment_inputs import LETTERS, plain_scores, random_sequences, search_with
+from tests.shim.chain_inputs import random_pairs
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
 from tests.shim.mass_inputs import plain_best, random_lists
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
@@ -161,7 +165,13 @@ def match_scores(card, memory_bytes=20_000):
     return kind(its_card, candidates).search(queries, (-300, 300), 4, *found)
 
 
-@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering, match_scores])
+def superposition(card):
+    pairs = random_pairs(np.random.default_rng(6), 8, 8, 16)
+    kind = tuned(ChainSuperposition, cells_of_run=1)
+    return kind(card, SearchSteps(8, 2, 1, 2, 1, 2, 40)).superpose(pairs, FoundSuperpositions.room(pairs))
+
+
+@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering, match_scores, superposition])
 @pytest.mark.parametrize("pieces", [1, 2, 4])
 def test_a_search_that_is_stopped_leaves_nothing_running(begin, pieces):
     card = WatchingCard()
@@ -181,7 +191,17 @@ def test_a_clustering_leaves_nothing_running_wherever_it_is_stopped(pieces, monk
     test_a_search_that_is_stopped_leaves_nothing_running(clustering, pieces)
 
 
-@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering])
+@pytest.mark.parametrize("refused", range(0, 60, 3))
+def test_superposition_on_a_card_that_refuses_memory_at_any_moment_leaves_nothing_running(refused):
+    card = WatchingCard(refused=[refused])
+    with suppress(DeviceMemoryError):
+        list(superposition(card))
+    gc.collect()
+    assert card.is_idle()
+    assert card.freed_early == []
+
+
+@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering, superposition])
 def test_a_search_that_is_done_leaves_nothing_running(begin):
     card = WatchingCard()
     assert len(set(begin(card))) > 3

@@ -1,0 +1,92 @@
+"""Superpose: candidates on their queries, on any devices, as a kind of work."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.executor import Session
+from engine.execution.work import Piece, Rows, Work
+from engine.structures.superposition import Effort
+from kernels.device import Device, twin
+from kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
+
+if TYPE_CHECKING:
+    from kernels.cpu.superposition import ChainSuperposition
+
+__all__ = ["KIND", "ChainsOnChains", "superpose_pairs", "work_of_superposing"]
+
+KIND = "superpositions"
+
+
+def work_of_superposing(effort: Effort) -> Work:
+    """Pairs of chains to be superposed, which come with each round."""
+    return Work(KIND, {}, {"effort": effort})
+
+
+def superpose_pairs(session: Session, pairs: ChainPairs) -> FoundSuperpositions:
+    """Superpose pairs of chains; a pair is a step of the progress.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    return FoundSuperpositions(**session.run(pairs._asdict()))
+
+
+class ChainsOnChains:
+    """Items are pairs of chains, which are the state of a round."""
+
+    parts_of_worker = 0
+
+    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+        """Cells of an alignment."""
+        shorter, longer = ChainPairs(**state).lengths
+        return (shorter * longer).astype(np.float64)
+
+    @contextmanager
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+        """What superposes on the device."""
+        yield _Computation(twin(device, "superposition").ChainSuperposition(device, EFFORTS[work.settings["effort"]]))
+
+    def empty(self, work: Work, state: Any, n: int) -> Rows:
+        """Nothing superposed."""
+        return FoundSuperpositions.room(ChainPairs(**state))._asdict()
+
+    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
+        """By pair of chains, and the pairs of residues where they have room."""
+        for name in ("moves", "scores", "rmsd", "counts"):
+            into[name][first:end] = rows[name]
+        into["pairs"][into["places"][first] : into["places"][end]] = rows["pairs"]
+
+
+class _Computation:
+    """Superposition on a device."""
+
+    def __init__(self, superposition: ChainSuperposition) -> None:
+        self._superposition = superposition
+        self._pairs: ChainPairs | None = None
+        self._found: FoundSuperpositions | None = None
+
+    def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
+        """Pairs of chains come."""
+        if items is not None:
+            raise ValueError("all pairs of a round are superposed")
+        self._pairs = ChainPairs(**state)
+        self._found = FoundSuperpositions.room(self._pairs)
+
+    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+        """Superpose the pairs `first:last`."""
+        assert self._pairs is not None and self._found is not None
+        found = self._found
+        with closing(self._superposition.superpose(self._pairs, found, first, last)) as ends:
+            begun = first
+            for end in ends:
+                places = slice(int(found.places[begun]), int(found.places[end]))
+                rows = {name: getattr(found, name)[begun:end].copy() for name in ("moves", "scores", "rmsd", "counts")}
+                yield Piece(end, {**rows, "pairs": found.pairs[places].copy()})
+                begun = end

@@ -1,0 +1,132 @@
+"""Pairs of chains as the search for their superposition takes them, and what it has found of them as it is reported.
+
+Both are done here for the card's search too, so that it begins with the same numbers and ends with the same ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from kernels.cpu.least_squares import on_grid
+from kernels.cpu.secondary_structure import states_by_distances
+
+__all__ = ["farthest_pair", "place_pairs", "report_pair", "report_pairs", "shorter_and_longer", "start_of_pair", "tm_scale"]
+
+
+@njit(nogil=True, cache=True)
+def tm_scale(length):
+    """d0 of the TM-score normalised by a chain of this length, in Å; 0.5 at least."""
+    return max(0.5, 1.24 * np.cbrt(length - 15.0) - 1.8) if length > 21 else 0.5
+
+
+@njit(nogil=True, cache=True)
+def farthest_pair(length):
+    """Å that residues of a pair may be apart, of chains of which the shorter is so long."""
+    return 1.5 * length**0.3 + 3.5
+
+
+@njit(nogil=True, cache=True)
+def _centred(rows):
+    """(3, n), the centre of the residues at 0, and that centre (3,)."""
+    columns, centre = np.empty((3, len(rows))), np.empty(3)
+    for axis in range(3):
+        centre[axis] = rows[:, axis].sum() / len(rows)
+        for i in range(len(rows)):
+            columns[axis, i] = rows[i, axis] - centre[axis]
+    return columns, centre
+
+
+@njit(nogil=True, cache=True)
+def _chain(pairs, number):
+    """Cα of a chain, (r, 3)."""
+    return pairs.position[pairs.offsets[number] : pairs.offsets[number + 1]]
+
+
+@njit(nogil=True, cache=True)
+def shorter_and_longer(pairs, k):
+    """Both chains of pair k of `ChainPairs`, the shorter first, or the mobile one: coordinates (3, m), (3, n), their centres at 0, on the
+    grid on which their sums are exact; secondary structure (m,), (n,); and whether the mobile chain is the longer."""
+    fixed, mobile = _chain(pairs, pairs.fixed[k]), _chain(pairs, pairs.mobile[k])
+    is_turned = len(mobile) > len(fixed)
+    shorter, longer = (fixed, mobile) if is_turned else (mobile, fixed)
+    x, _ = _centred(shorter)
+    y, _ = _centred(longer)
+    on_grid(x, y)
+    return x, y, states_by_distances(shorter.astype(np.float32)), states_by_distances(longer.astype(np.float32)), is_turned
+
+
+@njit(nogil=True, cache=True)
+def start_of_pair(pairs, k, is_turned):
+    """The alignment that pair k begins with, (p, 2) int32, rows of the shorter and of the longer chain."""
+    begin, end = pairs.start_offsets[k], pairs.start_offsets[k + 1]
+    start = np.empty((end - begin, 2), np.int32)
+    for p in range(end - begin):
+        start[p, 0], start[p, 1] = pairs.start_pairs[begin + p, 1 - is_turned], pairs.start_pairs[begin + p, 0 + is_turned]
+    return start
+
+
+@njit(nogil=True, cache=True)
+def report_pair(pairs, k, by_x, by_y, move, aligned, found):
+    """What was found of pair k, as `FoundSuperpositions` has it.
+
+    Parameters
+    ----------
+    by_x, by_y : TM-scores by the lengths of the chains of `shorter_and_longer`. move (12,) : moves x onto y. aligned (count, 2) : rows of
+        both.
+    """
+    fixed, mobile = _chain(pairs, pairs.fixed[k]), _chain(pairs, pairs.mobile[k])
+    is_turned = len(mobile) > len(fixed)
+    moves, count, place = found.moves, len(aligned), found.places[k]
+    found.scores[k, 0], found.scores[k, 1] = (by_x, by_y) if is_turned else (by_y, by_x)
+    for row in range(3):
+        for column in range(3):
+            moves[k, 3 * row + column] = move[3 * column + row] if is_turned else move[3 * row + column]
+    for row in range(3):
+        # Of centred chains y = R x + t; turned, x and y have changed places.
+        moved = fixed[:, row].sum() / len(fixed) + (0.0 if is_turned else move[9 + row])
+        for column in range(3):
+            centre = mobile[:, column].sum() / len(mobile)
+            moved -= moves[k, 3 * row + column] * (centre + (move[9 + column] if is_turned else 0.0))
+        moves[k, 9 + row] = moved
+    squares = 0.0
+    for p in range(count):
+        i, j = aligned[p, 1 - is_turned], aligned[p, 0 + is_turned]
+        found.pairs[place + p, 0], found.pairs[place + p, 1] = i, j
+        for row in range(3):
+            apart = moves[k, 9 + row] - fixed[i, row]
+            for column in range(3):
+                apart += moves[k, 3 * row + column] * mobile[j, column]
+            squares += apart * apart
+    found.rmsd[k], found.counts[k] = np.sqrt(squares / max(1, count)), count
+
+
+@njit(nogil=True, cache=True)
+def place_pairs(pairs, first, last, columns, states, starts):
+    """The chains of the pairs `first:last` one behind the other, and the alignments to begin with as rows of the shorter and the longer.
+
+    Parameters
+    ----------
+    columns : float64, three numbers a residue: x of the first pair, axis by axis, its y, x of the second. states : uint8, one a residue.
+    starts : (k, 2) int32, of these pairs. All to fill.
+    """
+    place, begun = 0, pairs.start_offsets[first]
+    for k in range(first, last):
+        x, y, states_x, states_y, is_turned = shorter_and_longer(pairs, k)
+        for chain, own in ((x, states_x), (y, states_y)):
+            n = chain.shape[1]
+            for axis in range(3):
+                columns[3 * place + axis * n : 3 * place + (axis + 1) * n] = chain[axis]
+            states[place : place + n] = own
+            place += n
+        starts[pairs.start_offsets[k] - begun : pairs.start_offsets[k + 1] - begun] = start_of_pair(pairs, k, is_turned)
+
+
+@njit(nogil=True, cache=True)
+def report_pairs(pairs, first, moves, scores, counts, aligned, found):
+    """`report_pair` of pairs from `first` on, one for each of `moves` (n, 12), `scores` (n, 2) by the shorter and the longer chain, and
+    `counts` (n,) of residues, which are rows of `aligned`: as many for each pair as its shorter chain has."""
+    for own in range(len(moves)):
+        k = first + own
+        begun = found.places[k] - found.places[first]
+        report_pair(pairs, k, scores[own, 0], scores[own, 1], moves[own], aligned[begun : begun + counts[own]], found)

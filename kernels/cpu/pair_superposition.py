@@ -1,0 +1,182 @@
+"""The superposition of given pairs that has the greatest TM-score (Zhang & Skolnick, Proteins 57, 2004, 702-710).
+
+Pieces of an alignment are superposed, and again what then lies near, in batches (`kernels.cpu.least_squares`). Coordinates are (3, n)
+float64 here, an axis a row. A superposition is (12,) float64: the rotation row by row, then the translation; it moves `x` onto `y`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.chain_pairs import tm_scale
+from kernels.cpu.least_squares import BATCH, MOMENTS, MOVE, batch_room, near_moments, rotations
+
+__all__ = ["N_HALVINGS", "SearchRoom", "gather", "near_of", "search", "search_room", "tm_score_of_pairs"]
+
+_N_ROUNDS = 20  # at most, of superposing on what lies near
+N_HALVINGS = 6
+"""Of the length of pieces, at most."""
+_MINIMUM_PIECE = 4
+_ALL = 1  # residue between two pieces
+_HOPELESS_ROUNDS = 2  # superposed so often, a piece may be found to be hopeless
+_TABLE = 2048
+
+
+class SearchRoom(NamedTuple):
+    """Room to search an alignment: its pairs, x and y; moments before each; a batch of runs of them; and which selections were met."""
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    before: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    moves: NDArray[np.float64]
+    kept: NDArray[np.float64]
+    near_sums: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    limits: NDArray[np.float64]
+    first_x: NDArray[np.int64]
+    first_y: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    rounds: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    squared: NDArray[np.float64]
+
+
+@njit(nogil=True, cache=True)
+def search_room(n):
+    """Room for alignments of up to n pairs."""
+    sums, moves, kept = batch_room()
+    return SearchRoom(
+        np.empty((3, n)), np.empty((3, n)), np.empty((n + 1) * MOMENTS), sums, moves, kept, np.zeros(MOMENTS * BATCH), np.zeros(BATCH),
+        np.empty(BATCH), np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), np.empty(BATCH, np.int64),
+        np.empty(_TABLE, np.int64), np.empty(n),
+    )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def near_of(scale):
+    """Å within which pairs are superposed in a search."""
+    return min(8.0, max(4.5, scale))
+
+
+@njit(nogil=True, cache=True)
+def _is_new(mark, seen):
+    """Whether a selection was not met before; notes it while there is room."""
+    place = (mark ^ (mark >> np.int64(29)) ^ (mark >> np.int64(47))) & np.int64(_TABLE - 1)
+    for _ in range(16):
+        if seen[place] == mark:
+            return False
+        if seen[place] == 0:
+            seen[place] = mark
+            return True
+        place = (place + 1) & np.int64(_TABLE - 1)
+    return True
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _moments_before(x, y, n, before):
+    """The moments of the first k pairs, at ``k * MOMENTS``, for k from 0 to n: their differences are those of any piece."""
+    before[:MOMENTS] = 0.0
+    for i in range(n):
+        a, b, c, d, e, f = x[0, i], x[1, i], x[2, i], y[0, i], y[1, i], y[2, i]
+        last, to = before[i * MOMENTS : (i + 1) * MOMENTS], before[(i + 1) * MOMENTS : (i + 2) * MOMENTS]
+        to[0], to[1], to[2], to[3], to[4], to[5] = last[0] + a, last[1] + b, last[2] + c, last[3] + d, last[4] + e, last[5] + f
+        to[6], to[7], to[8] = last[6] + a * d, last[7] + a * e, last[8] + a * f
+        to[9], to[10], to[11] = last[9] + b * d, last[10] + b * e, last[11] + b * f
+        to[12], to[13], to[14] = last[12] + c * d, last[13] + c * e, last[14] + c * f
+        to[15], to[16] = last[15] + (a * a + b * b + c * c + d * d + e * e + f * f), last[16] + 1.0
+
+
+@njit(nogil=True, cache=True)
+def search(room, n, scale, near, step, halvings, hopeless, best):
+    """The superposition of the first n pairs in the room with the greatest sum of scores; it goes to `best`, the sum is returned.
+
+    Pieces of the alignment, from all of it to four pairs, are superposed, then what lies near, until that is the same as before. What
+    follows a selection depends on it alone, so that none is gone through twice.
+
+    Parameters
+    ----------
+    scale : d0 of the score. near : Å, about which pairs count as near. step : between the starts of pieces; 1 for all; 0 for a few of
+    each length, a fourth of it apart. halvings : lengths of pieces; six for all down to four pairs. hopeless : a piece that after two
+    rounds has less than this part of the greatest sum is left.
+    """
+    greatest = -1.0
+    if n == 0:
+        best[:] = 0.0
+        best[0] = best[4] = best[8] = 1.0
+        return 0.0
+    x, y, before, moves, kept, totals, limits = room.x, room.y, room.before, room.moves, room.kept, room.totals, room.limits
+    first, count, rounds, seen = room.first_x, room.lengths, room.rounds, room.seen
+    sums, near_sums = room.sums, room.near_sums
+    bits, near_bits = sums.view(np.int64), near_sums.view(np.int64)
+    _moments_before(x, y, n, before)
+    seen[:] = 0
+    first[:] = 0
+    count[:] = 0
+    shortest = max(min(_MINIMUM_PIECE, n), 0 if halvings == N_HALVINGS else n >> (halvings - 1))
+    halving, start, length, is_more, running = 0, 0, n, True, 0
+    while True:
+        for k in range(BATCH):
+            if is_more and count[k] == 0:
+                for c in range(MOMENTS):
+                    sums[c * BATCH + k] = before[(start + length) * MOMENTS + c] - before[start * MOMENTS + c]
+                count[k], rounds[k], limits[k] = n, 0, near - 1.0
+                running += 1
+                if start < n - length:
+                    start = min(start + (step if step else max(2, length // 4)), n - length)
+                elif length == shortest:
+                    is_more = False
+                else:
+                    halving, start = halving + 1, 0
+                    length = max(n >> halving, shortest) if halving < halvings - 1 else shortest
+        if running == 0:
+            return greatest
+        rotations(sums, count, moves, kept)
+        near_moments(x, y, first, first, count, moves, scale, limits, near_sums, totals)
+        sums, near_sums, bits, near_bits = near_sums, sums, near_bits, bits
+        for k in range(BATCH):
+            if count[k] == 0:
+                continue
+            if totals[k] > greatest:
+                greatest = totals[k]
+                for c in range(MOVE):
+                    best[c] = moves[c * BATCH + k]
+            rounds[k] += 1
+            limits[k] = near + 1.0
+            # Of the same pairs the sums are the same to the last bit.
+            is_hopeless = rounds[k] >= _HOPELESS_ROUNDS and totals[k] < hopeless * greatest
+            mark = (bits[6 * BATCH + k] ^ (bits[15 * BATCH + k] << 1)) | 1
+            if rounds[k] > _N_ROUNDS or is_hopeless or not _is_new(mark, seen):
+                count[k] = 0
+                running -= 1
+
+
+@njit(nogil=True, cache=True)
+def tm_score_of_pairs(x, y, length):
+    """The greatest TM-score that a superposition of these pairs has, normalised by `length`, and that superposition (12,).
+
+    Parameters
+    ----------
+    x, y (3, n) float64 : the pairs.
+    """
+    n = x.shape[1]
+    room, best, scale = search_room(n), np.empty(MOVE), tm_scale(length)
+    room.x[:] = x
+    room.y[:] = y
+    found = search(room, n, scale, near_of(scale), _ALL, N_HALVINGS, 0.0, best)
+    return found / max(1, length), best
+
+
+@njit(nogil=True, cache=True)
+def gather(room, x, y, pairs, first):
+    """The coordinates of the pairs from row `first` on, to the room; how many they are."""
+    n = len(pairs) - first
+    for axis in range(3):
+        to_x, to_y, from_x, from_y = room.x[axis], room.y[axis], x[axis], y[axis]
+        for k in range(n):
+            to_x[k], to_y[k] = from_x[pairs[first + k, 0]], from_y[pairs[first + k, 1]]
+    return n

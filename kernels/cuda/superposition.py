@@ -1,0 +1,217 @@
+"""Superposition of pairs of chains on a GPU: that of `kernels.cpu.superposition`, with the kernel of superposition.cu, bit for bit.
+
+The processor lays out the chains of a run of pairs and reports what was found of them (`kernels.cpu.chain_pairs`); all between is one
+launch, in which a block takes one pair after the other.
+
+ATGPU analysis, for n pairs of chains of r residues in all, m of them in the shorter chains and k in alignments to begin with (a word has
+4 bytes); `analysis` counts it:
+
+* rounds: a launch for each run of pairs, of which two are on their way;
+* words in: 6 r + r / 4 + 2 k + 22 n; out: 2 m + 33 n;
+* operations: cells of alignments, each of some 15 operations. How many a pair needs depends on how its search goes: at least those by which
+  its pieces are ranked, at most those and all that may be aligned anew;
+* memory blocks: the ways of a cell, a byte, and back again along the way that is followed;
+* shared memory: rows of an alignment, 16 bytes a residue of either chain and 20 more of the shorter one, where they fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.cpu.chain_pairs import farthest_pair, place_pairs, report_pairs, tm_scale
+from kernels.cuda.modules import Card, sent, struct
+from kernels.device import DeviceMemoryError
+from kernels.partitions import equal_partitions
+from kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
+
+__all__ = ["ChainSuperposition"]
+
+_FILE = "superposition.cu"
+_SHARE_OF_FREE_MEMORY = 0.4  # for the blocks of a run, of which two are on their way
+_MAXIMUM_SHARED_BYTES = 48 << 10  # of the rows of alignments; longer chains have them in device memory
+_RESIDUE_BYTES, _ROW_BYTES = 16, 36
+_MOST_FRAGMENTS, _MOVE, _SPARSE, _SPARSE_LENGTH = 600, 12, 4, 40
+_SPARSE_REFINEMENTS, _MAXIMUM_REFINEMENTS = 2, 12
+
+_ITEM = np.dtype(
+    [
+        *[(name, np.int64) for name in ("x", "y", "start", "out")], *[(name, np.int32) for name in ("m", "n", "n_start", "is_aligned")],
+        *[(name, np.float64) for name in ("scale_x", "scale_y", "limit")],
+    ]
+)  # fmt: skip
+"""The struct Item of superposition.cu."""
+_STEPS = np.dtype([(name, np.int32) for name in SearchSteps._fields])
+"""The struct Steps."""
+_CHAINS = np.dtype([(name, np.uint64) for name in ("items", "position", "states", "start_pairs")])
+"""The struct Chains."""
+_FOUND = np.dtype(
+    [
+        *[(name, np.uint64) for name in ("moves", "scores", "counts", "pairs", "room")],
+        ("room_bytes", np.int64), ("next_item", np.uint64),
+    ]
+)  # fmt: skip
+"""The struct Found."""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What superposing costs: words each way, launches, and the fewest and the most cells of alignments."""
+
+    words_in: int
+    words_out: int
+    launches: int
+    fewest_cells: int
+    most_cells: int
+
+
+def analysis(pairs: ChainPairs, steps: SearchSteps) -> Analysis:
+    """The work of all pairs in one run."""
+    shorter, longer = pairs.lengths
+    n, residues = len(shorter), int((shorter + longer).sum())
+    every = np.clip(shorter // _SPARSE_LENGTH, 1, _SPARSE)
+    is_aligned = _is_aligned(shorter, longer)
+    cells, sparse = shorter * longer * is_aligned, -(-shorter // every) * -(-longer // every) * is_aligned
+    refined = steps.n_refined + 2 * steps.n_finished * _MAXIMUM_REFINEMENTS
+    most = cells * (2 + steps.n_searched + refined) + sparse * (steps.n_fragments + _SPARSE_REFINEMENTS * steps.n_sparse)
+    bytes_in = 25 * residues + 8 * len(pairs.start_pairs) + _ITEM.itemsize * n
+    return Analysis(
+        words_in=-(-bytes_in // 4), words_out=2 * int(shorter.sum()) + 29 * n, launches=1, fewest_cells=int((cells + sparse).sum()),
+        most_cells=int(most.sum()),
+    )  # fmt: skip
+
+
+def _is_aligned(shorter: NDArray[np.int64], longer: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether chains of these lengths are aligned anew by their distances."""
+    return (shorter + longer + 1) * (shorter + 1) <= MAXIMUM_CELLS
+
+
+@dataclass(frozen=True)
+class _Launched:
+    """The pairs `first:last` on their way: on which stream, in which order, where what is found goes, and the buffers that hold it all."""
+
+    first: int
+    last: int
+    stream: Any
+    order: NDArray[np.int64]
+    results: dict[str, NDArray]
+    buffers: dict[str, Any]
+    rooms: dict[str, Any]
+
+
+class ChainSuperposition:
+    """Superposes pairs of chains on a card.
+
+    Parameters
+    ----------
+    device : the card. steps : how far the search of each pair goes.
+    """
+
+    threads, resident = 128, 4
+    """Threads of a block, and blocks that a multiprocessor holds at a time."""
+    cells_of_run = 40_000_000
+    """Of whole alignments of the pairs of a run, one each: some 50 ms on an H200."""
+
+    def __init__(self, device: Card, steps: SearchSteps) -> None:
+        self._card, self._steps = device, steps
+        self._streams = device.stream(), device.stream()
+
+    def superpose(
+        self, pairs: ChainPairs, found: FoundSuperpositions, first: int = 0, last: int | None = None
+    ) -> Generator[int, None, None]:
+        """As that of the processor.
+
+        Raises
+        ------
+        DeviceError : the device failed. DeviceMemoryError : not even one pair fits.
+        """
+        last = len(pairs.fixed) if last is None else last
+        shorter, longer = pairs.lengths
+        cells = (shorter * longer)[first:last].astype(np.float64)
+        runs = sorted(equal_partitions(cells, 1, maximum_cost=self.cells_of_run, per_worker=1), key=lambda run: run.first)
+        before: _Launched | None = None
+        try:
+            # While a run is computed, the one before it is reported and the next is laid out.
+            for number, run in enumerate(runs):
+                launched = self._launch(pairs, first + run.first, first + run.last, self._streams[number % 2])
+                if before is not None:
+                    self._report(pairs, found, before)
+                    yield before.last
+                before = launched
+            if before is not None:
+                self._report(pairs, found, before)
+                yield before.last
+        finally:
+            for stream in self._streams:
+                self._card.wait(stream)
+
+    def _launch(self, pairs: ChainPairs, first: int, last: int, stream: Any) -> _Launched:
+        """Begin with the pairs `first:last`."""
+        card, n = self._card, last - first
+        shorter, longer = (lengths[first:last] for lengths in pairs.lengths)
+        residues, starts = int((shorter + longer).sum()), pairs.start_offsets[first : last + 1]
+        columns, states = np.empty(3 * residues), np.empty(residues, np.uint8)
+        start_pairs = np.empty((int(starts[-1] - starts[0]), 2), np.int32)
+        place_pairs(pairs, first, last, columns, states, start_pairs)
+        items, order = np.zeros(n, _ITEM), np.argsort(-(shorter * longer), kind="stable")
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(shorter + longer)])[:-1]
+        items["x"], items["y"], items["start"] = 3 * before, 3 * (before + shorter), starts[:-1] - starts[0]
+        items["out"] = np.concatenate([np.zeros(1, np.int64), np.cumsum(shorter)])[:-1]
+        items["m"], items["n"], items["n_start"] = shorter, longer, np.diff(starts)
+        items["is_aligned"] = _is_aligned(shorter, longer)
+        for name, lengths, of_length in (("scale_x", shorter, tm_scale), ("scale_y", longer, tm_scale), ("limit", shorter, farthest_pair)):
+            each, which = np.unique(lengths, return_inverse=True)
+            items[name] = np.array([of_length(length) for length in each.tolist()])[which]
+        room_m, room_bytes, shared_bytes = self._room(items)
+        blocks = min(n, card.multiprocessors() * self.resident, int(card.free_bytes() * _SHARE_OF_FREE_MEMORY) // room_bytes)
+        if blocks < 1:
+            raise DeviceMemoryError(f"{card.name} has not {room_bytes / 1e6:,.0f} MB to give, for a pair of chains to be superposed")
+        results: dict[str, NDArray] = {
+            "moves": np.empty((n, _MOVE)), "scores": np.empty((n, 2)), "counts": np.empty(n, np.int32),
+            "pairs": np.empty((int(shorter.sum()), 2), np.int32),
+        }  # fmt: skip
+        rooms = {name: card.buffer(values.nbytes) for name, values in results.items()}
+        rooms |= {"room": card.buffer(blocks * room_bytes), "next_item": card.buffer(4)}
+        buffers = sent(card, {"items": items[order], "position": columns, "states": states, "start_pairs": start_pairs}, stream)
+        try:
+            card.clear(rooms["next_item"], 4, stream)
+            card.launch(
+                _FILE, "superpose_pairs", blocks, self.threads,
+                (
+                    struct(card, _CHAINS, buffers), struct(card, _FOUND, {**rooms, "room_bytes": room_bytes}),
+                    struct(card, _STEPS, self._steps._asdict()), np.int32(n), np.int32(room_m), np.int32(shared_bytes),
+                ),
+                stream, shared_bytes=shared_bytes, defines=(f"THREADS={self.threads}", f"RESIDENT={self.resident}"),
+            )  # fmt: skip
+        except BaseException:
+            card.wait(stream)  # what is sent may still be written to
+            raise
+        return _Launched(first, last, stream, order, results, buffers, rooms)
+
+    def _report(self, pairs: ChainPairs, found: FoundSuperpositions, run: _Launched) -> None:
+        """Wait for a run, and tell what was found."""
+        for name, values in run.results.items():
+            self._card.download(values, run.rooms[name], run.stream)
+        self._card.wait(run.stream)
+        back = np.empty_like(run.order)
+        back[run.order] = np.arange(len(back))
+        moves, scores, counts = (run.results[name][back] for name in ("moves", "scores", "counts"))
+        report_pairs(pairs, run.first, moves, scores, counts, run.results["pairs"], found)
+
+    def _room(self, items: NDArray[np.void]) -> tuple[int, int, int]:
+        """Residues of the longest shorter chain; bytes of device memory of a block; shared bytes for the rows of its alignments."""
+        m, n, steps = items["m"].astype(np.int64), items["n"].astype(np.int64), self._steps
+        every = np.clip(m // _SPARSE_LENGTH, 1, _SPARSE)
+        some_m, some_n = -(-m // every), -(-n // every)
+        fine = _RESIDUE_BYTES * n + _ROW_BYTES * m + 40
+        sparse = _RESIDUE_BYTES * some_n + self.threads // 32 * (_ROW_BYTES * some_m + 56)
+        rows = int(np.where(items["is_aligned"], np.maximum(fine, sparse), 0).max()) // 16 * 16 + 16
+        ways = int(np.where(items["is_aligned"], (m + n + 1) * m, 0).max())
+        longest = int(m.max())
+        numbers = 7 * longest + 2 * _MOST_FRAGMENTS * (1 + _MOVE) + 2 * steps.n_fragments * (1 + _MOVE)
+        shared = min(rows, _MAXIMUM_SHARED_BYTES)
+        return longest, (8 * numbers + rows + ways + 255) // 256 * 256, shared

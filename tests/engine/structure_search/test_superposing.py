@@ -1,0 +1,60 @@
+"""Candidates are superposed on cards and processors alike, alone and together with those of other queries."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+
+from engine.execution.executor import Executor
+from engine.execution.resources import Resources
+from engine.jobs.progress import Progress
+from engine.structure_search.hits import StructureHitSearch
+from engine.structure_search.parameters import StructureSearchParameters
+from engine.structure_search.scoring import work_of
+from engine.structure_search.structures import described
+from engine.structure_search.superposing import superpose_pairs, work_of_superposing
+from engine.structures.chains import Chains
+from kernels.structure_layouts import FoundSuperpositions
+from tests.shim.chain_inputs import random_chain, random_pairs
+from tests.shim.shim_card import ShimCard, missing_compiler
+
+pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+
+
+def made_of(resources: Resources, pairs) -> FoundSuperpositions:
+    with Executor(resources).session(work_of_superposing("quick")) as session:
+        return superpose_pairs(session, pairs)
+
+
+@pytest.mark.parametrize("failing_launch", [-1, 0])
+def test_pairs_are_superposed_alike_by_a_card_by_both_and_where_the_card_is_lost(failing_launch):
+    pairs = random_pairs(np.random.default_rng(1), 4, 10, 30)
+    expected = made_of(Resources(2), pairs)
+    for with_processor in (False, True):
+        found = made_of(Resources(2, [ShimCard(failing_launch=failing_launch)], with_processor), pairs)
+        for name, one, other in zip(FoundSuperpositions._fields, found, expected, strict=True):
+            np.testing.assert_array_equal(one, other, err_msg=name)
+
+
+def test_hits_of_queries_that_a_card_superposes_together_are_those_of_one_after_the_other():
+    rng, n, length = np.random.default_rng(2), 4, 24
+    residue = rng.integers(0, 20, n * length).astype(np.int8)
+    position = np.concatenate([random_chain(rng, length) for _ in range(n)]).astype(np.float32)
+    whole = np.zeros(n * length, np.int32)
+    chains = described(Chains(
+        tuple(f"chain_{i}" for i in range(n)), ("",) * n, np.arange(n + 1) * length, position, residue,
+        np.ones(n * length, np.uint8), np.full(n * length, np.nan, np.float32), whole, np.zeros(n * length, np.uint8), whole,
+    ))  # fmt: skip
+    tables = []
+    for cards in ([], [ShimCard()]):
+        resources = Resources(2, list(cards), progress=Progress())
+        with ExitStack() as stack:
+            session, superposing = (
+                stack.enter_context(Executor(resources).session(work)) for work in (work_of(chains.arrays), work_of_superposing("quick"))
+            )
+            search = StructureHitSearch(chains, chains, StructureSearchParameters(), session, resources, superposing=superposing)
+            tables.append([found.hits.to_pylist() for found in search.score()])
+    assert sum(map(len, tables[0])) > n
+    assert repr(tables[0]) == repr(tables[1]), "NaN is like itself"

@@ -1,0 +1,27 @@
+"""Chains superposed on a real card move as on the processor, to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.cpu.processor import Processor
+from kernels.device import twin
+from kernels.structure_layouts import EFFORTS, FoundSuperpositions
+from tests.shim.chain_inputs import random_pairs
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("effort", ["quick", "thorough"])
+@pytest.mark.parametrize("lengths", [(1, 40), (20, 120), (100, 500), (700, 2600)], ids=str)
+def test_the_superpositions_are_those_of_the_processor(device, lengths, effort):
+    pairs = random_pairs(np.random.default_rng(lengths[1]), 60 if lengths[1] < 600 else 6, *lengths)
+    every = []
+    for one in (Processor(8), device):
+        found = FoundSuperpositions.room(pairs)
+        ends = list(twin(one, "superposition").ChainSuperposition(one, EFFORTS[effort]).superpose(pairs, found))
+        assert ends[-1] == len(pairs.fixed)
+        every.append(found)
+    for name, expected, found in zip(FoundSuperpositions._fields, *every, strict=True):
+        np.testing.assert_array_equal(found, expected, err_msg=name)

@@ -1,0 +1,130 @@
+"""Pairs of chains are superposed alike by the processor and by a card, whose kernel runs through tests/shim here: to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.cpu.least_squares import BATCH, MOMENTS, MOVE, moments, near_moments, on_grid
+from kernels.cpu.processor import Processor
+from kernels.cuda.superposition import analysis
+from kernels.device import DeviceError, DeviceMemoryError, twin
+from kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions, SearchSteps
+from tests.shim.chain_inputs import random_chain, random_pairs
+from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.tuning import tuned
+
+with_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+SHORT = SearchSteps(12, 4, 2, 3, 1, 2, 40)
+
+
+def superposed(device, pairs: ChainPairs, steps: SearchSteps = EFFORTS["quick"], first: int = 0, last: int | None = None):
+    found = FoundSuperpositions.room(pairs)
+    ends = list(twin(device, "superposition").ChainSuperposition(device, steps).superpose(pairs, found, first, last))
+    assert ends == sorted(ends)
+    assert ends[-1] == (len(pairs.fixed) if last is None else last)
+    return found
+
+
+def assert_same(found: FoundSuperpositions, expected: FoundSuperpositions) -> None:
+    for name, one, other in zip(FoundSuperpositions._fields, found, expected, strict=True):
+        np.testing.assert_array_equal(one, other, err_msg=name)
+
+
+@with_compiler
+@pytest.mark.parametrize("effort", ["quick", "thorough"])
+@pytest.mark.parametrize("lengths", [(1, 30), (30, 60)], ids=str)
+def test_a_card_finds_what_the_processor_finds(lengths, effort):
+    pairs = random_pairs(np.random.default_rng(lengths[1]), 5, *lengths)
+    assert_same(superposed(ShimCard(descending=True), pairs, EFFORTS[effort]), superposed(Processor(2), pairs, EFFORTS[effort]))
+
+
+@with_compiler
+def test_the_order_and_the_number_of_threads_of_a_card_do_not_matter():
+    pairs, card = random_pairs(np.random.default_rng(3), 3, 90, 130), ShimCard()
+    expected = superposed(Processor(1), pairs, SHORT)
+    assert_same(superposed(card, pairs, SHORT), expected)
+    for threads in (64, 256):
+        found = FoundSuperpositions.room(pairs)
+        list(tuned(twin(card, "superposition").ChainSuperposition, threads=threads)(card, SHORT).superpose(pairs, found))
+        assert_same(found, expected)
+
+
+@with_compiler
+def test_chains_whose_rows_do_not_fit_into_shared_memory_and_those_too_long_to_align_are_superposed_alike():
+    rng = np.random.default_rng(4)
+    for lengths in ((700, 2400), (60, 1_200_000)):
+        chains = [random_chain(rng, length) if length < 10_000 else np.tile(random_chain(rng, 60), (20_000, 1)) for length in lengths]
+        start = np.stack([np.arange(40)] * 2, axis=1).astype(np.int32)
+        offsets = np.cumsum([0, *map(len, chains)])
+        pairs = ChainPairs(np.concatenate(chains), offsets, np.zeros(1, np.int64), np.ones(1, np.int64), start, np.array([0, 40]))
+        assert_same(superposed(ShimCard(), pairs, SHORT), superposed(Processor(1), pairs, SHORT))
+
+
+def test_pairs_do_not_depend_on_the_others_that_are_superposed_with_them():
+    pairs = random_pairs(np.random.default_rng(5), 6, 20, 60)
+    every, some = superposed(Processor(2), pairs, SHORT), superposed(Processor(1), pairs, SHORT, 2, 4)
+    np.testing.assert_array_equal(some.moves[2:4], every.moves[2:4])
+    assert not some.moves[4:].any()
+    assert not some.moves[:2].any()
+
+
+@with_compiler
+def test_a_run_of_pairs_on_a_card_leaves_the_others_alone():
+    pairs = random_pairs(np.random.default_rng(6), 5, 20, 40)
+    found, every = superposed(ShimCard(), pairs, SHORT, 2, 4), superposed(Processor(1), pairs, SHORT)
+    for name in ("moves", "scores", "rmsd", "counts"):
+        np.testing.assert_array_equal(getattr(found, name)[2:4], getattr(every, name)[2:4])
+        assert not getattr(found, name)[4:].any()
+
+
+@with_compiler
+def test_the_analysis_bounds_what_the_card_is_asked_to_do():
+    for lengths in ((10, 40), (80, 120)):
+        pairs, card = random_pairs(np.random.default_rng(7), 3, *lengths), ShimCard()
+        superposed(card, pairs, SHORT)
+        counted = analysis(pairs, SHORT)
+        assert card.bytes_in == 4 * counted.words_in or card.bytes_in == 4 * counted.words_in - card.bytes_in % 4
+        assert card.bytes_out == 4 * counted.words_out
+        assert card.n_launches == counted.launches
+        assert counted.fewest_cells <= card.operations <= counted.most_cells
+
+
+@with_compiler
+def test_a_card_that_is_lost_or_full_says_so():
+    pairs = random_pairs(np.random.default_rng(8), 2, 10, 30)
+    with pytest.raises(DeviceError, match="lost"):
+        superposed(ShimCard(failing_launch=0), pairs, SHORT)
+    card = ShimCard()
+    card.free_bytes = lambda: 1000
+    with pytest.raises(DeviceMemoryError, match="for a pair of chains"):
+        superposed(card, pairs, SHORT)
+
+
+def test_sums_over_pairs_on_the_grid_are_the_same_in_any_order():
+    rng = np.random.default_rng(9)
+    x, y = (np.ascontiguousarray((random_chain(rng, 900) * size).T) for size in (1.0, 5.0))
+    on_grid(x, y)
+    whole, reverse = (np.empty(MOMENTS * BATCH) for _ in range(2))
+    zero, count = np.zeros(BATCH, np.int64), np.where(np.arange(BATCH) == 0, 900, 0)
+    turned = np.ascontiguousarray(x[:, ::-1]), np.ascontiguousarray(y[:, ::-1])
+    moments(x, y, zero, zero, count, whole)
+    moments(*turned, zero, zero, count, reverse)
+    np.testing.assert_array_equal(whole, reverse)
+    moves, limits = np.zeros((MOVE + 1) * BATCH), np.full(BATCH, 8.0)
+    moves[[0, 4 * BATCH, 8 * BATCH]] = 1.0
+    totals = np.zeros((2, BATCH))
+    near_moments(x, y, zero, zero, count, moves, 6.3, limits, whole, totals[0])
+    near_moments(*turned, zero, zero, count, moves, 6.3, limits, reverse, totals[1])
+    np.testing.assert_array_equal(whole, reverse)
+    assert totals[0, 0] == totals[1, 0] > 0.0
+
+
+def test_the_grid_is_finer_than_files_of_structures():
+    rng = np.random.default_rng(10)
+    for length in (5, 300, 3000):
+        # Radii of gyration of folded chains are 2.2 n^0.38 Å.
+        x, y = (rng.normal(size=(3, length)) * 2.2 * length**0.38 / np.sqrt(3.0) for _ in range(2))
+        before = x.copy(), y.copy()
+        on_grid(x, y)
+        assert max(np.abs(x - before[0]).max(), np.abs(y - before[1]).max()) < 0.0005

@@ -1,0 +1,54 @@
+"""Random chains as they are superposed: walks of helices and coil, and pieces of one another, moved and shaken."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.structure_layouts import ChainPairs
+
+__all__ = ["random_chain", "random_pairs"]
+
+_STEP = 3.8  # Å between two Cα
+
+
+def random_chain(rng: np.random.Generator, length: int) -> NDArray[np.float64]:
+    """(length, 3): helices and walks in turn, Å."""
+    pieces, end, n = [], np.zeros(3), 0
+    while n < length:
+        own = int(rng.integers(6, 20))
+        if rng.random() < 0.5:
+            turn = np.radians(100.0) * np.arange(own)
+            piece = np.stack([2.3 * np.cos(turn), 2.3 * np.sin(turn), 1.5 * np.arange(own)], axis=1) @ _rotation(rng)
+        else:
+            steps = rng.normal(size=(own, 3)) + rng.normal(size=3)
+            piece = np.cumsum(_STEP * steps / np.linalg.norm(steps, axis=1, keepdims=True), axis=0)
+        pieces.append(piece - piece[0] + end + rng.normal(size=3))
+        end, n = pieces[-1][-1], n + own
+    return np.concatenate(pieces)[:length]
+
+
+def _rotation(rng: np.random.Generator) -> NDArray[np.float64]:
+    made, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    return made * np.sign(np.linalg.det(made))
+
+
+def random_pairs(rng: np.random.Generator, n: int, shortest: int, longest: int) -> ChainPairs:
+    """n pairs of chains of some lengths: unlike ones, pieces of each other, and among them chains that lie on a line; half with a start."""
+    chains, starts = [], []
+    for k in range(n):
+        first, second = (random_chain(rng, int(rng.integers(shortest, longest + 1))) for _ in range(2))
+        if k % 3 == 1:
+            begin = int(rng.integers(0, max(1, len(first) - shortest)))
+            piece = first[begin:]
+            second = piece @ _rotation(rng) + rng.normal(size=3) * 30 + rng.normal(size=piece.shape) * 0.5
+        if k % 10 == 9:
+            second = np.arange(len(second))[:, None] * np.array([_STEP, 0.0, 0.0])
+        chains += [first, second]
+        shared = min(len(first), len(second))
+        chosen = np.sort(rng.choice(shared, int(rng.integers(1, shared + 1)), replace=False)) if k % 2 else np.empty(0, np.int64)
+        starts.append(np.stack([chosen, chosen], axis=1).astype(np.int32))
+    return ChainPairs(
+        np.concatenate(chains), np.cumsum([0, *map(len, chains)]), np.arange(0, 2 * n, 2), np.arange(1, 2 * n, 2), np.concatenate(starts),
+        np.cumsum([0, *map(len, starts)]),
+    )  # fmt: skip
