@@ -18,6 +18,7 @@ from dataclasses import asdict
 from typing import NoReturn
 
 from engine.command_line.cache import add_cache
+from engine.command_line.compare import add_compare
 from engine.command_line.compile import add_compile
 from engine.command_line.export import add_export
 from engine.command_line.interruption import INTERRUPTED, INTERRUPTED_TEXT, end_on_interrupt
@@ -171,6 +172,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     devices.set_defaults(command=_devices)
 
     add_export(commands)
+    add_compare(commands)
     add_cache(commands)
     add_compile(commands)
     for search in SEARCHES:
