@@ -114,6 +114,8 @@ def test_identify_and_what_follows_it(project, tmp_path):
     assert (libraries, models) == (TABLES | {"duckdb"}, {"modified_search"})
     libraries, models = loaded("export", str(folder), "--format", "tsv", "--out", str(tmp_path / "exported"))
     assert libraries == TABLES
+    compared, models = loaded("compare", str(folder), "--out", str(tmp_path / "compared"))
+    assert compared - {"gemmi"} <= TABLES | {"duckdb"}
 
 
 def test_numpy_has_no_threads_of_its_own():
