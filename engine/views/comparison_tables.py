@@ -29,15 +29,15 @@ __all__ = ["comparison_files", "comparison_table", "write_comparison"]
 _ROWS = 1 << 16
 _SPECTRUM = (
     Column("spectrum_file", "File", "File of the spectrum", width=24, is_shown=False),
-    Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=24),
+    Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=16),
     Column("scan", "Scan", "Number of the scan in its file", "identifier", 7, is_nullable=True),
 )
 _ITEMS: dict[str, tuple[Column, ...]] = {
     "spectra": (
         *_SPECTRUM,
         Column("retention_time", "RT", "Retention time", "minutes", 8, unit="min", is_shown=False, saved=".3f", is_nullable=True),
-        Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, saved=".6f", is_nullable=True),
-        Column("difference", "Difference", "What differs: the peptide, its modifications, or their sites", width=17, is_nullable=True),
+        Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, is_shown=False, saved=".6f", is_nullable=True),
+        Column("difference", "Difference", "What differs: the peptide, its modifications, or their sites", width=16, is_nullable=True),
         Column(
             "differs_from", "Differs from", "From which q-value on two runs accept different answers", "probability", 10, is_nullable=True,
         ),

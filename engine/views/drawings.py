@@ -102,6 +102,11 @@ class Points:
     size: float = 3.0
     targets: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
+    @property
+    def places(self) -> NDArray[np.float64]:
+        """(k, 2) places where there are dots, to half a point, which is finer than they are: those at one place are drawn once."""
+        return np.unique(np.rint(np.column_stack((self.x, self.y)) * 2), axis=0) / 2
+
 
 @dataclass(frozen=True)
 class Label:
@@ -197,11 +202,9 @@ def _svg_of(shape: Shape) -> str:
             points = " ".join(f"{one:.2f},{other:.2f}" for one, other in zip(x.tolist(), y.tolist(), strict=True))
             dashes = ' stroke-dasharray="4 3"' if is_dashed else ""
             return f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="{width:g}" stroke-linejoin="round"{dashes}/>'
-        case Points(x, y, _, diameter):
-            # Half a point is finer than the dots; many of those that lie at one place are drawn once.
-            places = np.unique(np.rint(np.column_stack((x, y)) * 2).astype(np.int64), axis=0) / 2
-            path = "".join(f"M{one:g} {other:g}h.01" for one, other in places.tolist())
-            return f'<path d="{path}" fill="none" stroke="{ink}" stroke-width="{diameter:g}" stroke-linecap="round"/>'
+        case Points():
+            path = "".join(f"M{x:g} {y:g}h.01" for x, y in shape.places.tolist())
+            return f'<path d="{path}" fill="none" stroke="{ink}" stroke-width="{shape.size:g}" stroke-linecap="round"/>'
         case Label(x, y, text, anchor):
             turned = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if shape.is_upright else ""
             weight = ' font-weight="bold"' if shape.is_bold else ""

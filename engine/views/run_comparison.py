@@ -41,6 +41,7 @@ from engine.views.tables import TableSource
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
 __all__ = [
     "LEVELS", "MAXIMUM_RUNS", "Curves", "Intersection", "Level", "RunComparison", "ScorePairs", "compare_runs", "has_matches",
@@ -134,6 +135,7 @@ class RunComparison:
         projects = {run.project.folder for run in runs}
         self.labels = tuple(run.run.id if len(projects) == 1 else f"{run.project.folder.name}/{run.run.id}" for run in runs)
         self._accepted_from: dict[str, NDArray[np.float64]] = {}
+        self._scores: dict[tuple[int, int], pa.Table] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -207,6 +209,10 @@ class RunComparison:
             )
         return conditions
 
+    def conditions_of_any(self, threshold: float) -> list[Condition]:
+        """Conditions on the rows of a level: some run accepts them."""
+        return [AnyOf(tuple(Is(f"accepted_from_{letter}", "<=", float(threshold)) for letter in self.letters))]
+
     def curves(self, level: str) -> Curves:
         """How many items are found at q-values up to 5 %."""
         accepted = self.accepted_from(level)
@@ -220,13 +226,15 @@ class RunComparison:
 
     def scores(self, first: int, second: int, threshold: float) -> ScorePairs:
         """The scores of the spectra that two runs, by their places, both have an answer with a score for."""
-        a, b = self.letters[first], self.letters[second]
-        source = self.source("spectra")
-        table = source.query(
-            f"SELECT file_row_number AS row, score_{a} AS one, score_{b} AS two, sequence_{a} = sequence_{b} AS same "
-            f"FROM spectra WHERE isfinite(score_{a}) AND isfinite(score_{b}) ORDER BY row"
-        )
-        source.close()
+        if (first, second) not in self._scores:
+            a, b = self.letters[first], self.letters[second]
+            source = self.source("spectra")
+            self._scores[first, second] = source.query(
+                f"SELECT file_row_number AS row, score_{a} AS one, score_{b} AS two, sequence_{a} = sequence_{b} AS same "
+                f"FROM spectra WHERE isfinite(score_{a}) AND isfinite(score_{b}) ORDER BY row"
+            )
+            source.close()
+        table = self._scores[first, second]
         rows = table["row"].to_numpy()
         is_accepted = self.accepted_from("spectra")[rows] <= threshold
         one, two, same = (table[name].to_numpy() for name in ("one", "two", "same"))
