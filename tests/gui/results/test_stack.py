@@ -152,7 +152,7 @@ def test_the_whole_subject_is_shown_and_becomes_the_next_query(
     assert window.pages.currentWidget() is form
     qtbot.waitUntil(form.run_button.isEnabled, timeout=10_000)
     task = form.task()
-    assert task.pasted["queries"] == subject.fasta()
+    assert task is not None and task.pasted["queries"] == subject.fasta()
     databases = [path for kind, path in view._finished.inputs if kind == "database"] if view._finished is not None else []
     assert [Path(path) for path in task.request.inputs["database"]] == databases
-    assert np.isclose(task.request.parameters.maximum_e_value, 10.0)
+    assert np.isclose(task.request.parameters.model_dump()["maximum_e_value"], 10.0)
