@@ -71,7 +71,6 @@ class ProjectPane(QWidget):
         # A click on the run that is selected already leads back to its results.
         self.runs.itemClicked.connect(lambda item: self._choose())
         self.compare_action = QAction("&Compare runs", self)
-        self.compare_action.setToolTip("Show side by side what the chosen runs find: select two or more with Ctrl")
         self.compare_action.setEnabled(False)
         self.compare_action.triggered.connect(lambda: self.comparison_asked.emit(self.selected_runs))
         self.runs.addAction(self.compare_action)
@@ -169,7 +168,14 @@ class ProjectPane(QWidget):
         records = self.selected_runs
         self.compare_button.setVisible(len(records) > 1)
         self.compare_action.setText(f"&Compare {len(records)} runs" if len(records) > 1 else "&Compare runs")
-        self.compare_action.setEnabled(2 <= len(records) <= MAXIMUM_RUNS and all(map(self._has_matches, records)))
+        without = [record.id for record in records if len(records) > 1 and not self._has_matches(record)]
+        reason = "Select two runs or more, with Ctrl or Shift" if len(records) < 2 else ""
+        if len(records) > MAXIMUM_RUNS:
+            reason = f"Up to {MAXIMUM_RUNS} runs can be compared"
+        elif without:
+            reason = f"{without[0]} has no table of PSMs, peptides and protein groups, which are what is compared"
+        self.compare_action.setEnabled(not reason)
+        self.compare_action.setToolTip(reason or "Show side by side what these runs find, and where they differ")
 
     def _has_matches(self, record: RunRecord) -> bool:
         try:

@@ -57,7 +57,7 @@ def _compare(options: argparse.Namespace) -> None:
     from engine.views.run_comparison import compare_runs
 
     folder, progress = Path(options.out), Progress()
-    with interruptible(progress), compare_runs(_runs(options)) as comparison:
+    with interruptible(progress), compare_runs(_runs(options), progress) as comparison:
         check_outputs([folder / name for name in comparison_files()], [], None)
         written = write_comparison(
             comparison, folder, options.threshold, progress, n_mirrors=options.mirrors, spreadsheet_safe=options.spreadsheet_safe

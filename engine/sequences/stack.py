@@ -23,8 +23,8 @@ from engine.errors import ParameterError
 
 __all__ = ["MAXIMUM_CELLS", "OUTSIDE", "AlignedSubjects", "Stack"]
 
-MAXIMUM_CELLS = 1 << 28
-"""Rows times columns that a stack may have: a quarter of a gigabyte."""
+MAXIMUM_CELLS = 1 << 26
+"""Rows times columns that a stack may have: ten thousand hits of a query of six thousand residues."""
 OUTSIDE = 0
 """In `Stack.letters`, of a subject before and behind its alignment."""
 _GAP = ord("-")

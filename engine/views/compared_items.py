@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.jobs.progress import Progress
 from engine.views.compared_files import ComparedFiles
 from engine.views.finished_run import FinishedRun
 
@@ -43,20 +44,23 @@ FROM proteins WHERE NOT is_decoy
 _ACCESSION = "regexp_replace({}, '^(sp|tr)[|]([^|]+)[|].*$', '\\2')"
 
 
-def make_tables(connection: duckdb.DuckDBPyConnection, runs: Sequence[FinishedRun], files: ComparedFiles) -> None:
+def make_tables(connection: duckdb.DuckDBPyConnection, runs: Sequence[FinishedRun], files: ComparedFiles, progress: Progress) -> None:
     """Make the tables ``spectra``, ``psms``, ``peptidoforms``, ``peptides``, ``groups`` and ``proteins`` from the tables of runs.
 
     Raises
     ------
-    InputError : a table of a run is damaged.
+    InputError : a table of a run is damaged. Cancelled : the user asked to stop.
     """
     _gather(connection, "answers", runs, "psms", _ANSWERS)
     _gather(connection, "forms", runs, "peptides", _PEPTIDES)
     _gather(connection, "evidence", runs, "proteins", _GROUPS)
     _number_files(connection, files)
+    progress.check()
     _name_forms(connection)
+    progress.check()
     letters = ascii_uppercase[: len(runs)]
     _make_spectra(connection, letters)
+    progress.check()
     told = "spectrum_file, spectrum_id, scan, peptide"
     answers = f"SELECT run, file, spectrum, form, {told}, 1 AS n, q_value FROM answers"
     _pivot(connection, "psms", answers, "file, spectrum, form", told, letters)

@@ -29,10 +29,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ParameterError
+from engine.errors import ParameterError, ProteoscopeError
 from engine.execution.threads import available_threads
+from engine.jobs.progress import Progress
 from engine.matches.columns import PEPTIDES, PROTEINS, PSMS
-from engine.results.queries import identifier, shut_off
+from engine.results.queries import identifier, is_out_of_memory, shut_off
 from engine.views.compared_files import ComparedFiles, match_files
 from engine.views.compared_items import make_tables
 from engine.views.conditions import AnyOf, Condition, Is, IsMissing
@@ -49,7 +50,7 @@ __all__ = [
 
 MAXIMUM_RUNS = 12
 _HIGHEST_Q_VALUE, _N_THRESHOLDS = 0.05, 101
-_MEMORY = "2GB"
+_MEMORY = "4GB"
 
 
 @dataclass(frozen=True)
@@ -245,29 +246,35 @@ class RunComparison:
         return [Is("differs_from", "<=", float(threshold))]
 
 
-def compare_runs(runs: Sequence[FinishedRun]) -> RunComparison:
+def compare_runs(runs: Sequence[FinishedRun], progress: Progress | None = None) -> RunComparison:
     """Put finished runs side by side. They are closed with the comparison, and where it cannot be made.
+
+    `progress`: asked between the tables whether the user wants to stop.
 
     Raises
     ------
     ParameterError : there are fewer than two runs or too many, or one has no PSMs, peptides or protein groups.
-    InputError : a table is damaged.
+    InputError : a table is damaged. ProteoscopeError : the memory is not enough. Cancelled : the user asked to stop.
     """
     import duckdb
 
     connection = None
     try:
         _check(runs)
-        connection = duckdb.connect(config={"memory_limit": _MEMORY, "threads": max(1, available_threads() - 1)})
+        # What does not fit is not put on the disk, least of all where the command happens to be called.
+        settings = {"memory_limit": _MEMORY, "threads": max(1, available_threads() - 1), "temp_directory": ""}
+        connection = duckdb.connect(config=settings)
         files = _files_of(runs)
-        make_tables(connection, runs, files)
+        make_tables(connection, runs, files, progress or Progress())
         shut_off(connection, ())
         return RunComparison(runs, connection, files)
-    except BaseException:
+    except BaseException as error:
         if connection is not None:
             connection.close()
         for run in runs:
             run.close()
+        if isinstance(error, duckdb.Error) and is_out_of_memory(str(error)):
+            raise ProteoscopeError(f"{_MEMORY} of memory are not enough to compare {len(runs)} runs; compare fewer") from error
         raise
 
 

@@ -175,5 +175,7 @@ def test_what_has_no_matches_is_not_offered_to_be_compared(tmp_path: Path, make_
     window = make_window()
     window.open_project(tmp_path / "project")
     window.project_pane.runs.selectAll()
-    assert window.project_pane.compare_button.isVisible() and not window.project_pane.compare_action.isEnabled()
+    action = window.project_pane.compare_action
+    assert window.project_pane.compare_button.isVisible() and not action.isEnabled()
+    assert action.toolTip() == "align-0002 has no table of PSMs, peptides and protein groups, which are what is compared"
     qtbot.waitUntil(lambda: not window.results.is_busy)
