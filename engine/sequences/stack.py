@@ -139,6 +139,17 @@ class Stack:
         letters[letters == ord("*")] = ord("X")
         return letters
 
+    @cached_property
+    def follows_insertion(self) -> NDArray[np.bool_]:
+        """Before which letters in the columns of the query each row has an insertion, (rows, residues of the query)."""
+        is_letter = (self.letters != _GAP) & (self.letters != OUTSIDE)
+        follows = np.zeros((len(self), int(np.count_nonzero(~self.is_opened))), np.bool_)
+        # An insertion lies between two residues of the query, so that there is one behind it.
+        behind = np.cumsum(~self.is_opened)
+        for column in np.flatnonzero(self.is_opened).tolist():
+            follows[:, behind[column]] |= is_letter[:, column]
+        return follows
+
     @property
     def names(self) -> list[str]:
         """The query's, and those of hits with the residues that are aligned, from 1, as ``P02769/25-607``."""

@@ -83,4 +83,4 @@ def _joined_by_name(numbers: list[dict[str, int]]) -> ComparedFiles:
             for own in numbers:
                 own.update({one: first for one, number in own.items() if number == other})
             by_name.append((first_name, name))
-    return ComparedFiles(tuple(numbers), tuple(by_name))
+    return ComparedFiles(tuple(numbers), tuple(dict.fromkeys(by_name)))

@@ -166,7 +166,7 @@ class RunComparison:
         if self.files.n_shared == 0:
             notes.append("The runs have no spectrum file in common: no spectrum is the same, but peptides and proteins may be.")
         if self.files.by_name:
-            pairs = "; ".join(f"{first} and {second}" for first, second in self.files.by_name[:3])
+            pairs = "; ".join(first if first == second else f"{first} and {second}" for first, second in self.files.by_name[:3])
             more = f" and {len(self.files.by_name) - 3} more" if len(self.files.by_name) > 3 else ""
             notes.append(f"Taken for the same spectrum file by their names alone: {pairs}{more}.")
         for label, run in zip(self.labels, self.runs, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import starmap
 
 import numpy as np
@@ -61,20 +62,43 @@ class StackScheme:
 
 @dataclass(frozen=True)
 class ColouredStack:
-    """A stack with its `colours` (see `stack_colours`) and with the conservation of each column, 0 to 1, as `grade` (columns,)."""
+    """A stack as it is drawn, with the columns that insertions open or without.
+
+    Attributes
+    ----------
+    columns : (n,) int64, those of the stack that are drawn. colours : (rows, n, 4) uint8, see `stack_colours`.
+    grade : (n,) float64, their conservation, 0 to 1. follows_insertion : (rows, n), before which letters insertions are left out; None
+        where they are not.
+    """
 
     stack: Stack
+    columns: NDArray[np.int64]
     colours: Colours
     grade: NDArray[np.float64]
+    follows_insertion: NDArray[np.bool_] | None = None
 
     @classmethod
-    def of(cls, stack: Stack, scheme: str) -> ColouredStack:
+    def of(cls, stack: Stack, scheme: str, *, has_insertions: bool = True) -> ColouredStack:
         """A stack in a scheme of `SCHEMES`."""
-        return cls(stack, stack_colours(stack, scheme), conservation(stack.letters))
+        colours, grade = stack_colours(stack, scheme), conservation(stack.letters)
+        if has_insertions:
+            return cls(stack, np.arange(stack.n_columns), colours, grade)
+        own = np.flatnonzero(~stack.is_opened)
+        return cls(stack, own, colours[:, own], grade[own], stack.follows_insertion)
 
-    def text_at(self, row: int, column: int) -> str:
-        """What stands at a place, in words."""
-        stack = self.stack
+    @cached_property
+    def letters(self) -> NDArray[np.uint8]:
+        """The letters that are drawn, (rows, n)."""
+        return self.stack.letters[:, self.columns]
+
+    @cached_property
+    def query_place(self) -> NDArray[np.int64]:
+        """The query's residue of each column that is drawn, (n,), from 0; -1 where it has none."""
+        return self.stack.query_place[self.columns]
+
+    def text_at(self, row: int, place: int) -> str:
+        """What stands in a row and in one of the columns that are drawn, in words."""
+        stack, column = self.stack, int(self.columns[place])
         letters = stack.letters[row]
         name = stack.query_name if row == 0 else stack.subjects.names[row - 1]
         query_place = int(stack.query_place[column])
@@ -84,7 +108,8 @@ class ColouredStack:
         before = int(np.count_nonzero((letters[: column + 1] != _GAP) & (letters[: column + 1] != OUTSIDE)))
         start = 0 if row == 0 else int(stack.subjects.subject_start[row - 1])
         own = f"gap after {start + before}" if letters[column] == _GAP else f"{chr(letters[column])}{start + before}"
-        return f"{name}: {own}, {of_query}, conservation {self.grade[column]:.2f}"
+        insertion = self.follows_insertion is not None and self.follows_insertion[row, place]
+        return f"{name}: {own}{', after an insertion' if insertion else ''}, {of_query}, conservation {self.grade[place]:.2f}"
 
 
 def stack_colours(stack: Stack, name: str) -> Colours:

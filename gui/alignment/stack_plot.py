@@ -91,10 +91,10 @@ class StackPlot(QAbstractScrollArea):
         """Row of the stack (0: the query) and column at a place of the viewport."""
         if self.painted is None:
             return None
-        layout, stack = self._layout, self.painted.stack
+        layout, painted = self._layout, self.painted
         column = int((at.x() - layout.name + self.horizontalScrollBar().value()) // layout.cell)
         row = 0 if at.y() < layout.head else int((at.y() - layout.head + self.verticalScrollBar().value()) // layout.line) + 1
-        is_inside = at.x() >= layout.name and 0 <= column < stack.n_columns and 0 <= row < len(stack)
+        is_inside = at.x() >= layout.name and 0 <= column < len(painted.columns) and 0 <= row < len(painted.stack)
         return (row, column) if is_inside and at.y() < self.viewport().height() - layout.foot else None
 
     def text_at(self, at: QPointF) -> str:
@@ -145,7 +145,7 @@ class StackPlot(QAbstractScrollArea):
         width, height = self.viewport().width(), self.viewport().height()
         across, down = self.horizontalScrollBar().value(), self.verticalScrollBar().value()
         first = int(across // layout.cell)
-        last = min(stack.n_columns, int((across + width - layout.name) // layout.cell) + 1)
+        last = min(len(self.painted.columns), int((across + width - layout.name) // layout.cell) + 1)
         rows = range(int(down // layout.line), min(len(stack) - 1, int((down + height) // layout.line) + 1))
         left = layout.name - (across - first * layout.cell)
         painter.setClipRect(QRectF(0, layout.head, width, height - layout.head - layout.foot))
@@ -177,7 +177,7 @@ class StackPlot(QAbstractScrollArea):
         layout = self._layout
         width = height = 0.0
         if self.painted is not None:
-            width = layout.name + self.painted.stack.n_columns * layout.cell
+            width = layout.name + len(self.painted.columns) * layout.cell
             height = layout.head + layout.foot + (len(self.painted.stack) - 1) * layout.line
         for bar, length, room, step in (
             (self.verticalScrollBar(), height, self.viewport().height(), layout.line),
@@ -197,15 +197,15 @@ class StackPlot(QAbstractScrollArea):
         font.setFamily(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family())
         layout, stack = _Layout(font), painted.stack
         block = layout.head + (len(stack) - 1) * layout.line + layout.foot + layout.line
-        n_columns = _FIGURE_COLUMNS
-        while block * -(-stack.n_columns // n_columns) > _FIGURE_HEIGHT and n_columns < stack.n_columns:
+        n_columns, n_all = _FIGURE_COLUMNS, len(painted.columns)
+        while block * -(-n_all // n_columns) > _FIGURE_HEIGHT and n_columns < n_all:
             n_columns *= 2
-        n_columns = min(n_columns, stack.n_columns)
-        size = QSizeF(layout.name + n_columns * layout.cell + 8, block * -(-stack.n_columns // n_columns))
+        n_columns = min(n_columns, n_all)
+        size = QSizeF(layout.name + n_columns * layout.cell + 8, block * -(-n_all // n_columns))
 
         def paint(painter: QPainter, area: QRectF) -> None:
-            for number, first in enumerate(range(0, stack.n_columns, n_columns)):
-                some, top = slice(first, min(first + n_columns, stack.n_columns)), number * block
+            for number, first in enumerate(range(0, n_all, n_columns)):
+                some, top = slice(first, min(first + n_columns, n_all)), number * block
                 _paint_numbers(painter, layout, painted, PAPER, QPointF(layout.name, top), some)
                 for row in range(len(stack)):
                     at = top + (1 + row) * layout.line
@@ -227,7 +227,7 @@ def _paint_row(
     painter: QPainter, layout: _Layout, painted: ColouredStack, colours: PlotColours, at: QPointF, row: int, some: slice
 ) -> None:
     """The residues of some columns on their colours."""
-    letters, fills = painted.stack.letters[row, some], np.ascontiguousarray(painted.colours[row, some])
+    letters, fills = painted.letters[row, some], np.ascontiguousarray(painted.colours[row, some])
     if not len(letters):
         return
     image = QImage(fills.data, len(letters), 1, 4 * len(letters), QImage.Format.Format_RGBA8888)
@@ -245,11 +245,14 @@ def _paint_row(
             part = shown[first : first + _TENS]
             if not part.isspace():
                 painter.drawText(QPointF(at.x() + first * layout.cell, at.y() + layout.ascent), part)
+    if painted.follows_insertion is not None:
+        for column in np.flatnonzero(painted.follows_insertion[row, some]).tolist():
+            painter.fillRect(QRectF(at.x() + column * layout.cell - 1, at.y(), 2, layout.line), colours.mark)
 
 
 def _paint_numbers(painter: QPainter, layout: _Layout, painted: ColouredStack, colours: PlotColours, at: QPointF, some: slice) -> None:
     """The numbers of the query's residues, every tenth."""
-    places = painted.stack.query_place[some]
+    places = painted.query_place[some]
     painter.setFont(layout.font)
     painter.setPen(colours.faint)
     for column in np.flatnonzero((places + 1) % _TENS == 0).tolist():

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QLocale, Qt, Signal
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from engine.views.stack_colours import SCHEMES, ColouredStack
 from engine.views.stacked_hits import StackedHits, write_stack
@@ -49,6 +49,8 @@ class StackView(QWidget):
         for place, one in enumerate(SCHEMES):
             self.scheme.addItem(one.title, one.name)
             self.scheme.setItemData(place, one.help, Qt.ItemDataRole.ToolTipRole)
+        self.insertions = QCheckBox("Insertions")
+        self.insertions.setToolTip("Show the columns that insertions open; without them a mark stands where something is left out")
         self.save_button = QToolButton()
         self.save_button.setText("Save as…")
         self.save_button.setToolTip("Save the hits that are shown, stacked: Stockholm, A3M, Clustal, PHYLIP; or their pairs: MAF, PSL")
@@ -62,7 +64,7 @@ class StackView(QWidget):
         bar.setContentsMargins(8, 3, 6, 3)
         bar.setSpacing(4)
         bar.addWidget(self._title, 1)
-        for widget in (self.scheme, self.save_button, self.export_button):
+        for widget in (self.insertions, self.scheme, self.save_button, self.export_button):
             bar.addWidget(widget)
         page = QVBoxLayout(self)
         page.setContentsMargins(0, 0, 0, 0)
@@ -70,6 +72,7 @@ class StackView(QWidget):
         page.addLayout(bar)
         page.addWidget(self.plot, 1)
         self.scheme.currentIndexChanged.connect(lambda _: self._paint())
+        self.insertions.toggled.connect(lambda _: self._paint())
         self.plot.rowPicked.connect(self._choose)
         self.plot.message.connect(self.message)
         self.show_hits(None)
@@ -95,7 +98,7 @@ class StackView(QWidget):
             n = len(found.rows)
             of = f" of {locale.toString(found.total)}, the best" if found.total > n else ""
             opened = int(found.stack.is_opened.sum())
-            columns = f"{locale.toString(opened)} columns opened by insertions" if opened else "no insertions"
+            columns = f"insertions open {locale.toString(opened)} columns" if opened else "no insertions"
             self._title.set_text(f"{locale.toString(n)} hits{of} below {found.stack.query_name}, {columns}")
         for button in (self.save_button, self.export_button):
             button.setEnabled(found is not None)
@@ -135,7 +138,7 @@ class StackView(QWidget):
     def _paint(self) -> None:
         found, scheme = self.found, str(self.scheme.currentData())
         if found is not None:
-            made = partial(ColouredStack.of, found.stack, scheme)
+            made = partial(ColouredStack.of, found.stack, scheme, has_insertions=self.insertions.isChecked())
             self._worker.submit("paint", made, self.plot.show_stack, lambda error: self.plot.show_stack(None, str(error)))
 
     def _choose(self, place: int) -> None:

@@ -96,6 +96,18 @@ def test_columns_are_opened_for_the_longest_insertion_alone(found: list[tuple[in
 
 
 @given(PAIRS)
+def test_what_follows_an_insertion_is_marked_in_its_row_alone(found: list[tuple[int, str, str, int, int]]) -> None:
+    expected = np.zeros((len(found) + 1, len(QUERY)), np.bool_)
+    for row, (start, above, _, _, _) in enumerate(found, start=1):
+        place = start
+        for before, letter in zip("x" + above, above, strict=False):
+            if letter != "-":
+                expected[row, place] = before == "-"
+                place += 1
+    assert np.array_equal(stacked(found).follows_insertion, expected)
+
+
+@given(PAIRS)
 @pytest.mark.parametrize("format", ["stockholm", "phylip", "clustal"])
 def test_a_stack_is_read_back_as_it_was(format: str, found: list[tuple[int, str, str, int, int]]) -> None:
     stack = stacked(found)

@@ -210,3 +210,7 @@ def test_a_place_is_told_in_words() -> None:
         "s: not aligned here (query F5)",
     ]  # fmt: skip
     assert painted.text_at(0, 4).startswith("q: E4, query E4")
+    without = ColouredStack.of(painted.stack, "none", has_insertions=False)
+    assert bytes(without.letters[1, 1:4]).decode() == "C-E"
+    told = [without.text_at(1, column).partition(", conservation")[0] for column in range(5)]
+    assert told[1:4] == ["s: C3, query C2", "s: gap after 3, query D3", "s: E5, after an insertion, query E4"]

@@ -79,8 +79,19 @@ def test_a_place_tells_its_residues(view: HitsView) -> None:
     assert painted is not None
     found = {plot.text_at(QPointF(x, y)) for x in range(0, plot.viewport().width(), 9) for y in range(0, plot.viewport().height(), 9)}
     stack = painted.stack
-    expected = {painted.text_at(row, column) for row in range(len(stack)) for column in range(stack.n_columns)}
+    expected = {painted.text_at(row, column) for row in range(len(stack)) for column in range(len(painted.columns))}
     assert len(found) > 50 and found - {""} <= expected
+
+
+def test_insertions_are_left_out_or_shown(view: HitsView, qtbot: QtBot) -> None:
+    stack = view.stack.found.stack if view.stack.found is not None else None
+    assert stack is not None and stack.is_opened.any()
+    painted = view.stack.plot.painted
+    assert painted is not None and len(painted.columns) == len(stack.query_place[stack.query_place >= 0])
+    view.stack.insertions.click()
+    settle(view, qtbot)
+    painted = view.stack.plot.painted
+    assert painted is not None and len(painted.columns) == stack.n_columns and painted.follows_insertion is None
 
 
 @pytest.mark.parametrize("scheme", [one.name for one in SCHEMES])
@@ -92,6 +103,8 @@ def test_residues_are_drawn_in_the_colours_of_the_scheme(view: HitsView, qtbot: 
     image = plot.viewport().grab().toImage()
     ratio = image.devicePixelRatio()
     colours = stack_colours(found.stack, scheme)
+    # Insertions are left out, unless they are wished.
+    colours, letters = colours[:, ~found.stack.is_opened], found.stack.letters[:, ~found.stack.is_opened]
     n_compared = 0
     cells: dict[tuple[int, int], list[QPointF]] = {}
     for x in range(0, plot.viewport().width(), 2):
@@ -100,7 +113,7 @@ def test_residues_are_drawn_in_the_colours_of_the_scheme(view: HitsView, qtbot: 
             if place is not None:
                 cells.setdefault(place, []).append(QPointF(x, y))
     for (row, column), points in cells.items():
-        if found.stack.letters[row, column] != OUTSIDE and colours[row, column, 3] and len(points) > 12:
+        if letters[row, column] != OUTSIDE and colours[row, column, 3] and len(points) > 12:
             seen = {image.pixelColor((point * ratio).toPoint()).getRgb()[:3] for point in points}
             assert tuple(colours[row, column, :3].tolist()) in seen
             n_compared += 1
