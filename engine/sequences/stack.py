@@ -82,7 +82,8 @@ class Stack:
 
         Raises
         ------
-        ParameterError : there would be more than `MAXIMUM_CELLS` letters.
+        ParameterError : there would be more than `MAXIMUM_CELLS` letters, or an alignment does not fit the sequences, as it does in what
+            the program writes.
         """
         query, subject = subjects.query.own, subjects.subject.own
         offsets = subjects.query.offsets - subjects.query.offsets[0]
@@ -91,6 +92,8 @@ class Stack:
         before = np.concatenate(([0], np.cumsum(is_residue)))
         # The residue of the query in each column, or the one before it.
         place = subjects.query_start[hit] + (before[1:] - before[offsets[:-1]][hit]) - 1
+        if not _fit(subjects, offsets, is_residue, place, len(sequence)):
+            raise ParameterError(f"the alignments of {name:.60} do not fit its sequence and those of its hits; do the search again")
         inserted = np.flatnonzero(~is_residue)
         is_first = np.append(True, np.diff(inserted) > 1) | np.append(True, np.diff(hit[inserted]) > 0) if len(inserted) else inserted
         run = np.cumsum(is_first) - 1
@@ -156,3 +159,14 @@ class Stack:
         subjects = self.subjects
         ends = zip(subjects.names, (subjects.subject_start + 1).tolist(), subjects.subject_end.tolist(), strict=True)
         return [self.query_name, *(f"{name}/{start}-{end}" for name, start, end in ends)]
+
+
+def _fit(
+    subjects: AlignedSubjects, offsets: NDArray[np.int64], is_residue: NDArray[np.bool_], place: NDArray[np.int64], length: int
+) -> bool:
+    """Whether alignments lie in their sequences, and begin and end with residues of the query, which lie in its `length`."""
+    if not (np.diff(offsets) > 0).all():
+        return False
+    is_in_query = (place[offsets[:-1]] >= 0).all() and (place < length).all()
+    is_in_subjects = (subjects.subject_start >= 0).all() and (subjects.subject_end <= subjects.lengths).all()
+    return bool(is_in_query and is_in_subjects and is_residue[offsets[:-1]].all() and is_residue[offsets[1:] - 1].all())

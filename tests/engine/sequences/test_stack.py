@@ -182,6 +182,26 @@ def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         stacked([(0, QUERY, QUERY, 0, 0)] * 2)
 
 
+@pytest.mark.parametrize(
+    ("start", "above", "below", "subject_start", "length"),
+    [
+        (0, "", "", 0, 5),
+        (18, "RGA", "RGA", 0, 5),
+        (-1, "MKW", "MKW", 0, 5),
+        (0, "-KW", "MKW", 0, 5),
+        (0, "MK-", "MKW", 0, 5),
+        (0, "MKW", "MKW", 3, 5),
+        (0, "MKW", "MKW", -1, 5),
+    ],
+)
+def test_alignments_that_do_not_fit_are_refused(start: int, above: str, below: str, subject_start: int, length: int) -> None:
+    """A table of hits may be a stranger's."""
+    numbers = [np.array([one]) for one in (length, start, subject_start)]
+    subjects = AlignedSubjects(["s"], [""], *numbers, Texts.of([above]), Texts.of([below]), np.array([1]))
+    with pytest.raises(ParameterError, match="do not fit its sequence and those of its hits; do the search again"):
+        Stack.of("query", "", QUERY, subjects)
+
+
 @given(st.integers(1, 6).flatmap(lambda n: st.lists(st.text("ACDW-X", min_size=5, max_size=5), min_size=n, max_size=n)))
 def test_conservation_is_the_divergence_written_out(lines: list[str]) -> None:
     """Jensen-Shannon divergence by its definition, with weights by position, in plain Python."""
