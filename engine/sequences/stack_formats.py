@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from io import StringIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -71,13 +72,28 @@ def stack_alignment(stack: Stack, named: Callable[[Sequence[str]], list[str]] | 
         SeqRecord(Seq(letters), id=name, name=name, description=" ".join(description.split()))
         for letters, name, description in zip(sequences, names, descriptions, strict=True)
     ]
-    alignment = Alignment(records, coordinates)
+    alignment = _stacked_class()(records, coordinates)
+    alignment.rows = [row.tobytes().decode("ascii") for row in stack.gapped]
     is_opened = stack.is_opened
     reference = np.where(is_opened, ord("."), ord("x")).astype(np.uint8).tobytes().decode()
     alignment.column_annotations = {"reference coordinate annotation": reference, "conservation": grades(stack)}
     alignment.operations = np.where(is_opened, ord("I"), ord("M")).astype(np.uint8).tobytes()
     alignment.annotations = {"identifier": names[0]}
     return alignment
+
+
+@cache
+def _stacked_class() -> type[Alignment]:
+    """Bio.Align's class with rows that it need not make: it goes over all rows' coordinates for each, and would take minutes."""
+    from Bio.Align import Alignment
+
+    class StackedAlignment(Alignment):
+        rows: Sequence[str] = ()
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(self.rows)
+
+    return StackedAlignment
 
 
 def grades(stack: Stack) -> str:

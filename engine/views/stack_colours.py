@@ -10,7 +10,7 @@ from itertools import starmap
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.sequences.conservation import conservation
+from engine.sequences.conservation import RESIDUES, conservation, residue_codes, residue_counts
 from engine.sequences.stack import OUTSIDE, Stack
 
 __all__ = ["SCHEMES", "ColouredStack", "StackScheme", "scheme_named", "stack_colours"]
@@ -142,22 +142,21 @@ def _hydropathy_colour(value: float) -> tuple[int, int, int, int]:
 def _by_identity(stack: Stack) -> Colours:
     is_same = (stack.letters == stack.letters[0]) & ~stack.is_opened
     share = is_same.sum(0) / len(stack)
-    colours = np.zeros((*stack.letters.shape, 4), np.uint8)
-    of_column = np.zeros((stack.n_columns, 4), np.uint8)
+    of_column = np.zeros((2, stack.n_columns, 4), np.uint8)
     for least, colour in reversed(_SAME):
-        of_column[share >= least] = _rgba(colour)
-    return np.where(is_same[:, :, None], of_column, colours)
+        of_column[1, share >= least] = _rgba(colour)
+    return of_column[is_same.astype(np.int8), np.arange(stack.n_columns)]
 
 
 def _by_clustal(stack: Stack) -> Colours:
     # The share of all rows, those with a gap among them.
-    shares = {letter: (stack.letters == ord(letter)).sum(0) / len(stack) for letter in "ACDEFGHIKLMNPQRSTVWY"}
+    shares = dict(zip(RESIDUES, residue_counts(stack.letters) / len(stack), strict=True))
     is_there = {name: sum(shares[letter] for letter in letters) >= least for name, (letters, least) in _GROUPS.items()}
-    colours = np.zeros((*stack.letters.shape, 4), np.uint8)
+    of_residue = np.zeros((len(RESIDUES) + 1, stack.n_columns, 4), np.uint8)
     for letter, colour, groups in _RULES:
         columns = np.any([is_there[group] for group in groups], axis=0) if groups else np.ones(stack.n_columns, np.bool_)
-        colours[(stack.letters == ord(letter)) & columns] = _rgba(_CLUSTAL_COLOURS[colour])
-    return colours
+        of_residue[RESIDUES.index(letter), columns] = _rgba(_CLUSTAL_COLOURS[colour])
+    return of_residue[residue_codes(stack.letters), np.arange(stack.n_columns)]
 
 
 SCHEMES: tuple[StackScheme, ...] = tuple(starmap(StackScheme, (
