@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMNS",
     "FORMATS",
+    "OF_ONE_QUERY",
     "HitFormat",
     "Hits",
     "QueryHits",
@@ -65,6 +66,8 @@ __all__ = [
 
 HitFormat = Literal["tsv", "blast6", "sam", "fasta", "clustal", "html", "stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl"]
 FORMATS: tuple[HitFormat, ...] = get_args(HitFormat)
+OF_ONE_QUERY: tuple[HitFormat, ...] = ("a3m", "phylip", "clustal-stack")
+"""Formats whose files hold the hits of one query."""
 
 COLUMNS = HITS.saved
 """Columns of the table and their order, which others rely on. Positions count from 1; identity and coverages are shares from 0 to 1."""
@@ -633,7 +636,7 @@ class _Stacked(_Writer):
     """The hits of each query stacked below it, or their pairs, in a format of `engine.sequences.stack_formats`."""
 
     def __init__(self, format: str, file: BinaryIO, progress: Progress) -> None:
-        self._format, self._n_stacks = format, 0
+        self._format, self._name, self._n_stacks = format.removesuffix("-stack"), format, 0
         super().__init__(file, progress)
 
     def begin(self) -> None:
@@ -642,19 +645,19 @@ class _Stacked(_Writer):
         self._file.write(file_header(self._format).encode())
 
     def write(self, found: QueryHits) -> None:
-        from engine.sequences.stack_formats import MANY_STACKS, stack_text
+        from engine.sequences.stack_formats import stack_text
 
         for place in np.flatnonzero(np.diff(found.offsets)).tolist():
             self._progress.check()
             self._n_stacks += 1
-            if self._n_stacks > 1 and self._format not in MANY_STACKS:
-                raise ParameterError(f"a file of {self._format} holds the hits of one query, and several have some; choose one (--query)")
+            if self._n_stacks > 1 and self._name in OF_ONE_QUERY:
+                raise ParameterError(f"a file of {self._name} holds the hits of one query, and several have some; choose one (--query)")
             self._file.write(stack_text(found.stack(place), self._format).encode())
 
 
 _WRITERS: dict[str, Callable[[BinaryIO, Progress], _Writer]] = {
     "tsv": _Tsv, "blast6": _Blast6, "sam": _Sam, "fasta": _Fasta, "clustal": _Clustal, "html": _Html,
-    **{one: partial(_Stacked, one) for one in ("stockholm", "a3m", "phylip", "maf", "psl")}, "clustal-stack": partial(_Stacked, "clustal"),
+    **{one: partial(_Stacked, one) for one in ("stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl")},
 }  # fmt: skip
 
 

@@ -23,14 +23,12 @@ if TYPE_CHECKING:
     from Bio.Align import Alignment
 
 __all__ = [
-    "MANY_STACKS", "PAIR_FORMATS", "STACK_FORMATS", "file_header", "grades", "pair_alignments", "stack_alignment", "stack_text",
+    "PAIR_FORMATS", "STACK_FORMATS", "file_header", "grades", "pair_alignments", "stack_alignment", "stack_text",
     "unique_names",
 ]  # fmt: skip
 
 STACK_FORMATS = ("stockholm", "a3m", "phylip", "clustal")
 PAIR_FORMATS = ("maf", "psl")
-MANY_STACKS = ("stockholm", "maf", "psl")
-"""Formats whose files may hold the hits of several queries."""
 _PHYLIP_NAME, _CLUSTAL_NAME = 10, 30
 _NOT_IN_NAMES = re.compile(r"[\s\x00-\x1f\x7f-\x9f\[\](),:;]")
 _GRADES = 9

@@ -44,6 +44,7 @@ from engine.modified_search.tables import MODIFICATIONS
 from engine.project import Project
 from engine.project.digests import file_digest
 from engine.searches import SEARCHES, search_of_kind
+from engine.sequences.hits import OF_ONE_QUERY
 from engine.spectra.tables import read_spectra_table, spectra_table
 from tests.engine.identification_tables import PARAMETERS, identification
 from tests.engine.spectra.made import spectra
@@ -55,8 +56,6 @@ from tests.engine.views.structure_projects import project_with_structures
 KINDS = tuple(one.kind for one in SEARCHES)
 MAXIMUM_KILOBYTES = 2 << 20
 N_SPECTRA = 40
-OF_ONE_QUERY = ("a3m", "phylip", "clustal-stack")
-"""Formats that refuse hits of several queries."""
 TEXTS = [
     "", "x", "é" * 300, "a\0b", "a\tb\nc\rd", "=1+1", '"', "-" * 5000, "1e999", "nan", "[" * 200, "A[+1", "PEPTIDE/2", "M 40; W x",
     "999999999M",

@@ -15,11 +15,8 @@ from engine.jobs.progress import Cancelled, Progress
 from engine.project import Project
 from engine.sequence_search.exporting import export_hits
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequences.hits import FORMATS
+from engine.sequences.hits import FORMATS, OF_ONE_QUERY
 from tests.searching import align
-
-OF_ONE_QUERY = ("a3m", "phylip", "clustal-stack")
-"""Formats whose files hold the hits of one query."""
 
 
 @pytest.fixture

@@ -168,6 +168,14 @@ def test_names_are_told_apart_in_every_format() -> None:
         assert not any(letter in name for name in names for letter in " \x01(),:;[]")
 
 
+def test_rows_are_not_made_anew_from_the_coordinates_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Bio.Align makes them, which takes time that grows with the square of their number."""
+    stack = stacked([(0, "MKWV", "MK-V", 0, 0), (3, "VT--FI", "VTAAFI", 2, 1)])
+    expected = {format: stack_text(stack, format) for format in STACK_FORMATS}
+    monkeypatch.setattr(Align.Alignment, "__getitem__", lambda *_: pytest.fail("a row is made from coordinates"))
+    assert {format: stack_text(stack, format) for format in STACK_FORMATS} == expected
+
+
 def test_stars_are_written_as_unknown_residues() -> None:
     stack = stacked([(0, "MKWV", "MK*V", 0, 0)])
     for format in STACK_FORMATS:
