@@ -135,11 +135,13 @@ class Export:
     Attributes
     ----------
     name : for ``--format``. title : in the window. endings : of its files, the usual one first; a folder of files has none.
+    has_queries : whether it can be of the hits of one query alone.
     """
 
     name: str
     title: str
     endings: tuple[str, ...] = ()
+    has_queries: bool = False
 
     @property
     def is_folder(self) -> bool:
@@ -226,12 +228,14 @@ class ExportRequest:
     """Results of a finished run that are to be written: in which format, and where to.
 
     `spreadsheet_safe`: of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
+    `query`: of searches with queries, the name of the one whose hits are written; of all where it is empty.
     """
 
     run_id: str
     format: str
     target: Path
     spreadsheet_safe: bool = False
+    query: str = ""
 
 
 @dataclass(frozen=True)

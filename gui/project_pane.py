@@ -5,21 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from PySide6.QtCore import QDateTime, QLocale, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPalette
+from PySide6.QtCore import QDateTime, QItemSelectionModel, QLocale, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QColor, QPainter, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QListWidget,
     QListWidgetItem,
+    QSizePolicy,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from engine.errors import ProteoscopeError
 from engine.project import Project, RunRecord, is_project
+from engine.views.run_comparison import MAXIMUM_RUNS, has_matches
 from gui.icons import pixmap
 from gui.labels import heading, tip_text, toned_label
 from gui.theme import colours
@@ -43,9 +46,11 @@ class ProjectPane(QWidget):
     Signals
     -------
     run_chosen : the record of the run that is to be shown, with or without results.
+    comparison_asked : records of the runs that are to be compared, in the order of the list, the first one done first.
     """
 
     run_chosen = Signal(RunRecord)
+    comparison_asked = Signal(list)
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,19 +63,30 @@ class ProjectPane(QWidget):
         self._records: list[RunRecord] = []
         self.runs = QListWidget()
         self.runs.setItemDelegate(_RunDelegate(self.runs))
-        self.runs.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.runs.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.runs.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.runs.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.runs.setAccessibleName("Runs of the project")
         self.runs.itemSelectionChanged.connect(self._choose)
         # A click on the run that is selected already leads back to its results.
         self.runs.itemClicked.connect(lambda item: self._choose())
+        self.compare_action = QAction("&Compare runs", self)
+        self.compare_action.setEnabled(False)
+        self.compare_action.triggered.connect(lambda: self.comparison_asked.emit(self.selected_runs))
+        self.runs.addAction(self.compare_action)
+        self.runs.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.compare_button = QToolButton()
+        self.compare_button.setDefaultAction(self.compare_action)
+        self.compare_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.compare_button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.compare_button.hide()
         page = QVBoxLayout(self)
         page.setContentsMargins(8, 8, 8, 8)
         page.addWidget(self.name)
         page.addWidget(self.state)
         page.addWidget(self.problem)
         page.addWidget(self.runs, 1)
+        page.addWidget(self.compare_button)
         # Takes the room of the list while that is hidden.
         page.addStretch(0)
         self.show_project(None)
@@ -91,7 +107,7 @@ class ProjectPane(QWidget):
         """Read the runs again; the selection stays. Where they cannot be read, those known before stay, with the reason."""
         problem = self._read()
         records = self._records
-        selected = self.selected_run
+        selected = {record.id for record in self.selected_runs}
         self.runs.blockSignals(True)
         self.runs.clear()
         for record in records:
@@ -100,9 +116,10 @@ class ProjectPane(QWidget):
             item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{record.id}, {record.status}, {record.message}")
             item.setToolTip(tip_text(_tip(record)))
             self.runs.addItem(item)
-            if selected is not None and record.id == selected.id:
+            if record.id in selected:
                 item.setSelected(True)
         self.runs.blockSignals(False)
+        self._offer_comparison()
         self.problem.setText(problem)
         self.problem.setVisible(bool(problem))
         if self.project is None:
@@ -128,19 +145,46 @@ class ProjectPane(QWidget):
 
     @property
     def selected_run(self) -> RunRecord | None:
-        """The run selected."""
-        items = self.runs.selectedItems()
-        return items[0].data(_RUN) if items else None
+        """The run selected; None where there are several, or none."""
+        records = self.selected_runs
+        return records[0] if len(records) == 1 else None
+
+    @property
+    def selected_runs(self) -> list[RunRecord]:
+        """The runs selected, the first one done first."""
+        items = sorted(self.runs.selectedItems(), key=self.runs.row, reverse=True)
+        return [item.data(_RUN) for item in items]
 
     def select(self, run_id: str) -> None:
         """Select a run, as a click on it does."""
         for i in range(self.runs.count()):
             item = self.runs.item(i)
             if item.data(_RUN).id == run_id:
-                item.setSelected(True)
+                self.runs.setCurrentItem(item, QItemSelectionModel.SelectionFlag.ClearAndSelect)
                 self.runs.scrollToItem(item)
 
+    def _offer_comparison(self) -> None:
+        """Offer to compare the runs selected, where there are two or more that can be."""
+        records = self.selected_runs
+        self.compare_button.setVisible(len(records) > 1)
+        self.compare_action.setText(f"&Compare {len(records)} runs" if len(records) > 1 else "&Compare runs")
+        without = [record.id for record in records if len(records) > 1 and not self._has_matches(record)]
+        reason = "Select two runs or more, with Ctrl or Shift" if len(records) < 2 else ""
+        if len(records) > MAXIMUM_RUNS:
+            reason = f"Up to {MAXIMUM_RUNS} runs can be compared"
+        elif without:
+            reason = f"{without[0]} has no table of PSMs, peptides and protein groups, which are what is compared"
+        self.compare_action.setEnabled(not reason)
+        self.compare_action.setToolTip(reason or "Show side by side what these runs find, and where they differ")
+
+    def _has_matches(self, record: RunRecord) -> bool:
+        try:
+            return self.project is not None and has_matches([one.name for one in self.project.results(record.id)])
+        except ProteoscopeError:
+            return False
+
     def _choose(self) -> None:
+        self._offer_comparison()
         record = self.selected_run
         if record is not None:
             self.run_chosen.emit(record)

@@ -40,6 +40,7 @@ from gui.log_dock import LogDock
 from gui.menus import Menus
 from gui.message_bar import MessageBar
 from gui.project_pane import ProjectPane, run_text
+from gui.results.comparison_view import ComparisonView
 from gui.results.run_view import RunView
 from gui.searches import SearchPages, search_pages
 from gui.settings import SearchSettings, SettingsFile
@@ -81,6 +82,8 @@ class MainWindow(QMainWindow):
         """The question whether to close, while it is asked."""
         self.lost_project: LostProjectQuestion | None = None
         """The question where a project is, while it is asked."""
+        self.comparison: ComparisonView | None = None
+        """The runs that are compared, while they are."""
         self._tasks: dict[int, SearchTask | WritingTask] = {}
         self._stages: dict[int, str] = {}
         self._form_is_as_run = False
@@ -162,6 +165,25 @@ class MainWindow(QMainWindow):
         if search.results.run != run:
             search.results.show_run(project, run.id)
         self.show_page(search.results)
+
+    def compare_runs(self, runs: list[RunRecord]) -> None:
+        """Show runs of the open project side by side."""
+        project = self.project_pane.project
+        if project is None:
+            return
+        self._close_comparison()
+        self.message_bar.clear_complaint()
+        self.comparison = ComparisonView(project, [run.id for run in runs])
+        self.comparison.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
+        self.pages.addWidget(self.comparison)
+        self.show_page(self.comparison)
+
+    def _close_comparison(self) -> None:
+        if self.comparison is not None:
+            self.comparison.clear()
+            self.pages.removeWidget(self.comparison)
+            self.comparison.deleteLater()
+            self.comparison = None
 
     # Searches
 
@@ -359,6 +381,7 @@ class MainWindow(QMainWindow):
         self.log.detach()
         for results in self._made_results():
             results.clear()
+        self._close_comparison()
         event.accept()
 
     # Jobs
@@ -509,6 +532,7 @@ class MainWindow(QMainWindow):
         else:
             for results in self._made_results():
                 results.clear()
+            self._close_comparison()
             self.project_pane.show_project(project)
             for form in self._made_forms():
                 form.offer_project(project.folder)
@@ -620,6 +644,7 @@ class MainWindow(QMainWindow):
             search.results_made.connect(partial(self._take_results, search))
         self.device_button.clicked.connect(self.show_devices)
         self.project_pane.run_chosen.connect(self.show_run)
+        self.project_pane.comparison_asked.connect(self.compare_runs)
         self.jobs.cancel_asked.connect(self.queue.cancel)
         self.bridge.started.connect(self._on_started)
         self.bridge.progressed.connect(self._on_progress)

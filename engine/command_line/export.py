@@ -39,6 +39,7 @@ def add_export(commands: Any) -> None:
         " without it, and in every other format, texts stay as they are",
     )  # fmt: skip
     parser.add_argument("--run", metavar="ID", help="a run of the project; the newest that can have the format when not given")
+    parser.add_argument("--query", default="", metavar="NAME", help="of a search with queries: the hits of the one of this name alone")
     parser.set_defaults(command=_export)
 
 
@@ -62,8 +63,10 @@ def _export(options: argparse.Namespace) -> None:
     assert export is not None
     if export.is_folder and options.out == STANDARD_OUTPUT:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} is several files; give --out a folder")
+    if options.query and not export.has_queries:
+        raise ParameterError(f"the {options.format} of {_with_article(search.name)} is not of queries; leave --query out")
     with output_file(options.out) as path, interruptible(progress):
-        request = ExportRequest(run.id, options.format, path, options.spreadsheet_safe)
+        request = ExportRequest(run.id, options.format, path, options.spreadsheet_safe, options.query)
         written = search.export(project, request, progress)
     if options.out != STANDARD_OUTPUT:
         for path in written:

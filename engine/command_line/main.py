@@ -18,6 +18,7 @@ from dataclasses import asdict
 from typing import NoReturn
 
 from engine.command_line.cache import add_cache
+from engine.command_line.compare import add_compare
 from engine.command_line.compile import add_compile
 from engine.command_line.convert import add_convert
 from engine.command_line.export import add_export
@@ -173,6 +174,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
     add_export(commands)
     add_convert(commands)
+    add_compare(commands)
     add_cache(commands)
     add_compile(commands)
     for search in SEARCHES:

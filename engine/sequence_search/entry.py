@@ -31,7 +31,9 @@ Devices: cpu; cuda, the first usable GPU; cuda:N; all, every usable GPU and the 
 measured speed; auto, every usable GPU, but the processor where there is none or where it is done before a GPU would be ready.
 
 Formats: tsv (a header; positions from 1; identity and coverages from 0 to 1), blast6 (BLAST's -outfmt 6), sam, fasta (the two
-sequences of each alignment, with gaps), clustal (an alignment for each hit), html (a page with tables and alignments).
+sequences of each alignment, with gaps), clustal (an alignment for each hit), html (a page with tables and alignments). Hits stacked
+below their query, each where its own alignment puts it: stockholm; a3m, phylip and clustal-stack hold the hits of one query alone.
+Pairs in places of the whole sequences: maf, psl.
 """
 
 
@@ -44,8 +46,15 @@ def _run(request: SearchRequest, progress: Progress) -> SequenceSearchSummary:
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
     from engine.sequence_search.exporting import export_hits
 
-    export_hits(project, request.run_id, request.format, request.target, progress, spreadsheet_safe=request.spreadsheet_safe)
+    export_hits(
+        project, request.run_id, request.format, request.target, progress,
+        spreadsheet_safe=request.spreadsheet_safe, query=request.query,
+    )  # fmt: skip
     return [request.target]
+
+
+def _of_queries(name: str, title: str, *endings: str) -> Export:
+    return Export(name, title, endings, has_queries=True)
 
 
 SEQUENCE_SEARCH = Search(
@@ -78,12 +87,18 @@ SEQUENCE_SEARCH = Search(
     tables="engine.sequence_search.tables:TABLES",
     stored="engine.sequence_search.tables:STORED",
     exports=(
-        Export("tsv", "Table, tab-separated", (".tsv",)),
-        Export("blast6", "Table as BLAST's format 6, without a header", (".blast6", ".b6", ".m8")),
-        Export("sam", "Alignments as SAM", (".sam",)),
-        Export("fasta", "Aligned sequences as FASTA", (".fasta", ".fa", ".faa")),
-        Export("clustal", "Alignments as Clustal", (".aln", ".clustal")),
-        Export("html", "Page to read and print, HTML", (".html", ".htm")),
+        _of_queries("tsv", "Table, tab-separated", ".tsv"),
+        _of_queries("blast6", "Table as BLAST's format 6, without a header", ".blast6", ".b6", ".m8"),
+        _of_queries("sam", "Alignments as SAM", ".sam"),
+        _of_queries("fasta", "Aligned sequences as FASTA", ".fasta", ".fa", ".faa"),
+        _of_queries("clustal", "Alignments as Clustal", ".aln", ".clustal"),
+        _of_queries("html", "Page to read and print, HTML", ".html", ".htm"),
+        _of_queries("stockholm", "Hits stacked below their queries, Stockholm", ".sto", ".stk", ".stockholm"),
+        _of_queries("a3m", "Hits stacked below one query, A3M", ".a3m"),
+        _of_queries("phylip", "Hits stacked below one query, PHYLIP", ".phy", ".phylip"),
+        _of_queries("clustal-stack", "Hits stacked below one query, Clustal", ".clw"),
+        _of_queries("maf", "Alignments as MAF", ".maf"),
+        _of_queries("psl", "Alignments as PSL", ".psl"),
     ),
     export=_export,
     work=(("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),),

@@ -22,7 +22,9 @@ __all__ = ["export_hits"]
 _ROWS = 4096  # of a table in memory
 
 
-def export_hits(project: Project, run_id: str, format: str, target: Path, progress: Progress, *, spreadsheet_safe: bool = False) -> int:
+def export_hits(
+    project: Project, run_id: str, format: str, target: Path, progress: Progress, *, spreadsheet_safe: bool = False, query: str = ""
+) -> int:
     """Write the hits of a finished sequence search in one format, as the search itself would have; how many there are.
 
     They are read from the run's tables, a few at a time, so that memory does not grow with their number. The file appears whole or not at
@@ -34,27 +36,39 @@ def export_hits(project: Project, run_id: str, format: str, target: Path, progre
     target : the file; no file that the run read, and none that the project owns.
     progress : told of one stage with the number of hits, and asked whether the user wants to stop.
     spreadsheet_safe : of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
+    query : the name of the one whose hits are written; of all where it is empty.
 
     Raises
     ------
-    ParameterError : there is no such format, or `target` would be written over something that is needed.
+    ParameterError : there is no such format or query, a format that holds one query's hits has to hold more, or `target` would be
+        written over something that is needed.
     InputError : the project has no such finished run, or a table of it is not sound. StorageError : the disk refused, or a file is damaged.
     Cancelled : the user asked to stop.
     """
     if format not in FORMATS:
         raise ParameterError(f"there is no format '{format}'; expected one of {', '.join(FORMATS)}")
     check_outputs([target], [one.path for one in project.inputs(run_id)], project.folder)
-    n_hits = 0
+    n_hits, n_queries = 0, 0
     with hit_writer(target, format, progress, spreadsheet_safe=spreadsheet_safe) as writer:
         progress.stage("Exporting hits", sum(result.rows or 0 for result in project.results(run_id) if result.name == "hits"))
         for found in _found(project, run_id):
             for piece in found.pieces():
-                writer.write(piece)
+                for chosen in _of_query(piece, query) if query else (piece,):
+                    writer.write(chosen)
+                    n_hits, n_queries = n_hits + len(chosen.hits), n_queries + len(chosen)
                 progress.advance(len(piece.hits))
-            n_hits += len(found.hits)
+        if query and not n_queries:
+            raise ParameterError(f"run {run_id} has no query '{query:.60}'")
         # The last look: what is finished is kept.
         progress.check()
     return n_hits
+
+
+def _of_query(piece: QueryHits, name: str) -> Iterator[QueryHits]:
+    """The queries of a name with their hits."""
+    for place, one in enumerate(piece.accessions.strings()):
+        if one == name:
+            yield piece.part(slice(place, place + 1))
 
 
 def _found(project: Project, run_id: str) -> Iterator[QueryHits]:

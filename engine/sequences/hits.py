@@ -11,9 +11,10 @@ import html
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import chain, repeat
 from operator import itemgetter
 from pathlib import Path
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.arrays import Texts, offsets_of
+from engine.errors import ParameterError
 from engine.files import atomic_file
 from engine.jobs.progress import Progress
 from engine.results.sam import (
@@ -39,6 +41,7 @@ from engine.results.sam import (
 from engine.results.separated import PRINTED, header_line, separated_lines
 from engine.sequences.alignment import AlignedPairs
 from engine.sequences.hit_columns import HITS
+from engine.sequences.stack import AlignedSubjects, Stack
 from engine.sequences.statistics import ScoreStatistics
 from engine.version import VERSION
 from kernels.text_layouts import SamSequences
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMNS",
     "FORMATS",
+    "OF_ONE_QUERY",
     "HitFormat",
     "Hits",
     "QueryHits",
@@ -60,8 +64,10 @@ __all__ = [
     "three_lines",
 ]
 
-HitFormat = Literal["tsv", "blast6", "sam", "fasta", "clustal", "html"]
+HitFormat = Literal["tsv", "blast6", "sam", "fasta", "clustal", "html", "stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl"]
 FORMATS: tuple[HitFormat, ...] = get_args(HitFormat)
+OF_ONE_QUERY: tuple[HitFormat, ...] = ("a3m", "phylip", "clustal-stack")
+"""Formats whose files hold the hits of one query."""
 
 COLUMNS = HITS.saved
 """Columns of the table and their order, which others rely on. Positions count from 1; identity and coverages are shares from 0 to 1."""
@@ -186,6 +192,14 @@ class Hits:
         return type(self)(**{name: column[some] for name, column in vars(self).items()})
 
     @property
+    def aligned(self) -> AlignedSubjects:
+        """The subjects with their alignments, to be stacked; all hits must be of one query."""
+        return AlignedSubjects(
+            self.subject.strings(), self.description.strings(), self.subject_length, self.query_start - 1, self.subject_start - 1,
+            self.aligned_query, self.aligned_subject, self.score,
+        )  # fmt: skip
+
+    @property
     def identities(self) -> Integers:
         """Columns of each alignment with the same residue twice."""
         return np.rint(self.identity * self.alignment_length).astype(np.int64)
@@ -221,17 +235,33 @@ class QueryHits:
     def __len__(self) -> int:
         return len(self.query_index)
 
+    def part(self, some: slice) -> QueryHits:
+        """Queries that follow one another, with their hits."""
+        first, last, _ = some.indices(len(self))
+        hits = slice(int(self.offsets[first]), int(self.offsets[last]))
+        return QueryHits(
+            self.query_index[some], self.accessions[some], self.descriptions[some], self.sequences[some],
+            self.offsets[first : last + 1] - self.offsets[first], self.hits.part(hits),
+        )  # fmt: skip
+
+    def stack(self, place: int) -> Stack:
+        """The hits of one of the queries, by its place among them, stacked below it.
+
+        Raises
+        ------
+        ParameterError : there are too many letters.
+        """
+        own = self.part(slice(place, place + 1))
+        name, description, sequence = (texts.strings()[0] for texts in (own.accessions, own.descriptions, own.sequences))
+        return Stack.of(name, description, sequence, own.hits.aligned)
+
     def pieces(self) -> Iterator[QueryHits]:
         """The same in pieces of whole queries with some hundreds of hits each, or of one that has more."""
         first = 0
         while first < len(self):
             most = int(self.offsets[first]) + _HITS_OF_A_PIECE
             last = max(first + 1, min(first + _HITS_OF_A_PIECE, int(np.searchsorted(self.offsets, most, side="right")) - 1))
-            some, hits = slice(first, last), slice(int(self.offsets[first]), int(self.offsets[last]))
-            yield QueryHits(
-                self.query_index[some], self.accessions[some], self.descriptions[some], self.sequences[some],
-                self.offsets[first : last + 1] - self.offsets[first], self.hits.part(hits),
-            )  # fmt: skip
+            yield self.part(slice(first, last))
             first = last
 
 
@@ -602,8 +632,32 @@ def three_lines(lines: tuple[str, str, str], query_start: int, subject_start: in
         at_query, at_subject = end_query, end_subject
 
 
-_WRITERS: dict[str, type[_Writer]] = {
+class _Stacked(_Writer):
+    """The hits of each query stacked below it, or their pairs, in a format of `engine.sequences.stack_formats`."""
+
+    def __init__(self, format: str, file: BinaryIO, progress: Progress) -> None:
+        self._format, self._name, self._n_stacks = format.removesuffix("-stack"), format, 0
+        super().__init__(file, progress)
+
+    def begin(self) -> None:
+        from engine.sequences.stack_formats import file_header
+
+        self._file.write(file_header(self._format).encode())
+
+    def write(self, found: QueryHits) -> None:
+        from engine.sequences.stack_formats import stack_text
+
+        for place in np.flatnonzero(np.diff(found.offsets)).tolist():
+            self._progress.check()
+            self._n_stacks += 1
+            if self._n_stacks > 1 and self._name in OF_ONE_QUERY:
+                raise ParameterError(f"a file of {self._name} holds the hits of one query, and several have some; choose one (--query)")
+            self._file.write(stack_text(found.stack(place), self._format).encode())
+
+
+_WRITERS: dict[str, Callable[[BinaryIO, Progress], _Writer]] = {
     "tsv": _Tsv, "blast6": _Blast6, "sam": _Sam, "fasta": _Fasta, "clustal": _Clustal, "html": _Html,
+    **{one: partial(_Stacked, one) for one in ("stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl")},
 }  # fmt: skip
 
 

@@ -39,6 +39,7 @@ class MirroredSpectra:
     title : what is compared, for people.
     tolerance : up to which two peaks are the same. similarity : of the two, as the search has found it; None where it is not known.
     note : why there is none below, or what else is to be known.
+    is_one_spectrum : whether both are the same, explained by two peptides; then no peak counts as shared.
     """
 
     title: str
@@ -47,6 +48,7 @@ class MirroredSpectra:
     tolerance: Tolerance
     similarity: float | None = None
     note: str = ""
+    is_one_spectrum: bool = False
 
     @property
     def halves(self) -> tuple[Half, ...]:
@@ -56,7 +58,9 @@ class MirroredSpectra:
     @cached_property
     def shared(self) -> NDArray[np.int64]:
         """(n, 2) peaks that both have: the upper's and the lower's."""
-        return np.empty((0, 2), np.int64) if self.lower is None else shared_peaks(self.upper.peaks.mz, self.lower.peaks.mz, self.tolerance)
+        if self.lower is None or self.is_one_spectrum:
+            return np.empty((0, 2), np.int64)
+        return shared_peaks(self.upper.peaks.mz, self.lower.peaks.mz, self.tolerance)
 
     @cached_property
     def shown(self) -> tuple[ShownPeaks, ...]:

@@ -56,6 +56,11 @@ class InputFiles(QWidget):
         """What was pasted, as FASTA; empty where nothing was."""
         return "" if self.box is None else self.box.pasted.fasta
 
+    def paste(self, text: str) -> None:
+        """Have sequences in the box, in place of what stands there."""
+        if self.box is not None:
+            self.box.text.setPlainText(text)
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing is given."""

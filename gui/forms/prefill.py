@@ -12,10 +12,13 @@ __all__ = ["NOTHING", "FormPrefill"]
 
 @dataclass(frozen=True)
 class FormPrefill:
-    """Files by the names of the search's inputs, which take the place of those that stand there, and values of its parameters."""
+    """Files by the names of the search's inputs, which take the place of those that stand there, values of parameters, and texts that
+    are pasted into inputs.
+    """
 
     inputs: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    pasted: Mapping[str, str] = field(default_factory=dict)
 
 
 NOTHING = FormPrefill()

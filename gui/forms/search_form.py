@@ -252,6 +252,9 @@ class SearchForm(QWidget):
         for name, paths in prefill.inputs.items():
             self.file_lists[name].clear()
             self.file_lists[name].add(paths)
+        for name, text in prefill.pasted.items():
+            self.file_lists[name].clear()
+            self.inputs[name].paste(text)
         given = self._model.with_current_names(prefill.parameters)
         values = {name: value for name, value in given.items() if name in self._model.model_fields}
         refused = find_problems(self._model, {**self.parameters.values(), **values})[1]

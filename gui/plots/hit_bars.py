@@ -23,8 +23,8 @@ from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from engine.results.columns import Column
 from engine.views.hits import Bar, QueryBars
+from engine.views.ticks import nice_ticks
 from gui.labels import answer_tooltip
-from gui.plots.axes import nice_ticks
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, ExportFigure, figure_font
 from gui.tables.columns import shown_text

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QLocale, Qt
+from PySide6.QtCore import QLocale, Qt, QTimer
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from engine.entry import Search
+from engine.jobs.progress import Progress
 from engine.sequence_search.entry import SEQUENCE_SEARCH
+from engine.sequences.database import SequenceDatabase
 from engine.views.aligned_pair import AlignedPair
 from engine.views.conditions import Condition
 from engine.views.finished_run import FinishedRun
 from engine.views.histograms import Histogram
 from engine.views.hits import HitSummary, QueryBars, aligned_pair, bars_of_query, hit_conditions, score_histogram, summary
+from engine.views.stacked_hits import StackedHits, SubjectSequence, open_subjects, stacked_hits, subject_of_hit
 from engine.views.tables import TableSource
 from gui.alignment.alignment_view import AlignmentView
+from gui.alignment.stack_view import StackView
+from gui.alignment.subject_view import SubjectView
+from gui.forms.prefill import FormPrefill
 from gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
 from gui.plots.hit_bars import HitBars
 from gui.results.hit_filter import HitFilterBar
@@ -24,6 +30,7 @@ from gui.results.query_hits_view import QueryHitsView
 
 __all__ = ["HitsView"]
 
+_CHOOSING_MS = 120
 _PARTS = (9, 11)
 """Widths of the tables and of what they show, as parts of the whole."""
 
@@ -36,6 +43,10 @@ class HitsView(QueryHitsView):
         self.bars = HitBars()
         super().__init__(search, self.filters, AlignmentView(), parent)
         self.scores = HistogramPlot("Score distribution")
+        self.stack = StackView()
+        self.subject = SubjectView()
+        self._database: SequenceDatabase | None = None
+        self._later = QTimer(self, singleShot=True, interval=_CHOOSING_MS)
         self.log_axis = log_counts_box("sequences")
         views = self._split(Qt.Orientation.Vertical, {self.bars: 4, self.alignment: 6})
         self.tabs = QTabWidget()
@@ -43,19 +54,41 @@ class HitsView(QueryHitsView):
         scores = logarithmic_page(self.scores, self.log_axis)
         for widget, title, help_text in (
             (views, "Alignment", "The hits along the query, and the alignment of the chosen hit"),
+            (self.stack, "Stack", "The hits that pass the filter, or those selected in the table, stacked below the query"),
+            (self.subject, "Subject", "The whole sequence of the chosen hit, which can be the next query"),
             (scores, "Scores", "Scores of all sequences with the query, and what chance lets one expect"),
         ):
             self.tabs.setTabToolTip(self.tabs.addTab(widget, title), help_text)
         down = self._split(Qt.Orientation.Vertical, {self.queries: 3, self.hits: 7})
         across = self._split(Qt.Orientation.Horizontal, dict(zip((down, self.tabs), _PARTS, strict=True)))
-        self._arrange({"across": across, "down": down, "views": views}, (self.bars, self.alignment, self.scores))
+        self._arrange({"across": across, "down": down, "views": views}, (self.bars, self.alignment, self.scores, self.stack, self.subject))
         self.bars.hitChosen.connect(partial(self._choose_row, self.hits))
         self.log_axis.toggled.connect(lambda _: self._count_scores())
+        self._later.timeout.connect(self._stack_hits)
+        # A stack is made when it is looked at.
+        self.tabs.currentChanged.connect(lambda _: self._show_tab())
+        self.hits.view.selectionModel().selectionChanged.connect(lambda *_: self._later.start())
+        self.stack.hitChosen.connect(partial(self._choose_row, self.hits))
+        self.subject.searchAsked.connect(self._ask_with_subject)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is still being read or made."""
+        return super().is_busy or self._later.isActive() or self.stack.is_busy
+
+    def clear(self) -> None:
+        """Show nothing, let all files go, and end what still runs."""
+        self._later.stop()
+        super().clear()
+        self.stack.clear()
 
     def _forget(self) -> None:
         super()._forget()
         self.bars.show_bars(None)
         self.scores.show_histogram(None)
+        self.stack.show_hits(None)
+        self.subject.show_subject(None)
+        self._database = None
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self.filters.open(float(run.parameters["maximum_e_value"]))
@@ -76,13 +109,71 @@ class HitsView(QueryHitsView):
     def _filter(self) -> None:
         self.hits.show_rows(filter=self._conditions())
         self._draw_bars()
+        self._later.start()
 
     def _draw_query(self) -> None:
         self._draw_bars()
         self._count_scores()
+        self._later.start()
 
     def _mark(self, row: int | None) -> None:
         self.bars.mark(row)
+        self.stack.mark(row)
+        self._read_subject(row)
+
+    def _show_tab(self) -> None:
+        self._later.start()
+        self._read_subject(self.hits.view.chosen)
+
+    def _stack_hits(self) -> None:
+        """Stack the hits that are selected, where there are several, else those that pass the filter; while that is looked at."""
+        source, query = self._statistics, self._query
+        if source is None or query is None or self.tabs.currentWidget() is not self.stack:
+            return
+        selected = self.hits.view.selected_rows()
+        rows = selected.tolist() if len(selected) > 1 else ()
+        if not rows and not query.n_hits:
+            self.stack.show_hits(None, "This query has no hits.")
+            return
+        conditions = self._conditions()
+        self._statistician.submit(
+            "stack",
+            lambda: stacked_hits(source, query.number, conditions, rows),
+            self._show_stack,
+            lambda error: self.stack.show_hits(None, str(error)),
+        )
+
+    def _show_stack(self, found: StackedHits) -> None:
+        if len(found.rows):
+            self.stack.show_hits(found)
+            self.stack.mark(self.hits.view.chosen)
+        else:
+            self.stack.show_hits(None, "No hits pass the filter.")
+
+    def _read_subject(self, row: int | None) -> None:
+        run = self._finished
+        if run is None or row is None:
+            self.subject.show_subject(None)
+            return
+        if self.tabs.currentWidget() is not self.subject:
+            return
+
+        def read() -> SubjectSequence:
+            # Only this thread uses the source and the database.
+            if self._reads is None:
+                self._reads = run.tables.source("hits")
+            if self._database is None:
+                self._database = open_subjects(run, Progress())
+            return subject_of_hit(self._reads, row, self._database)
+
+        self._reader.submit("subject", read, self.subject.show_subject, lambda error: self.subject.show_subject(None, str(error)))
+
+    def _ask_with_subject(self, fasta: str) -> None:
+        """Ask for the same search with a subject as its query."""
+        run = self._finished
+        if run is not None:
+            databases = tuple(path for kind, path in run.inputs if kind == "database")
+            self.searchAsked.emit(self.search.kind, run.run.id, FormPrefill({"database": databases}, run.parameters, {"queries": fasta}))
 
     def _pair(self, run: FinishedRun, source: TableSource, row: int) -> AlignedPair:
         return with_facts(aligned_pair(source, row))

@@ -165,7 +165,7 @@ def peak_text(mirrored: MirroredSpectra, half: int, peak: int) -> str:
     partner = mirrored.partner(half, peak)
     side = ("above: ", "below: ") if mirrored.lower is not None else ("", "")
     if partner is None:
-        return side[half] + told(half, peak) + ("" if mirrored.lower is None else "   only here")
+        return side[half] + told(half, peak) + ("" if mirrored.lower is None or mirrored.is_one_spectrum else "   only here")
     both = {half: peak, 1 - half: partner}
     difference = float(mirrored.upper.peaks.mz[both[0]] - mirrored.halves[1].peaks.mz[both[1]])
     return f"{side[0]}{told(0, both[0])}   {side[1]}{told(1, both[1])}   {locale.toString(difference, 'f', 4)} Th apart"

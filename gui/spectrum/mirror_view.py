@@ -102,8 +102,16 @@ class MirrorView(QWidget):
         counts = [self.locale().toString(len(half.peaks.mz)) for half in self.spectra.halves]
         if len(counts) == 1:
             return f"{note}{counts[0]} peaks"
+        if self.spectra.is_one_spectrum:
+            return f"{note}{counts[0]} peaks; above {self._explained(0)}, below {self._explained(1)}"
         n_shared = self.locale().toString(len(self.spectra.shared))
         return f"{note}{n_shared} peaks shared within {self.spectra.tolerance}, of {counts[0]} above and {counts[1]} below"
+
+    def _explained(self, half: int) -> str:
+        """How much of the intensity the ions of one of two answers explain."""
+        assert self.spectra is not None
+        ions = self.spectra.halves[half].ions
+        return "no ions" if ions is None else f"{len(ions.matches)} ions ({ions.explained * 100:.0f} % of the intensity)"
 
     def _figure(self) -> ExportFigure | None:
         return None if self.spectra is None else ExportFigure(self.spectra.title, FIGURE_SIZE, self._paint)

@@ -44,6 +44,7 @@ from engine.modified_search.tables import MODIFICATIONS
 from engine.project import Project
 from engine.project.digests import file_digest
 from engine.searches import SEARCHES, search_of_kind
+from engine.sequences.hits import OF_ONE_QUERY
 from engine.spectra.tables import read_spectra_table, spectra_table
 from tests.engine.identification_tables import PARAMETERS, identification
 from tests.engine.spectra.made import spectra
@@ -272,13 +273,19 @@ def spoilt(good: Path, folder: Path, kind: str, chance: random.Random) -> str:
 
 
 def use(folder: Path, kind: str, out: Path) -> bool:
-    """Export a run in all formats and go on from it; whether anything was refused."""
+    """Export a run in all formats, compare it with what it was, and go on from it; whether anything was refused."""
     is_refused = False
-    for export in search_of_kind(kind).exports:
+    commands = [["export", str(folder), "--format", one.name, "--out", str(out / one.name)] for one in search_of_kind(kind).exports]
+    for command in commands:
+        if command[3] in OF_ONE_QUERY:
+            command += ["--query", "Q0"]
+    if kind in ("identify", "modified"):
+        commands.append(["compare", str(folder), str(folder.parent / f"good-{kind}"), "--out", str(out / "compared")])
+    for command in commands:
         said = io.StringIO()
         with redirect_stderr(said), redirect_stdout(io.StringIO()):
-            status = command_line(["export", str(folder), "--format", export.name, "--out", str(out / export.name)])
-        assert status in (0, 2), f"export to {export.name} ended with {status}: {said.getvalue()}"
+            status = command_line(command)
+        assert status in (0, 2), f"{command} ended with {status}: {said.getvalue()}"
         assert "Traceback" not in said.getvalue(), said.getvalue()
         lines = [line for line in said.getvalue().splitlines() if line.startswith("proteoscope:")]
         assert status == 0 or len(lines) >= 1, said.getvalue()
@@ -391,6 +398,11 @@ class Window:
             panel.view.copy() if hasattr(panel.view, "copy") else None
             if panel.model.columns:
                 panel.view._sort_by(len(panel.model.columns) // 2)
+            self._settle(view)
+            view.grab()
+        tabs = getattr(view, "tabs", None)
+        for place in range(tabs.count() if tabs is not None else 0):
+            tabs.setCurrentIndex(place)
             self._settle(view)
             view.grab()
         view.filter_bar.text.setText("a")

@@ -30,7 +30,7 @@ ERNECFLSHKDDSPDLPKLKPDPNTLCDEFKADEKKFWGKYLYEIARRHPYFYAPELLYYANKYNGVFQECCQAEDKGAC
 
 VIEWS = (
     *("start_and_form", "dialogs", "jobs_and_results", "sequence_search", "structure_search", "structures_3d"),
-    *("clustering", "explanation", "modified", "reads"),
+    *("clustering", "explanation", "modified", "comparison", "reads"),
 )
 """Methods of the photographer, in the order in which they are called; the first ones go on from each other."""
 
@@ -239,7 +239,13 @@ class Photographer:
             results.alignment.zoom_in_button.click()
         self.take("35-alignment-zoomed")
         results.alignment.zoom_button.click()
-        results.tabs.setCurrentIndex(1)
+        results.tabs.setCurrentWidget(results.stack)
+        self.wait_for(results)
+        self.take("35-stack")
+        results.tabs.setCurrentWidget(results.subject)
+        self.wait_for(results)
+        self.take("35-subject")
+        results.tabs.setCurrentIndex(results.tabs.count() - 1)
         self.wait(lambda: not results.is_busy)
         self.take("36-hit-scores")
         results.tabs.setCurrentIndex(0)
@@ -450,6 +456,26 @@ class Photographer:
         self.take("79-modified-again")
         window.go_on("modified", "modified-0001")
         self.take("79-modified-from-project")
+
+    def comparison(self) -> None:
+        """Three runs side by side: overlaps and counts, then scores and a spectrum with two answers."""
+        from tests.engine.views.compared_projects import project_with_runs
+
+        window = self.window
+        project, _ = project_with_runs(self.temporary / "three runs", n_spectra=400)
+        window.open_project(project.folder)
+        self.wait_for(window.results)
+        window.project_pane.runs.selectAll()
+        window.project_pane.compare_action.trigger()
+        view = window.comparison
+        self.wait_for(view)
+        self.take("79-comparison")
+        view.tabs.setCurrentIndex(1)
+        view.differing_box.setChecked(True)
+        self.wait_for(view)
+        view.panel.view.choose(0)
+        self.wait_for(view)
+        self.take("79-comparison-two-answers")
 
     def reads(self) -> None:
         """Reads aligned with parts of a made-up genome: the form, the alignment of a row, a place of the depth, distributions."""

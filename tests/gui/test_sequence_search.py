@@ -394,7 +394,8 @@ def test_in_the_smallest_window_no_field_of_the_filter_stands_on_another(
         assert view.minimumSizeHint().width() <= view.width()
 
 
-FORMATS = ("tsv", "blast6", "sam", "fasta", "clustal", "html")
+OF_QUERIES = ("tsv", "blast6", "sam", "fasta", "clustal", "html", "stockholm", "maf", "psl")
+FORMATS = (*OF_QUERIES[:7], "a3m", "phylip", "clustal-stack", *OF_QUERIES[7:])
 
 
 def ask_for_export(window: MainWindow, target: Path) -> None:
@@ -406,14 +407,14 @@ def ask_for_export(window: MainWindow, target: Path) -> None:
     dialog.close()
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", OF_QUERIES)
 def test_all_hits_of_a_run_are_exported_as_the_engine_does_it(
     window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot, format: HitFormat
 ) -> None:
     window.open_project(searched_project)
     qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
     window.results.filter_bar.text.setText("relative 3")
-    endings = {"blast6": "m8", "clustal": "aln"}
+    endings = {"blast6": "m8", "clustal": "aln", "stockholm": "sto"}
     target, expected = tmp_path / f"hits.{endings.get(format, format)}", tmp_path / "expected"
     with qtbot.waitSignal(window.bridge.finished) as finished:
         ask_for_export(window, target)

@@ -15,7 +15,7 @@ SAMPLES = REPOSITORY / "resources" / "samples"
 SPECTRA, DATABASE = SAMPLES / "BSA1.mzML.gz", SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
 HEAVY = (
     "numpy", "numba", "scipy.linalg", "sklearn", "pydantic", "pyarrow", "pyarrow.parquet", "pyarrow.dataset", "duckdb", "gemmi", "lxml",
-    "pyteomics", "msgpack", "pandas", "cupy", "PIL", "PySide6", "pyqtgraph", "gui.window",
+    "pyteomics", "msgpack", "pandas", "cupy", "PIL", "Bio.Align", "PySide6", "pyqtgraph", "gui.window",
 )  # fmt: skip
 MODELS = ("identification", "sequence_search", "structure_search", "clustering", "modified_search", "read_alignment")
 COMPUTING = {"numpy", "numba", "pydantic", "pyarrow"}
@@ -119,6 +119,8 @@ def test_identify_and_what_follows_it(project, tmp_path):
     assert (libraries, models) == (TABLES, {"modified_search"})
     libraries, models = loaded("export", str(folder), "--format", "tsv", "--out", str(tmp_path / "exported"))
     assert libraries == TABLES
+    compared, models = loaded("compare", str(folder), "--out", str(tmp_path / "compared"))
+    assert compared - {"gemmi"} <= TABLES | {"duckdb"}
 
 
 def test_numpy_has_no_threads_of_its_own():

@@ -14,6 +14,7 @@ import pytest
 from engine.command_line.main import main
 from engine.identification.parameters import IdentificationParameters
 from engine.version import VERSION
+from tests.engine.views.compared_projects import project_with_runs
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SAMPLES = REPOSITORY / "resources" / "samples"
@@ -362,3 +363,59 @@ def test_the_cache_is_listed_and_cleared(demo, tmp_path, monkeypatch, capsys):
     assert "1 index, " in capsys.readouterr().out and list((folder / "indexes").iterdir()) == []
     assert main(["cache", "--clear", "everything"]) == 2
     assert main(["cache", "--clear", "structures"]) == 0, "a kind of which none is kept"
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory):
+    """A project with two runs that answer the same spectra."""
+    project, _ = project_with_runs(tmp_path_factory.mktemp("compared") / "project", n_runs=2, n_spectra=60)
+    return project.folder
+
+
+def test_compare_writes_tables_and_figures(two_runs, tmp_path, capsys):
+    assert main(["compare", str(two_runs), "--out", str(tmp_path / "out"), "--mirrors", "1"]) == 0
+    told = capsys.readouterr().out
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"runs.tsv", "overlaps.tsv", "counts.tsv", "psms.tsv", "overlap-psms.svg", "scores-A-B.svg", "mirror-1.svg"} <= written
+    assert [row["run"] for row in table(tmp_path / "out" / "runs.tsv")] == ["identify-0001", "identify-0002"]
+    assert f"{len(written)} files" in told and "at 1 % FDR" in told
+
+
+def test_compare_tells_scripts_the_same_as_its_tables(two_runs, tmp_path, capsys):
+    chosen = ["--run", "identify-0002", "--run", "identify-0001", "--threshold", "0.05"]
+    assert main(["compare", str(two_runs), *chosen, "--out", str(tmp_path / "out"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [told["runs"][letter]["run"] for letter in "AB"] == ["identify-0002", "identify-0001"]
+    rows = [[row["level"], row["runs"], int(row["count"])] for row in table(tmp_path / "out" / "overlaps.tsv")]
+    assert rows == [[level, " & ".join(one["runs"]), one["count"]] for level, found in told["overlaps"].items() for one in found]
+    assert all(Path(path).is_file() for path in told["files"])
+
+
+def test_compare_takes_the_same_run_of_several_projects(two_runs, tmp_path, capsys):
+    shutil.copytree(two_runs, tmp_path / "copy")
+    arguments = ["compare", str(two_runs), str(tmp_path / "copy"), "--run", "identify-0001", "--out", str(tmp_path / "out"), "--json"]
+    assert main(arguments) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [one["project"] for one in told["runs"].values()] == [str(two_runs), str(tmp_path / "copy")]
+    assert all(one["runs"] == ["A", "B"] for found in told["overlaps"].values() for one in found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--threshold", "2"], "--threshold is 2; expected a q-value from 0 to 1"),
+        (["--mirrors", "-1"], "--mirrors is -1; expected 0 or more"),
+        (["--run", "identify-0001"], "1 run is given; from 2 to 12 can be compared"),
+        (["--run", "identify-0001", "--run", "identify-0009"], "there is no finished run identify-0009"),
+        (["--run", "identify-0001", "--run", "identify-0001"], "run identify-0001 is given twice"),
+    ],
+)
+def test_compare_says_what_it_cannot_do(two_runs, tmp_path, capsys, arguments, reason):
+    assert main(["compare", str(two_runs), "--out", str(tmp_path / "out"), *arguments]) == 2
+    assert reason in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_compare_writes_nothing_into_results_of_a_project(two_runs, capsys):
+    assert main(["compare", str(two_runs), "--out", str(two_runs / "results" / "identify-0001")]) == 2
+    assert "belongs to the project" in capsys.readouterr().err

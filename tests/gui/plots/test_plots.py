@@ -15,7 +15,8 @@ from pytestqt.qtbot import QtBot
 from engine.views.coverage import cover
 from engine.views.identification import mass_error_histogram, score_histogram
 from engine.views.tables import TableSource
-from gui.plots.axes import nice_ticks, tick_texts
+from engine.views.ticks import nice_ticks
+from gui.plots.axes import tick_texts
 from gui.plots.coverage_map import CoverageMap
 from gui.plots.histogram import HistogramPlot
 from gui.theme import Theme

@@ -1,0 +1,129 @@
+"""``proteoscope compare``: the sub-command that puts finished runs side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.command_line.terminal import interruptible, say
+from engine.errors import InputError, ParameterError
+from engine.jobs.progress import Progress
+
+if TYPE_CHECKING:
+    from engine.views.finished_run import FinishedRun
+    from engine.views.run_comparison import RunComparison
+
+__all__ = ["add_compare"]
+
+_DESCRIPTION = "Compare finished runs: which spectra, peptides and proteins each finds, and where they answer differently."
+_EPILOG = """
+Any runs with PSMs, peptides and protein groups can be compared: identifications, searches for modified peptides. Into DIR go runs.tsv
+(which run is A, B, C...), overlaps.tsv (how many items exactly which runs accept), counts.tsv (how many each accepts at q-values up to
+5 %), a table of the spectra, PSMs, peptidoforms, peptides, protein groups and proteins that some run accepts, disagreements.tsv
+(spectra that two runs answer differently), and figures as SVG: UpSet plots, counts, scores of two runs, and spectra with two answers.
+Isoleucine and leucine count as the same.
+"""
+
+
+def add_compare(commands: Any) -> None:
+    """Add ``compare`` to the sub-commands, which are argparse's sub-parsers."""
+    parser = commands.add_parser("compare", help="compare finished runs", description=_DESCRIPTION, epilog=_EPILOG)
+    parser.add_argument("projects", nargs="+", metavar="PROJECT", help="project folder; of several, runs are compared across them")
+    parser.add_argument(
+        "--run", action="append", default=[], metavar="ID",
+        help="a run to compare, may be given several times: of each project that has one of this name; all that can be when not given",
+    )  # fmt: skip
+    parser.add_argument("--threshold", type=float, default=0.01, metavar="Q", help="q-value up to which items count (default: %(default)s)")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder for tables and figures, made where it is missing")
+    parser.add_argument("--mirrors", type=int, default=10, metavar="N", help="figures of spectra with two answers (default: %(default)s)")
+    parser.add_argument(
+        "--spreadsheet-safe", action="store_true",
+        help="put an apostrophe before each text that begins with =, +, - or @, which a spreadsheet would take for a formula",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print the overlaps for scripts")
+    parser.set_defaults(command=_compare)
+
+
+def _compare(options: argparse.Namespace) -> None:
+    if not 0 <= options.threshold <= 1:
+        raise ParameterError(f"--threshold is {options.threshold:g}; expected a q-value from 0 to 1")
+    if options.mirrors < 0:
+        raise ParameterError(f"--mirrors is {options.mirrors}; expected 0 or more")
+    from engine.project.outputs import check_outputs
+    from engine.views.comparison_tables import comparison_files, write_comparison
+    from engine.views.run_comparison import compare_runs
+
+    folder, progress = Path(options.out), Progress()
+    with interruptible(progress), compare_runs(_runs(options), progress) as comparison:
+        check_outputs([folder / name for name in comparison_files()], [], None)
+        written = write_comparison(
+            comparison, folder, options.threshold, progress, n_mirrors=options.mirrors, spreadsheet_safe=options.spreadsheet_safe
+        )
+        if options.json:
+            print(json.dumps(_told(comparison, options.threshold, written), indent=2))
+        else:
+            _say(comparison, options.threshold, folder, len(written))
+
+
+def _runs(options: argparse.Namespace) -> list[FinishedRun]:
+    """The runs that are meant, open."""
+    from engine.project import Project
+    from engine.views.finished_run import open_run
+    from engine.views.run_comparison import has_matches
+
+    chosen = []
+    for place in options.projects:
+        project = Project.open(place)
+        done = [run.id for run in project.runs() if run.status == "done"]
+        named = [run for run in options.run if run in done]
+        comparable = [run for run in done if has_matches([one.name for one in project.results(run)])]
+        chosen += [(project, run) for run in (named if options.run else comparable)]
+    missing = [run for run in options.run if all(run != one for _, one in chosen)]
+    if missing:
+        raise InputError(
+            options.projects[0], f"there is no finished run {missing[0]:.60}", remedy="See run.json and results for their names"
+        )
+    opened: list[FinishedRun] = []
+    try:
+        for project, run in chosen:
+            opened.append(open_run(project, run))
+    except BaseException:
+        for one in opened:
+            one.close()
+        raise
+    return opened
+
+
+def _told(comparison: RunComparison, threshold: float, written: list[Path]) -> dict[str, Any]:
+    from engine.views.run_comparison import LEVELS
+
+    runs = {
+        letter: {"run": run.run.id, "project": str(run.project.folder)}
+        for letter, run in zip(comparison.letters, comparison.runs, strict=True)
+    }
+    overlaps = {
+        level.name: [
+            {"runs": [comparison.letters[run] for run in one.runs], "count": one.count}
+            for one in comparison.intersections(level.name, threshold)
+        ]
+        for level in LEVELS
+    }
+    return {"threshold": threshold, "runs": runs, "overlaps": overlaps, "notes": comparison.notes, "files": [str(path) for path in written]}
+
+
+def _say(comparison: RunComparison, threshold: float, folder: Path, n_files: int) -> None:
+    from engine.views.run_comparison import LEVELS
+
+    for note in comparison.notes:
+        say(note, sys.stderr)
+    for letter, label, run in zip(comparison.letters, comparison.labels, comparison.runs, strict=True):
+        say(f"{letter}  {label}: {run.run.message or run.run.kind}")
+    say(f"{f'at {threshold * 100:g} % FDR':<24}" + "".join(f"{letter:>9}" for letter in comparison.letters) + f"{'all':>9}{'any':>9}")
+    for level in LEVELS:
+        accepted = comparison.accepted_from(level.name) <= threshold
+        counts = [*accepted.sum(0).tolist(), int(accepted.all(1).sum()), int(accepted.any(1).sum())]
+        say(f"{level.several:<24}" + "".join(f"{count:>9,}" for count in counts))
+    say(f"{n_files} files: {folder}")

@@ -1,0 +1,164 @@
+"""Stacks and their pairs in the formats of Bio.Align: Stockholm, A3M, PHYLIP and Clustal for a stack; MAF and PSL for each pair.
+
+Stockholm, PHYLIP and Clustal have the columns that insertions open; Stockholm marks them by ``.`` and in its line ``RF``. A3M has the
+query's columns, insertions in small letters (as HH-suite and others read it).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from io import StringIO
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.sequences.conservation import conservation
+from engine.sequences.stack import AlignedSubjects, Stack
+from engine.version import VERSION
+
+if TYPE_CHECKING:
+    from Bio.Align import Alignment
+
+__all__ = [
+    "PAIR_FORMATS", "STACK_FORMATS", "file_header", "grades", "pair_alignments", "stack_alignment", "stack_text",
+    "unique_names",
+]  # fmt: skip
+
+STACK_FORMATS = ("stockholm", "a3m", "phylip", "clustal")
+PAIR_FORMATS = ("maf", "psl")
+_PHYLIP_NAME, _CLUSTAL_NAME = 10, 30
+_NOT_IN_NAMES = re.compile(r"[\s\x00-\x1f\x7f-\x9f\[\](),:;]")
+_GRADES = 9
+"""Digits of the line of conservation."""
+
+
+def stack_text(stack: Stack, format: str) -> str:
+    """A stack in one of `STACK_FORMATS` or `PAIR_FORMATS`, without what stands once in a file."""
+    if format == "a3m":
+        # A2M without the full stops that stand for others' insertions.
+        alignment = stack_alignment(stack)
+        alignment.column_annotations = {"state": np.where(stack.is_opened, ord("I"), ord("D")).astype(np.uint8).tobytes().decode()}
+        lines = _written([alignment], "a2m").splitlines()
+        return "".join(f"{line if line.startswith('>') else line.replace('.', '')}\n" for line in lines)
+    if format == "phylip":
+        return _written([stack_alignment(stack, lambda names: unique_names(names, _PHYLIP_NAME))], format)
+    if format == "clustal":
+        return _written([stack_alignment(stack, lambda names: unique_names(names, _CLUSTAL_NAME))], format)
+    if format == "stockholm":
+        return _written([stack_alignment(stack)], format)
+    return _written(pair_alignments(stack, is_query_first=format == "maf"), format).removeprefix(file_header(format))
+
+
+def file_header(format: str) -> str:
+    """What stands once at the head of a file, whose stacks follow."""
+    return _written([], format) if format in PAIR_FORMATS else ""
+
+
+def stack_alignment(stack: Stack, named: Callable[[Sequence[str]], list[str]] | None = None) -> Alignment:
+    """A stack as Bio.Align has it; `named` makes names of it from others."""
+    from Bio.Align import Alignment
+    from Bio.Seq import Seq
+    from Bio.SeqRecord import SeqRecord
+
+    names = (named or unique_names)(stack.names)
+    sequences, coordinates = Alignment.parse_printed_alignment([row.tobytes() for row in stack.gapped])
+    descriptions = [stack.query_description, *stack.subjects.descriptions]
+    records = [
+        SeqRecord(Seq(letters), id=name, name=name, description=" ".join(description.split()))
+        for letters, name, description in zip(sequences, names, descriptions, strict=True)
+    ]
+    alignment = _stacked_class()(records, coordinates)
+    alignment.rows = [row.tobytes().decode("ascii") for row in stack.gapped]
+    is_opened = stack.is_opened
+    reference = np.where(is_opened, ord("."), ord("x")).astype(np.uint8).tobytes().decode()
+    alignment.column_annotations = {"reference coordinate annotation": reference, "conservation": grades(stack)}
+    alignment.operations = np.where(is_opened, ord("I"), ord("M")).astype(np.uint8).tobytes()
+    alignment.annotations = {"identifier": names[0]}
+    return alignment
+
+
+@cache
+def _stacked_class() -> type[Alignment]:
+    """Bio.Align's class with rows that it need not make: it goes over all rows' coordinates for each, and would take minutes."""
+    from Bio.Align import Alignment
+
+    class StackedAlignment(Alignment):
+        rows: Sequence[str] = ()
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(self.rows)
+
+    return StackedAlignment
+
+
+def grades(stack: Stack) -> str:
+    """A digit for each column, 0 to 9: tenths of its conservation (`engine.sequences.conservation`)."""
+    digits = np.minimum((conservation(stack.letters) * (_GRADES + 1)).astype(np.int64), _GRADES)
+    return "".join(map(str, digits.tolist()))
+
+
+def pair_alignments(stack: Stack, *, is_query_first: bool) -> Iterator[Alignment]:
+    """The alignment of each hit with the query as Bio.Align has it, in the places of the whole sequences; the target first.
+
+    What lies beyond the alignment has no letters there, but a length.
+    """
+    from Bio.Align import Alignment
+    from Bio.Seq import Seq
+    from Bio.SeqRecord import SeqRecord
+
+    subjects = stack.subjects
+    query = stack.gapped[0, ~stack.is_opened].tobytes()
+    query_name = unique_names([stack.query_name])[0]
+    lines = zip(_lines(subjects, "query"), _lines(subjects, "subject"), strict=True)
+    for place, (above, below) in enumerate(lines):
+        (_, own), coordinates = Alignment.parse_printed_alignment([above, below])
+        start = int(subjects.subject_start[place])
+        coordinates = coordinates + np.array([[int(subjects.query_start[place])], [start]])
+        whole = Seq({start: bytes(own)}, length=int(subjects.lengths[place]))
+        name = unique_names([subjects.names[place]])[0]
+        records = [SeqRecord(Seq(query), id=query_name, description=""), SeqRecord(whole, id=name, description="")]
+        alignment = Alignment(records if is_query_first else records[::-1], coordinates if is_query_first else coordinates[::-1])
+        alignment.score = float(subjects.scores[place])
+        yield alignment
+
+
+def unique_names(names: Sequence[str], width: int | None = None) -> list[str]:
+    """Names without what the formats do not take, no longer than `width`, and each once: others of a name have a number behind them.
+
+    >>> unique_names(["sp|P02769|ALBU", "sp|P02769|ALBU", "a b"], 10)
+    ['sp|P02769|', 'sp|P0276_2', 'a_b']
+    """
+    taken, found = set[str](), []
+    for name in names:
+        plain = _NOT_IN_NAMES.sub("_", name) or "_"
+        unique, number = plain[:width], 1
+        while unique in taken:
+            number += 1
+            ending = f"_{number}"
+            unique = f"{plain[: None if width is None else width - len(ending)]}{ending}"
+        taken.add(unique)
+        found.append(unique)
+    return found
+
+
+def _lines(subjects: AlignedSubjects, which: str) -> Iterator[bytes]:
+    texts = getattr(subjects, which)
+    whole = texts.own.tobytes().replace(b"*", b"X")
+    places = (texts.offsets - texts.offsets[0]).tolist()
+    return (whole[first:last] for first, last in pairwise(places))
+
+
+def _written(alignments: Iterable[Any], format: str) -> str:
+    """Alignments as Bio.Align writes them."""
+    from Bio import Align
+
+    listed = Align.Alignments(alignments)
+    if format == "clustal":
+        # Readers look for the name of the format at the head.
+        listed.metadata = {"Program": "CLUSTAL", "Version": f"by Proteoscope {VERSION}"}
+    stream = StringIO()
+    Align.write(listed, stream, format)
+    return stream.getvalue()

@@ -1,0 +1,214 @@
+"""The tables of a comparison of runs: a row for each spectrum, peptide or protein that a run has, and what each run says of it.
+
+Columns of run A end in ``_A``. Of every level: ``n_A``, how often the run found the item, without a value where it did not; ``q_value_A``;
+``accepted_from_A``, from which q-value on it is accepted: 0 where the run has no q-values. Of spectra also the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.jobs.progress import Progress
+from engine.views.compared_files import ComparedFiles
+from engine.views.finished_run import FinishedRun
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+__all__ = ["make_tables"]
+
+_SAME_MASS = 0.006
+"""Dalton. Programs write masses of modifications with two decimals or more; sulfation and phosphorylation are 0.0095 Da apart."""
+
+_ANSWERS = """
+SELECT file_row_number AS row, spectrum_file, spectrum_id, scan, retention_time, precursor_mz, peptide, sequence, charge,
+    score, CASE WHEN isfinite(q_value) THEN q_value END AS q_value, modification_positions, modification_masses
+FROM psms WHERE rank = 1 AND NOT is_decoy
+QUALIFY row_number() OVER (PARTITION BY spectrum_file, spectrum_id
+    ORDER BY CASE WHEN isfinite(q_value) THEN q_value END NULLS LAST, CASE WHEN isfinite(score) THEN score END DESC NULLS LAST, row) = 1
+"""
+_PEPTIDES = """
+SELECT peptides.file_row_number AS row, peptides.peptide, peptides.sequence, peptides.n_psms AS n,
+    CASE WHEN isfinite(peptides.q_value) THEN peptides.q_value END AS q_value, psms.modification_positions, psms.modification_masses
+FROM peptides JOIN psms ON psms.file_row_number = peptides.best_psm WHERE NOT peptides.is_decoy
+"""
+_GROUPS = """
+SELECT accessions, description, n_peptides AS n, CASE WHEN isfinite(q_value) THEN q_value END AS q_value
+FROM proteins WHERE NOT is_decoy
+"""
+_ACCESSION = "regexp_replace({}, '^(sp|tr)[|]([^|]+)[|].*$', '\\2')"
+
+
+def make_tables(connection: duckdb.DuckDBPyConnection, runs: Sequence[FinishedRun], files: ComparedFiles, progress: Progress) -> None:
+    """Make the tables ``spectra``, ``psms``, ``peptidoforms``, ``peptides``, ``groups`` and ``proteins`` from the tables of runs.
+
+    Raises
+    ------
+    InputError : a table of a run is damaged. Cancelled : the user asked to stop.
+    """
+    _gather(connection, "answers", runs, "psms", _ANSWERS)
+    _gather(connection, "forms", runs, "peptides", _PEPTIDES)
+    _gather(connection, "evidence", runs, "proteins", _GROUPS)
+    _number_files(connection, files)
+    progress.check()
+    _name_forms(connection)
+    progress.check()
+    letters = ascii_uppercase[: len(runs)]
+    _make_spectra(connection, letters)
+    progress.check()
+    told = "spectrum_file, spectrum_id, scan, peptide"
+    answers = f"SELECT run, file, spectrum, form, {told}, 1 AS n, q_value FROM answers"
+    _pivot(connection, "psms", answers, "file, spectrum, form", told, letters)
+    _pivot(connection, "peptidoforms", "SELECT run, form, peptide, n, q_value FROM forms", "form", "peptide", letters)
+    _pivot(connection, "peptides", "SELECT run, residues, sequence, n, q_value FROM forms", "residues", "sequence", letters)
+    keyed = f"list_sort(list_transform(accessions, lambda one: {_ACCESSION.format('one')}))"
+    groups = f"SELECT run, {keyed} AS members, array_to_string({keyed}, ';') AS name, description, n, q_value FROM evidence"
+    _pivot(connection, "groups", groups, "members", "name, description", letters)
+    each = "SELECT *, unnest(accessions) AS accession FROM evidence"
+    proteins = f"SELECT run, {_ACCESSION.format('accession')} AS name, accession, n, q_value FROM ({each})"
+    _pivot(connection, "proteins", proteins, "name", "accession", letters)
+    for name in ("answers", "forms", "evidence"):
+        connection.execute(f"DROP TABLE {name}")
+
+
+def _gather(connection: duckdb.DuckDBPyConnection, name: str, runs: Sequence[FinishedRun], table: str, sql: str) -> None:
+    """Rows of all runs as one table, each with the place of its run."""
+    for place, run in enumerate(runs):
+        source = run.tables.source(table)
+        found = source.query(sql)
+        source.close()
+        connection.register("found", found)
+        into = f"INSERT INTO {name} BY NAME" if place else f"CREATE TABLE {name} AS"
+        connection.execute(f"{into} SELECT {place} AS run, * FROM found")
+        connection.unregister("found")
+
+
+def _number_files(connection: duckdb.DuckDBPyConnection, files: ComparedFiles) -> None:
+    """Give answers the number of their file, and the name by which its spectra are the same in all runs."""
+    import pyarrow as pa
+
+    rows = [(run, name, number) for run, own in enumerate(files.numbers) for name, number in own.items()]
+    columns = list(zip(*rows, strict=True)) or [(), (), ()]
+    types = (pa.int32(), pa.string(), pa.int64())
+    _register(connection, "numbered", dict(zip(("run", "name", "file"), map(pa.array, columns, types), strict=True)))
+    # Scans name spectra in the files of all formats that keep them; what programs call a spectrum differs.
+    connection.execute(
+        """
+        CREATE TABLE named AS
+            SELECT answers.*, numbered.file FROM answers JOIN numbered ON answers.run = numbered.run AND spectrum_file = name;
+        CREATE TABLE scanned AS
+            SELECT file, bool_and(has_scans) AS has_scans FROM
+            (SELECT run, file, count(scan) = count(*) AND count(DISTINCT scan) = count(*) AS has_scans FROM named GROUP BY run, file)
+            GROUP BY file;
+        CREATE OR REPLACE TABLE answers AS
+            SELECT named.*, CASE WHEN has_scans THEN CAST(scan AS VARCHAR) ELSE spectrum_id END AS spectrum
+            FROM named JOIN scanned USING (file);
+        DROP TABLE named; DROP TABLE scanned
+        """
+    )
+    connection.unregister("numbered")
+
+
+def _name_forms(connection: duckdb.DuckDBPyConnection) -> None:
+    """Give answers and peptides their ``residues``, ``composition`` (and which modifications) and ``form`` (and where)."""
+    masses = connection.sql(
+        "SELECT DISTINCT unnest(modification_masses) AS mass FROM (SELECT modification_masses FROM answers UNION ALL "
+        "SELECT modification_masses FROM forms) ORDER BY mass"
+    ).to_arrow_table()["mass"].to_numpy()  # fmt: skip
+    import pyarrow as pa
+
+    _register(connection, "masses", {"mass": pa.array(masses), "kind": pa.array(_same_masses(masses))})
+    for name in ("answers", "forms"):
+        connection.execute(
+            f"""
+            CREATE OR REPLACE TABLE {name} AS
+            WITH placed AS (
+                SELECT run, row, unnest(modification_positions) AS position, unnest(modification_masses) AS mass FROM {name}
+            ), modified AS (
+                SELECT run, row, string_agg(kind, ' ' ORDER BY kind) AS kinds,
+                    string_agg(position || ':' || kind, ' ' ORDER BY position, kind) AS places
+                FROM placed JOIN masses USING (mass) GROUP BY run, row
+            ), residues AS (SELECT *, replace(sequence, 'I', 'L') AS residues FROM {name})
+            SELECT residues.*, residues || ' ' || coalesce(kinds, '') AS composition, residues || ' ' || coalesce(places, '') AS form
+            FROM residues LEFT JOIN modified USING (run, row)
+            """
+        )
+    connection.unregister("masses")
+
+
+def _same_masses(masses: Any) -> Any:
+    """A number for each of (n,) ascending masses, the same for those that lie no farther than `_SAME_MASS` above the first with it.
+
+    >>> _same_masses(np.array([15.99, 15.9949, 15.995, 79.9568, 79.9663])).tolist()
+    [0, 0, 0, 1, 2]
+    """
+    kinds, first = np.zeros(len(masses), np.int64), 0
+    for place in range(1, len(masses)):
+        is_new = masses[place] - masses[first] > _SAME_MASS
+        kinds[place] = kinds[place - 1] + is_new
+        first = place if is_new else first
+    return kinds
+
+
+def _make_spectra(connection: duckdb.DuckDBPyConnection, letters: str) -> None:
+    """``spectra``: each with the answers of all runs, and from which q-value on two of these differ, and how."""
+    answers = ("row", "peptide", "sequence", "charge", "score", "form", "composition", "residues")
+    more = [
+        f"any_value({name}) FILTER (run = {run}) AS {'psm' if name == 'row' else name}_{letter}"
+        for run, letter in enumerate(letters)
+        for name in answers
+    ]
+    of_spectrum = "spectrum_file, spectrum_id, scan, retention_time, precursor_mz"
+    _pivot(connection, "compared", "SELECT *, 1 AS n FROM answers", "file, spectrum", of_spectrum, letters, more)
+    pairs = [
+        f"CASE WHEN form_{a} != form_{b} THEN {{'q_value': greatest(accepted_from_{a}, accepted_from_{b}), 'how': "
+        f"CASE WHEN residues_{a} != residues_{b} THEN 0 WHEN composition_{a} != composition_{b} THEN 1 ELSE 2 END}} END"
+        for k, a in enumerate(letters)
+        for b in letters[k + 1 :]
+    ]
+    hidden = ", ".join(f"{name}_{letter}" for letter in letters for name in ("form", "composition", "residues", "sequence"))
+    same = ", ".join(f"residues_{letter} AS sequence_{letter}" for letter in letters)
+    connection.execute(
+        f"""
+        CREATE TABLE spectra AS
+        SELECT * EXCLUDE (difference, {hidden}), {same}, difference.q_value AS differs_from,
+            CASE difference.how WHEN 0 THEN 'other peptide' WHEN 1 THEN 'other modifications' WHEN 2 THEN 'other sites' END AS difference
+        FROM (SELECT *, list_min(list_filter([{", ".join(pairs)}], lambda pair: pair IS NOT NULL)) AS difference FROM compared)
+        ORDER BY file_row_number;
+        DROP TABLE compared
+        """
+    )
+
+
+def _pivot(
+    connection: duckdb.DuckDBPyConnection, name: str, rows: str, key: str, told: str, letters: str, more: Sequence[str] = ()
+) -> None:
+    """A table of one row for each key, with what the first run that has it tells, and columns of each run; the best first."""
+    shown = [f"first({one} ORDER BY run, q_value NULLS LAST, {one}) AS {one}" for one in told.split(", ")]
+    each = [
+        f"CAST(sum(n) FILTER (run = {run}) AS BIGINT) AS n_{letter}, min(q_value) FILTER (run = {run}) AS q_value_{letter}, "
+        f"min(coalesce(q_value, 0)) FILTER (run = {run}) AS accepted_from_{letter}"
+        for run, letter in enumerate(letters)
+    ]
+    n_runs = " + ".join(f"CAST(n_{letter} IS NOT NULL AS INTEGER)" for letter in letters)
+    best = f"least({', '.join(f'accepted_from_{letter}' for letter in letters)})"
+    connection.execute(
+        f"""
+        CREATE TABLE {name} AS
+        WITH found AS (SELECT {key}, {", ".join([*shown, *each, *more])} FROM ({rows}) GROUP BY {key})
+        SELECT * EXCLUDE ({key}){", name" if key == "name" else ""}, {n_runs} AS n_runs,
+            row_number() OVER (ORDER BY {n_runs} DESC, {best}, {key}) - 1 AS file_row_number
+        FROM found ORDER BY file_row_number
+        """
+    )
+
+
+def _register(connection: duckdb.DuckDBPyConnection, name: str, columns: dict[str, pa.Array]) -> None:
+    import pyarrow as pa
+
+    connection.register(name, pa.table(columns))

@@ -1,0 +1,92 @@
+"""A spectrum that two runs answer differently, mirrored: above with the ions of one answer, below with those of the other."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ProteoscopeError
+from engine.views.annotation import IonSettings, annotate_match, ions_looked_for, ions_to_show
+from engine.views.finished_run import FinishedRun
+from engine.views.identification import PSM_DETAILS
+from engine.views.mirror import Half, MirroredSpectra
+from engine.views.peaks import Peaks
+from engine.views.run_comparison import RunComparison
+from engine.views.tables import TableSource
+
+__all__ = ["compared_answers", "differing_runs"]
+
+_UNKNOWN = IonSettings(Tolerance(20, "ppm"))
+"""Of runs that do not tell which ions they looked for, as those of other programs."""
+
+
+def compared_answers(comparison: RunComparison, source: TableSource, row: int, runs: tuple[int, int] | None = None) -> MirroredSpectra:
+    """The spectrum in a row of ``spectra`` with the answers of two runs, by their places; of those that differ first where it is None.
+
+    Peaks are those that a run kept; where one did not, those of the other.
+
+    Raises
+    ------
+    ProteoscopeError : one of the runs has no answer, or neither kept peaks.
+    """
+    names = [name for letter in comparison.letters for name in (f"psm_{letter}", f"peptide_{letter}", f"accepted_from_{letter}")]
+    answers: dict[str, Any] = source.values(np.array([row]), [*names, "spectrum_id"]).to_pylist()[0]
+    first, second = runs or differing_runs(comparison, answers)
+    if any(answers[f"psm_{comparison.letters[run]}"] is None for run in (first, second)):
+        raise ProteoscopeError(f"Only one of the runs has an answer for the spectrum {answers['spectrum_id']}.")
+    details = [_psm(comparison.runs[run], int(answers[f"psm_{comparison.letters[run]}"])) for run in (first, second)]
+    kept = [_peaks(comparison.runs[run], int(psm["spectrum"])) for run, psm in zip((first, second), details, strict=True)]
+    there = next((peaks for peaks in kept if isinstance(peaks, Peaks)), None)
+    if there is None:
+        raise ProteoscopeError(str(kept[0]))
+    halves = []
+    for run, psm, peaks in zip((first, second), details, kept, strict=True):
+        q_value = "no q-value" if psm["q_value"] is None else f"q-value {psm['q_value']:.2g}"
+        name = f"{comparison.letters[run]}: {psm['peptide']} ({psm['charge']}+), {q_value}"
+        shown = peaks if isinstance(peaks, Peaks) else there
+        halves.append(Half(name, shown, annotate_match(psm, shown, _settings(comparison, (run, first, second)))))
+    title = f"{answers['spectrum_id']}: {comparison.labels[first]} above, {comparison.labels[second]} below"
+    tolerance = _settings(comparison, (first, second)).tolerance
+    return MirroredSpectra(title, halves[0], halves[1], tolerance, is_one_spectrum=True)
+
+
+def differing_runs(comparison: RunComparison, answers: dict[str, Any]) -> tuple[int, int]:
+    """The first two runs whose answers differ, the surest; of a row with ``peptide_A`` and ``accepted_from_A`` of each run.
+
+    Where none differ, the first two that have one.
+    """
+    there = [run for run, letter in enumerate(comparison.letters) if answers[f"psm_{letter}"] is not None]
+    if len(there) < 2:
+        raise ProteoscopeError("Only one of the runs has an answer for this spectrum.")
+
+    def order(pair: tuple[int, int]) -> tuple[bool, float]:
+        one, other = (comparison.letters[run] for run in pair)
+        is_same = answers[f"peptide_{one}"] == answers[f"peptide_{other}"]
+        return is_same, max(answers[f"accepted_from_{one}"], answers[f"accepted_from_{other}"])
+
+    return min(combinations(there, 2), key=order)
+
+
+def _psm(run: FinishedRun, row: int) -> dict[str, Any]:
+    source = run.tables.source("psms")
+    details: dict[str, Any] = source.values(np.array([row]), PSM_DETAILS).to_pylist()[0]
+    source.close()
+    return details
+
+
+def _peaks(run: FinishedRun, spectrum: int) -> Peaks | ProteoscopeError:
+    try:
+        return run.peaks().peaks(spectrum)
+    except ProteoscopeError as error:
+        return error
+
+
+def _settings(comparison: RunComparison, runs: tuple[int, ...]) -> IonSettings:
+    """What the first of some runs looked for that tells it."""
+    for run in runs:
+        if ions_looked_for(comparison.runs[run].parameters) is not None:
+            return ions_to_show(comparison.runs[run].parameters)
+    return _UNKNOWN

@@ -1,0 +1,200 @@
+"""Figures of a comparison of runs: overlaps, what is found at which q-value, scores, and a spectrum with two answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.views.drawings import Axis, Bar, Curve, Drawing, Ink, Label, Points, Shape, Stroke, draw_axes, text_width
+from engine.views.mirror import MirroredSpectra
+from engine.views.run_comparison import Level, RunComparison
+from engine.views.shown_peaks import SHARED, UNMATCHED
+
+__all__ = ["draw_curves", "draw_mirror", "draw_overlaps", "draw_scores"]
+
+_FONT = 8.0
+_MAXIMUM_SETS = 24
+_ROW = 16.0
+_LABELLED_PEAKS = 14
+_IONS: dict[str, Ink] = {"b": 0, "y": 1, "a": 2, "c": 5, "x": 4, "z": 3, "p": 6, UNMATCHED: "faint", SHARED: 2}
+
+
+def draw_overlaps(
+    comparison: RunComparison, level: Level, threshold: float, width: float = 480.0, height: float = 300.0, font_size: float = _FONT
+) -> Drawing:
+    """An UpSet plot (Lex et al. 2014, IEEE Trans. Vis. Comput. Graph. 20:1983): a bar for each set of runs that alone find so many items.
+
+    The target of a bar, and of the dots below it, is the runs of its set, by their places.
+    """
+    found = comparison.intersections(level.name, threshold)
+    shown, n_more = found[:_MAXIMUM_SETS], max(0, len(found) - _MAXIMUM_SETS)
+    totals = comparison.counts(level.name, threshold)
+    n_runs, row = len(comparison.runs), max(_ROW, font_size * 1.7)
+    names = [f"{letter}  {label}" for letter, label in zip(comparison.letters, comparison.labels, strict=True)]
+    name_width = min(width * 0.3, max(text_width(name, font_size) for name in names) + 6)
+    bar_room = width * 0.14
+    number_width = text_width(f"{int(totals.max(initial=0)):,}", font_size) + 4
+    left = number_width + bar_room + name_width + 14
+    bottom = height - n_runs * row - font_size
+    top = font_size * 4
+    title = f"{level.several[0].upper()}{level.several[1:]} at {threshold * 100:g} % FDR"
+    shapes: list[Shape] = [Label(8, font_size * 1.8, title, is_bold=True)]
+    if n_more:
+        shapes.append(Label(width - 8, font_size * 1.8, f"{n_more} smaller sets are not shown", "end", "faint"))
+    highest = max((one.count for one in shown), default=1)
+    step = min(34.0, (width - left - 10) / max(1, len(shown)))
+    for run in range(n_runs):
+        y = height - (n_runs - run) * row
+        if run % 2 == 0:
+            shapes.append(Bar(left - name_width - 4, y, width - left + name_width - 4, row, "grid"))
+        length = bar_room * int(totals[run]) / max(1, int(totals.max(initial=0)))
+        x = number_width + 8 + bar_room - length
+        tip = f"{names[run]}: {int(totals[run]):,} {level.several}"
+        shapes.append(Bar(x, y + row * 0.2, length, row * 0.6, run, tip=tip))
+        shapes.append(Label(x - 3, y + row * 0.5 + font_size * 0.35, f"{int(totals[run]):,}", "end"))
+        shapes.append(Label(left - name_width, y + row * 0.5 + font_size * 0.35, _shortened(names[run], name_width - 4, font_size)))
+    for place, one in enumerate(shown):
+        middle = left + (place + 0.5) * step
+        bar_height = (bottom - top) * one.count / highest
+        tip = f"{comparison.names_of(one.runs)} alone: {one.count:,} {level.one if one.count == 1 else level.several}"
+        shapes.append(Bar(middle - step * 0.33, bottom - bar_height, step * 0.66, bar_height, "text", target=one.runs, tip=tip))
+        text = f"{one.count:,}"
+        if text_width(text, font_size) <= step * 1.15:
+            shapes.append(Label(middle, bottom - bar_height - 3, text, "middle"))
+        radius = min(row, step) * 0.3
+        for run in range(n_runs):
+            y = height - (n_runs - run - 0.5) * row
+            ink: Ink = "text" if run in one.runs else "faint"
+            size = radius if run in one.runs else radius * 0.4
+            shapes.append(Bar(middle - size, y - size, 2 * size, 2 * size, ink, is_round=True, target=one.runs, tip=tip))
+        if len(one.runs) > 1:
+            first, last = (height - (n_runs - run - 0.5) * row for run in (one.runs[0], one.runs[-1]))
+            shapes.append(Stroke(middle, first, middle, last, width=1.5))
+    if not shown:
+        shapes.append(Label((left + width) / 2, (top + bottom) / 2, f"No {level.one} is accepted", "middle", "faint"))
+    shapes.append(Stroke(left, bottom, width - 8, bottom))
+    told = ", ".join(f"{comparison.names_of(one.runs)} {one.count}" for one in shown)
+    return Drawing(width, height, f"{title}: {told}", tuple(shapes), font_size)
+
+
+def draw_curves(
+    comparison: RunComparison, level: Level, threshold: float, width: float = 360.0, height: float = 260.0, font_size: float = _FONT
+) -> Drawing:
+    """How many items each run finds at q-values up to 5 %, how many all of them do, and any of them."""
+    curves = comparison.curves(level.name)
+    series: list[tuple[str, np.ndarray, Ink, bool]] = [
+        (comparison.letters[run], counts, run, False) for run, counts in enumerate(curves.runs)
+    ]
+    series += [("all", curves.shared, "text", True), ("any", curves.found, "faint", True)]
+    highest = max(1, int(curves.found.max(initial=0)))
+    title = f"{level.several[0].upper()}{level.several[1:]} by q-value"
+    area = (font_size * 2 + 16 + text_width(f"{highest:,}", font_size), font_size * 3.2, width - font_size * 5, height - font_size * 4)
+    left, top, right, bottom = area
+    limit = float(curves.q_value[-1])
+    x = left + curves.q_value / limit * (right - left)
+    shapes: list[Shape] = draw_axes(
+        area, Axis(0, limit, "q-value", is_percent=True), Axis(0, highest * 1.06, level.several, is_whole=True), font_size
+    )
+    at = left + min(threshold, limit) / limit * (right - left)
+    shapes.append(Stroke(at, top, at, bottom, "grid", 1.2))
+    for _, counts, ink, is_dashed in series:
+        shapes.append(Curve(x, bottom - counts / (highest * 1.06) * (bottom - top), ink, is_dashed=is_dashed))
+    ends = sorted(
+        ((bottom - counts[-1] / (highest * 1.06) * (bottom - top), name, ink) for name, counts, ink, _ in series), key=lambda one: one[0]
+    )
+    for y, (_, name, ink) in zip(_apart([one[0] for one in ends], font_size * 1.1), ends, strict=True):
+        shapes.append(Label(right + 4, y + font_size * 0.35, name, ink=ink, is_bold=isinstance(ink, int)))
+    shapes.append(Label(8, font_size * 1.8, title, is_bold=True))
+    return Drawing(width, height, title, tuple(shapes), font_size)
+
+
+def draw_scores(
+    comparison: RunComparison,
+    runs: tuple[int, int],
+    threshold: float,
+    width: float = 360.0,
+    height: float = 320.0,
+    font_size: float = _FONT,
+) -> Drawing:
+    """The scores of spectra that two runs answer: those of one peptide, of two of which one or none is accepted, of two accepted ones.
+
+    The target of a dot is the row of its spectrum.
+    """
+    pairs = comparison.scores(*runs, threshold)
+    first, second = (f"{comparison.letters[run]}: score in {comparison.labels[run]}" for run in runs)
+    title = f"Scores of {len(pairs.spectrum):,} spectra in {comparison.letters[runs[0]]} and {comparison.letters[runs[1]]}"
+    shapes: list[Shape] = [Label(8, font_size * 1.8, title, is_bold=True)]
+    x, y = _axis_of(pairs.first, first), _axis_of(pairs.second, second)
+    area = (font_size * 2 + 46, font_size * 7.4, width - font_size * 2, height - font_size * 4)
+    left, top, right, bottom = area
+    shapes += draw_axes(area, x, y, font_size)
+    across = left + (pairs.first - x.low) / (x.high - x.low) * (right - left)
+    down = bottom - (pairs.second - y.low) / (y.high - y.low) * (bottom - top)
+    are_accepted = pairs.is_first & pairs.is_second
+    kinds: tuple[tuple[str, np.ndarray, Ink, float], ...] = (
+        ("other peptide, not both accepted", ~pairs.is_same & ~are_accepted, "grid", 2.5),
+        ("same peptide", pairs.is_same, 0, 2.5),
+        ("other peptide, both accepted", ~pairs.is_same & are_accepted, 1, 4.5),
+    )
+    for _, chosen, ink, size in kinds:
+        shapes.append(Points(across[chosen], down[chosen], ink, size, pairs.spectrum[chosen]))
+    for line, (name, chosen, ink, _) in enumerate(kinds[::-1]):
+        y_text = font_size * (3.4 + 1.3 * line)
+        shapes += [Bar(8, y_text - 5, 5, 5, ink, is_round=True), Label(16, y_text, f"{name} ({np.count_nonzero(chosen):,})")]
+    return Drawing(width, height, title, tuple(shapes), font_size)
+
+
+def draw_mirror(spectra: MirroredSpectra, width: float = 510.0, height: float = 320.0, font_size: float = _FONT) -> Drawing:
+    """A spectrum above, with one answer's ions, and the same below with those of the other."""
+    area = (font_size * 2 + 34, font_size * 4.4, width - font_size * 2, height - font_size * 5.6)
+    left, top, right, bottom = area
+    highest = max((float(half.mz.max(initial=0.0)) for half in spectra.shown), default=0.0) or 1.0
+    axis = Axis(0.0, highest * 1.04, "m/z")
+    shapes: list[Shape] = draw_axes(area, axis, Axis(-115, 115, "Relative intensity, %", is_mirrored=True), font_size)
+    middle, per_percent = (top + bottom) / 2, (bottom - top) / 230
+    shapes.append(Stroke(left, middle, right, middle))
+    for half in spectra.shown:
+        x = left + half.mz / axis.high * (right - left)
+        y = middle - half.side * half.height * per_percent
+        for ink, chosen in _by_ink(half.kinds):
+            shapes += [Stroke(float(x[at]), middle, float(x[at]), float(y[at]), ink) for at in chosen.tolist()]
+        named = half.named
+        for place in np.argsort(-half.height[named], kind="stable")[:_LABELLED_PEAKS].tolist():
+            at = int(named[place])
+            below = font_size if half.is_below else -2.0
+            shapes.append(Label(float(x[at]), float(y[at]) + below, half.labels[place], "middle", _ink(str(half.kinds[at]))))
+    shapes.append(Label(8, font_size * 1.6, spectra.title, is_bold=True))
+    shapes.append(Label(left, font_size * 3.4, spectra.upper.name))
+    if spectra.lower is not None:
+        shapes.append(Label(left, height - font_size * 0.8, spectra.lower.name))
+    return Drawing(width, height, spectra.title, tuple(shapes), font_size)
+
+
+def _by_ink(kinds: np.ndarray) -> list[tuple[Ink, np.ndarray]]:
+    """Peaks by colour, those without an ion first."""
+    names = sorted(set(kinds.tolist()), key=lambda kind: kind != UNMATCHED)
+    return [(_ink(kind), np.flatnonzero(kinds == kind)) for kind in names]
+
+
+def _ink(kind: str) -> Ink:
+    return _IONS.get(kind, 4)
+
+
+def _axis_of(values: np.ndarray, title: str) -> Axis:
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    room = (high - low) * 0.04 or 0.5
+    return Axis(low - room, high + room, title)
+
+
+def _apart(places: Sequence[float], least: float) -> list[float]:
+    """Ascending places moved down as far as they need to lie so far apart."""
+    moved: list[float] = []
+    for place in places:
+        moved.append(max(place, moved[-1] + least) if moved else place)
+    return moved
+
+
+def _shortened(text: str, width: float, font_size: float) -> str:
+    most = max(1, int(width / (font_size * 0.56)))
+    return text if len(text) <= most else f"{text[: most - 1]}…"

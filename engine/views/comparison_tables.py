@@ -1,0 +1,220 @@
+"""The tables of a comparison of runs as people see them and as files: their columns described, and what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.files import atomic_file
+from engine.jobs.progress import Progress
+from engine.results.columns import Column, Table
+from engine.results.separated import DIGITS, write_separated
+from engine.views.compared_spectra import compared_answers
+from engine.views.comparison_drawings import draw_curves, draw_mirror, draw_overlaps, draw_scores
+from engine.views.drawings import Drawing, svg
+from engine.views.run_comparison import LEVELS, RunComparison
+from engine.views.tables import TableSource
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["comparison_files", "comparison_table", "write_comparison"]
+
+_ROWS = 1 << 16
+_SPECTRUM = (
+    Column("spectrum_file", "File", "File of the spectrum", width=24, is_shown=False),
+    Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=16),
+    Column("scan", "Scan", "Number of the scan in its file", "identifier", 7, is_nullable=True),
+)
+_ITEMS: dict[str, tuple[Column, ...]] = {
+    "spectra": (
+        *_SPECTRUM,
+        Column("retention_time", "RT", "Retention time", "minutes", 8, unit="min", is_shown=False, saved=".3f", is_nullable=True),
+        Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, is_shown=False, saved=".6f", is_nullable=True),
+        Column("difference", "Difference", "What differs: the peptide, its modifications, or their sites", width=16, is_nullable=True),
+        Column(
+            "differs_from", "Differs from", "From which q-value on two runs accept different answers", "probability", 10, is_nullable=True,
+        ),
+    ),
+    "psms": (*_SPECTRUM, Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=30)),
+    "peptidoforms": (Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=34),),
+    "peptides": (Column("sequence", "Sequence", "Residues without modifications", width=34),),
+    "groups": (
+        Column("name", "Protein group", "Accessions of the proteins that the same peptides prove", width=28),
+        Column("description", "Description", "What the database says of the first protein", width=44, is_nullable=True),
+    ),
+    "proteins": (
+        Column("name", "Protein", "Accession, of UniProt's without what stands around it", width=18),
+        Column("accession", "In the database", "Accession as the first run that has the protein calls it", width=26),
+    ),
+}  # fmt: skip
+_COUNTED = {"peptidoforms": "PSMs", "peptides": "PSMs", "groups": "peptides", "proteins": "peptides"}
+_OVERLAPS = (
+    Column("level", is_own_text=True),
+    Column("runs", is_own_text=True),
+    Column("n_runs", kind="integer"),
+    Column("count", kind="integer"),
+)
+_COUNTS = (
+    Column("level", is_own_text=True),
+    Column("q_value", kind="number", saved=".4f"),
+    Column("runs", is_own_text=True),
+    Column("count", kind="integer"),
+)
+_RUNS = tuple(Column(name) for name in ("letter", "run", "search", "project", "version", "started", "said"))
+
+
+def comparison_table(comparison: RunComparison, level: str) -> Table:
+    """The columns of a level's items: what they are, and behind that those of each run, whose names end in its letter."""
+    columns = list(_ITEMS[level])
+    for letter, label in zip(comparison.letters, comparison.labels, strict=True):
+        if level == "spectra":
+            columns += [
+                Column(f"peptide_{letter}", f"{letter} peptide", f"Answer of {label}", width=26, is_nullable=True),
+                Column(f"charge_{letter}", f"{letter} z", f"Charge in {label}", "integer", 4, is_shown=False, is_nullable=True),
+                Column(f"score_{letter}", f"{letter} score", f"Score in {label}", "number", 9, is_nullable=True),
+            ]
+        if level in _COUNTED:
+            what = _COUNTED[level]
+            columns.append(
+                Column(f"n_{letter}", f"{letter} {what}", f"{what[0].upper()}{what[1:]} in {label}", "integer", 10, is_nullable=True)
+            )
+        columns.append(Column(f"q_value_{letter}", f"{letter} q-value", f"q-value in {label}", "probability", 10, is_nullable=True))
+    return Table(level, next(one.several for one in LEVELS if one.name == level), tuple(columns))
+
+
+def write_comparison(
+    comparison: RunComparison,
+    folder: Path,
+    threshold: float,
+    progress: Progress,
+    *,
+    n_mirrors: int = 10,
+    spreadsheet_safe: bool = False,
+) -> list[Path]:
+    """Write a comparison into a folder: what the runs are, overlaps, counts by q-value, items, disagreements, and figures; their paths.
+
+    Items are those that some run accepts at the threshold. `n_mirrors`: of so many spectra with two answers, the surest first, a figure.
+
+    Raises
+    ------
+    StorageError : the disk refused. InputError : a table is damaged. Cancelled : the user asked to stop.
+    """
+    import pyarrow as pa
+
+    write = partial(write_separated, progress=progress, dialect=DIGITS, spreadsheet_safe=spreadsheet_safe)
+    drawings = [*_drawings(comparison, threshold), *_mirrors(comparison, threshold, n_mirrors)]
+    progress.stage("Writing the comparison", len(LEVELS) + len(drawings) + 4)
+    write(folder / "runs.tsv", pa.table(_run_columns(comparison)), _RUNS)
+    write(folder / "overlaps.tsv", pa.table(_overlap_columns(comparison, threshold)), _OVERLAPS)
+    write(folder / "counts.tsv", pa.table(_count_columns(comparison)), _COUNTS)
+    for level in LEVELS:
+        write(folder / f"{level.name}.tsv", _accepted(comparison, level.name, threshold), _saved_columns(comparison, level.name))
+    source = comparison.source("spectra")
+    columns = _saved_columns(comparison, "spectra")
+    rows = source.rows(comparison.disagreement_conditions(threshold), [("differs_from", False)])
+    write(folder / "disagreements.tsv", _pieces(comparison, source, rows, columns, threshold), columns)
+    source.close()
+    written = [folder / name for name in comparison_files()]
+    for name, drawing in drawings:
+        progress.check()
+        with atomic_file(folder / f"{name}.svg") as file:
+            file.write(svg(drawing))
+        written.append(folder / f"{name}.svg")
+    return written
+
+
+def comparison_files() -> tuple[str, ...]:
+    """Names of the tables that a comparison writes."""
+    return ("runs.tsv", "overlaps.tsv", "counts.tsv", *(f"{level.name}.tsv" for level in LEVELS), "disagreements.tsv")
+
+
+def _drawings(comparison: RunComparison, threshold: float) -> Iterator[tuple[str, Drawing]]:
+    for level in LEVELS:
+        yield f"overlap-{level.name}", draw_overlaps(comparison, level, threshold)
+        yield f"counts-{level.name}", draw_curves(comparison, level, threshold)
+    for first, second in combinations(range(len(comparison.runs)), 2):
+        name = f"scores-{comparison.letters[first]}-{comparison.letters[second]}"
+        yield name, draw_scores(comparison, (first, second), threshold)
+
+
+def _mirrors(comparison: RunComparison, threshold: float, n_mirrors: int) -> Iterator[tuple[str, Drawing]]:
+    source = comparison.source("spectra")
+    rows = source.rows(comparison.disagreement_conditions(threshold), [("differs_from", False)], most=n_mirrors)
+    for place, row in enumerate(rows.tolist(), start=1):
+        yield f"mirror-{place}", draw_mirror(compared_answers(comparison, source, row))
+    source.close()
+
+
+def _run_columns(comparison: RunComparison) -> dict[str, list[str]]:
+    records = [run.run for run in comparison.runs]
+    return {
+        "letter": list(comparison.letters),
+        "run": [one.id for one in records],
+        "search": [one.kind for one in records],
+        "project": [str(run.project.folder) for run in comparison.runs],
+        "version": [one.version for one in records],
+        "started": [one.started.isoformat() for one in records],
+        "said": [one.message for one in records],
+    }
+
+
+def _overlap_columns(comparison: RunComparison, threshold: float) -> dict[str, Any]:
+    found = [(level, one) for level in LEVELS for one in comparison.intersections(level.name, threshold)]
+    return {
+        "level": [level.name for level, _ in found],
+        "runs": [comparison.names_of(one.runs) for _, one in found],
+        "n_runs": [len(one.runs) for _, one in found],
+        "count": [one.count for _, one in found],
+    }
+
+
+def _count_columns(comparison: RunComparison) -> dict[str, Any]:
+    columns: dict[str, list[Any]] = {name: [] for name in ("level", "q_value", "runs", "count")}
+    for level in LEVELS:
+        curves = comparison.curves(level.name)
+        series = [*zip(comparison.letters, curves.runs, strict=True), ("all", curves.shared), ("any", curves.found)]
+        for name, counts in series:
+            columns["level"] += [level.name] * len(counts)
+            columns["q_value"] += curves.q_value.tolist()
+            columns["runs"] += [name] * len(counts)
+            columns["count"] += counts.tolist()
+    return columns
+
+
+def _saved_columns(comparison: RunComparison, level: str) -> tuple[Column, ...]:
+    """The columns of a level's file; ``runs`` tells which runs accept the item."""
+    found_by = Column("runs", meaning="Runs that accept it", is_own_text=True)
+    columns = comparison_table(comparison, level).columns
+    of_item = len(_ITEMS[level])
+    return (*columns[:of_item], found_by, *columns[of_item:])
+
+
+def _accepted(comparison: RunComparison, level: str, threshold: float) -> Iterator[pa.Table]:
+    """The items of a level that some run accepts, in pieces."""
+    source = comparison.source(level)
+    rows = np.flatnonzero((comparison.accepted_from(level) <= threshold).any(1))
+    yield from _pieces(comparison, source, rows, _saved_columns(comparison, level), threshold)
+    source.close()
+
+
+def _pieces(
+    comparison: RunComparison, source: TableSource, rows: NDArray[np.int64], columns: Sequence[Column], threshold: float
+) -> Iterator[pa.Table]:
+    """Rows of a level with the letters of the runs that accept each."""
+    import pyarrow as pa
+
+    names = [one.name for one in columns if one.name != "runs"]
+    for first in range(0, len(rows), _ROWS):
+        some = rows[first : first + _ROWS]
+        bits = (comparison.accepted_from(source.name)[some] <= threshold) @ (1 << np.arange(len(comparison.runs)))
+        sets, of_row = np.unique(bits, return_inverse=True)
+        texts = [comparison.names_of([run for run in range(len(comparison.runs)) if one >> run & 1]) for one in sets.tolist()]
+        found_by = pa.array(texts, pa.string()).take(pa.array(of_row))
+        yield source.values(some, names).append_column("runs", found_by)

@@ -1,0 +1,312 @@
+"""Several runs side by side: which spectra, peptides and proteins each of them finds, and where they answer differently.
+
+::
+
+    with compare_runs([open_run("project", "identify-0001"), open_run("project", "identify-0002")]) as comparison:
+        for found in comparison.intersections("peptides", 0.01):
+            print(comparison.names_of(found.runs), found.count)
+
+Any runs can be compared whose tables hold PSMs, peptides and protein groups, whatever search they are of.
+
+* A spectrum is the same in two runs where its file is (`engine.views.compared_files`) and its scan, or its name in the file where a run
+  does not know all scans. Its answer in a run is the best target of rank 1.
+* Peptides are the same whose residues are, isoleucine and leucine taken for the same, which weigh the same; peptidoforms, besides, whose
+  modifications weigh the same (within 0.006 Da) at the same places.
+* Proteins are the same whose accessions are, those of UniProt (``sp|P02769|ALBU_BOVIN``) without what stands around them.
+* PSMs count by their q-values, peptides and peptidoforms by those of peptides, proteins by those of their groups. What has no q-value
+  counts as accepted at every threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import ParameterError, ProteoscopeError
+from engine.execution.threads import available_threads
+from engine.jobs.progress import Progress
+from engine.matches.columns import PEPTIDES, PROTEINS, PSMS
+from engine.results.queries import identifier, is_out_of_memory, shut_off
+from engine.views.compared_files import ComparedFiles, match_files
+from engine.views.compared_items import make_tables
+from engine.views.conditions import AnyOf, Condition, Is, IsMissing
+from engine.views.finished_run import FinishedRun
+from engine.views.tables import TableSource
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+__all__ = [
+    "LEVELS", "MAXIMUM_RUNS", "Curves", "Intersection", "Level", "RunComparison", "ScorePairs", "compare_runs", "has_matches",
+]  # fmt: skip
+
+MAXIMUM_RUNS = 12
+_HIGHEST_Q_VALUE, _N_THRESHOLDS = 0.05, 101
+_MEMORY = "4GB"
+
+
+@dataclass(frozen=True)
+class Level:
+    """What is compared: its name, which is that of a table of the comparison; in words, one and several."""
+
+    name: str
+    one: str
+    several: str
+
+
+LEVELS = (
+    Level("spectra", "identified spectrum", "identified spectra"),
+    Level("psms", "PSM", "PSMs"),
+    Level("peptidoforms", "peptidoform", "peptidoforms"),
+    Level("peptides", "peptide", "peptides"),
+    Level("groups", "protein group", "protein groups"),
+    Level("proteins", "protein", "proteins"),
+)
+"""From spectra, whatever their answers, to proteins. PSMs are spectra with their answers."""
+
+
+@dataclass(frozen=True)
+class Intersection:
+    """Items that exactly these runs find: `runs` by their places, ascending, and how many items there are."""
+
+    runs: tuple[int, ...]
+    count: int
+
+
+@dataclass(frozen=True)
+class Curves:
+    """How many items are found up to each q-value.
+
+    Attributes
+    ----------
+    q_value : (n,) float64, ascending from 0. runs : (runs, n) int64, what each run finds. shared : (n,) int64, what all of them do.
+    found : (n,) int64, what any of them does.
+    """
+
+    q_value: NDArray[np.float64]
+    runs: NDArray[np.int64]
+    shared: NDArray[np.int64]
+    found: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ScorePairs:
+    """The spectra that two runs both have an answer for, by (n,) arrays.
+
+    Attributes
+    ----------
+    spectrum : rows of the table ``spectra``. first, second : the scores of the two runs. is_same : whether both answer the same peptide.
+    is_first, is_second : whether each accepts its answer.
+    """
+
+    spectrum: NDArray[np.int64]
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+    is_same: NDArray[np.bool_]
+    is_first: NDArray[np.bool_]
+    is_second: NDArray[np.bool_]
+
+
+def has_matches(tables: Sequence[str]) -> bool:
+    """Whether a run with tables of these names can be compared: it has PSMs, peptides and protein groups."""
+    return {PSMS.name, PEPTIDES.name, PROTEINS.name} <= set(tables)
+
+
+class RunComparison:
+    """Runs side by side; made by `compare_runs`.
+
+    Attributes
+    ----------
+    runs : in the order given; they are closed with the comparison. letters : A, B, C..., which columns are called by.
+    labels : for people, the runs' ids, with their projects where there are several.
+    files : which of their spectrum files are the same. notes : what the user must know, sentences.
+    """
+
+    def __init__(self, runs: Sequence[FinishedRun], connection: duckdb.DuckDBPyConnection, files: ComparedFiles) -> None:
+        self.runs, self.files, self._connection = tuple(runs), files, connection
+        self.letters = tuple(ascii_uppercase[: len(runs)])
+        projects = {run.project.folder for run in runs}
+        self.labels = tuple(run.run.id if len(projects) == 1 else f"{run.project.folder.name}/{run.run.id}" for run in runs)
+        self._accepted_from: dict[str, NDArray[np.float64]] = {}
+        self._scores: dict[tuple[int, int], pa.Table] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the tables and the runs go."""
+        self._connection.close()
+        for run in self.runs:
+            run.close()
+
+    def source(self, level: str) -> TableSource:
+        """The items of a level, a row each: for each run how often it finds the item and from which q-value on; see `comparison_table`."""
+        folder = self.runs[0].project.folder
+        return TableSource(self._connection.cursor(), level, {one.name: folder for one in LEVELS})
+
+    def names_of(self, runs: Sequence[int]) -> str:
+        """The letters of runs by their places, for people: ``A & C``."""
+        return " & ".join(self.letters[run] for run in runs)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of the comparison, in sentences."""
+        notes = []
+        if self.files.n_shared == 0:
+            notes.append("The runs have no spectrum file in common: no spectrum is the same, but peptides and proteins may be.")
+        if self.files.by_name:
+            pairs = "; ".join(first if first == second else f"{first} and {second}" for first, second in self.files.by_name[:3])
+            more = f" and {len(self.files.by_name) - 3} more" if len(self.files.by_name) > 3 else ""
+            notes.append(f"Taken for the same spectrum file by their names alone: {pairs}{more}.")
+        for label, run in zip(self.labels, self.runs, strict=True):
+            rows = run.tables.source(PSMS.name)
+            if not rows.count([Is("rank", "=", 1), Is("q_value", "<=", 1.0)]) and rows.count([Is("rank", "=", 1)]):
+                notes.append(f"{label} has no q-values: all of its matches count, whatever the threshold.")
+        return tuple(notes)
+
+    def accepted_from(self, level: str) -> NDArray[np.float64]:
+        """From which q-value on each run accepts each item, (items, runs) float64; infinite where it does not find the item."""
+        if level not in self._accepted_from:
+            names = [f"accepted_from_{letter}" for letter in self.letters]
+            source = self.source(level)
+            table = source.query(f"SELECT {', '.join(map(identifier, names))} FROM {identifier(level)} ORDER BY file_row_number")
+            source.close()
+            columns = [table[name].fill_null(np.inf).to_numpy() for name in names]
+            self._accepted_from[level] = np.column_stack(columns).reshape(-1, len(names))
+        return self._accepted_from[level]
+
+    def counts(self, level: str, threshold: float) -> NDArray[np.int64]:
+        """How many items each run accepts, (runs,)."""
+        return (self.accepted_from(level) <= threshold).sum(0)
+
+    def intersections(self, level: str, threshold: float) -> tuple[Intersection, ...]:
+        """The items of a level by exactly which runs accept them, the most first; those that are empty are left out."""
+        bits = (self.accepted_from(level) <= threshold) @ (1 << np.arange(len(self.runs)))
+        sets, counts = np.unique(bits[bits > 0], return_counts=True)
+        found = [
+            Intersection(tuple(run for run in range(len(self.runs)) if one >> run & 1), count)
+            for one, count in zip(sets.tolist(), counts.tolist(), strict=True)
+        ]
+        return tuple(sorted(found, key=lambda one: (-one.count, -len(one.runs), one.runs)))
+
+    def conditions_of(self, runs: Sequence[int], threshold: float) -> list[Condition]:
+        """Conditions on the rows of a level: exactly these runs accept them."""
+        conditions: list[Condition] = []
+        for run, letter in enumerate(self.letters):
+            name = f"accepted_from_{letter}"
+            conditions.append(
+                Is(name, "<=", float(threshold)) if run in runs else AnyOf((Is(name, ">", float(threshold)), IsMissing(name)))
+            )
+        return conditions
+
+    def conditions_of_any(self, threshold: float) -> list[Condition]:
+        """Conditions on the rows of a level: some run accepts them."""
+        return [AnyOf(tuple(Is(f"accepted_from_{letter}", "<=", float(threshold)) for letter in self.letters))]
+
+    def curves(self, level: str) -> Curves:
+        """How many items are found at q-values up to 5 %."""
+        accepted = self.accepted_from(level)
+        thresholds = np.linspace(0, _HIGHEST_Q_VALUE, _N_THRESHOLDS)
+
+        def up_to(values: NDArray[np.float64]) -> NDArray[np.int64]:
+            return np.searchsorted(np.sort(values), thresholds, side="right")
+
+        each = np.array([up_to(accepted[:, run]) for run in range(len(self.runs))])
+        return Curves(thresholds, each, up_to(accepted.max(1)), up_to(accepted.min(1)))
+
+    def scores(self, first: int, second: int, threshold: float) -> ScorePairs:
+        """The scores of the spectra that two runs, by their places, both have an answer with a score for."""
+        if (first, second) not in self._scores:
+            a, b = self.letters[first], self.letters[second]
+            source = self.source("spectra")
+            self._scores[first, second] = source.query(
+                f"SELECT file_row_number AS row, score_{a} AS one, score_{b} AS two, sequence_{a} = sequence_{b} AS same "
+                f"FROM spectra WHERE isfinite(score_{a}) AND isfinite(score_{b}) ORDER BY row"
+            )
+            source.close()
+        table = self._scores[first, second]
+        rows = table["row"].to_numpy()
+        is_accepted = self.accepted_from("spectra")[rows] <= threshold
+        one, two, same = (table[name].to_numpy() for name in ("one", "two", "same"))
+        return ScorePairs(rows, one, two, same.astype(np.bool_), is_accepted[:, first], is_accepted[:, second])
+
+    def disagreement_conditions(self, threshold: float) -> list[Condition]:
+        """Conditions on ``spectra``: two runs accept different answers."""
+        return [Is("differs_from", "<=", float(threshold))]
+
+
+def compare_runs(runs: Sequence[FinishedRun], progress: Progress | None = None) -> RunComparison:
+    """Put finished runs side by side. They are closed with the comparison, and where it cannot be made.
+
+    `progress`: asked between the tables whether the user wants to stop.
+
+    Raises
+    ------
+    ParameterError : there are fewer than two runs or too many, or one has no PSMs, peptides or protein groups.
+    InputError : a table is damaged. ProteoscopeError : the memory is not enough. Cancelled : the user asked to stop.
+    """
+    import duckdb
+
+    connection = None
+    try:
+        _check(runs)
+        # What does not fit is not put on the disk, least of all where the command happens to be called.
+        settings = {"memory_limit": _MEMORY, "threads": max(1, available_threads() - 1), "temp_directory": ""}
+        connection = duckdb.connect(config=settings)
+        files = _files_of(runs)
+        make_tables(connection, runs, files, progress or Progress())
+        shut_off(connection, ())
+        return RunComparison(runs, connection, files)
+    except BaseException as error:
+        if connection is not None:
+            connection.close()
+        for run in runs:
+            run.close()
+        if isinstance(error, duckdb.Error) and is_out_of_memory(str(error)):
+            raise ProteoscopeError(f"{_MEMORY} of memory are not enough to compare {len(runs)} runs; compare fewer") from error
+        raise
+
+
+def _check(runs: Sequence[FinishedRun]) -> None:
+    if not 2 <= len(runs) <= MAXIMUM_RUNS:
+        raise ParameterError(f"{len(runs)} {'run is' if len(runs) == 1 else 'runs are'} given; from 2 to {MAXIMUM_RUNS} can be compared")
+    seen = set[tuple[Path, str]]()
+    for run in runs:
+        key = run.project.folder, run.run.id
+        if key in seen:
+            raise ParameterError(f"run {run.run.id} is given twice")
+        seen.add(key)
+        if not has_matches(tuple(run.tables.paths)):
+            raise ParameterError(f"run {run.run.id} has no table of PSMs, peptides and protein groups, which are what is compared")
+
+
+def _files_of(runs: Sequence[FinishedRun]) -> ComparedFiles:
+    """Which of the files in their tables of PSMs are the same."""
+    names, digests = [], []
+    for run in runs:
+        source = run.tables.source(PSMS.name)
+        of_run = source.query("SELECT DISTINCT spectrum_file AS name FROM psms ORDER BY name")["name"].to_pylist()
+        source.close()
+        inputs = run.project.inputs(run.run.id)
+        known: dict[str, str] = {str(one.path): one.sha256 for one in inputs}
+        by_name: dict[str, list[str]] = {}
+        for one in inputs:
+            by_name.setdefault(one.path.name, []).append(one.sha256)
+        for name in of_run:
+            alike = by_name.get(Path(name).name, [])
+            if name not in known and len(alike) == 1:
+                known[name] = alike[0]
+        names.append(of_run)
+        digests.append({name: digest for name, digest in known.items() if digest})
+    return match_files(names, digests)

@@ -1,0 +1,179 @@
+"""Colours of the residues of a stack, in the schemes that biologists know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import starmap
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.sequences.conservation import RESIDUES, conservation, residue_codes, residue_counts
+from engine.sequences.stack import OUTSIDE, Stack
+
+__all__ = ["SCHEMES", "ColouredStack", "StackScheme", "scheme_named", "stack_colours"]
+
+Colours = NDArray[np.uint8]
+
+_GAP = ord("-")
+
+_HYDROPATHY = {
+    "I": 4.5, "V": 4.2, "L": 3.8, "F": 2.8, "C": 2.5, "M": 1.9, "A": 1.8, "G": -0.4, "T": -0.7, "S": -0.8, "W": -0.9, "Y": -1.3, "P": -1.6,
+    "H": -3.2, "E": -3.5, "Q": -3.5, "D": -3.5, "N": -3.5, "K": -3.9, "R": -4.5,
+}  # fmt: skip
+_ZAPPO = {"ILVAM": "ffafaf", "FWY": "ffc800", "KRH": "6464ff", "DE": "ff0000", "STNQ": "00ff00", "PG": "ff00ff", "C": "ffff00"}
+_TAYLOR = {
+    "A": "ccff00", "R": "0000ff", "N": "cc00ff", "D": "ff0000", "C": "ffff00", "Q": "ff00cc", "E": "ff0066", "G": "ff9900", "H": "0066ff",
+    "I": "66ff00", "L": "33ff00", "K": "6600ff", "M": "00ff00", "F": "00ff66", "P": "ffcc00", "S": "ff3300", "T": "ff6600", "W": "00ccff",
+    "Y": "00ffcc", "V": "99ff00",
+}  # fmt: skip
+_SAME = ((0.8, "6464ff"), (0.6, "9999ff"), (0.4, "ccccff"), (0.0, "e6e6ff"))
+"""Of residues that are the query's: by the share of rows that have the same in the column, from so much on."""
+_CLUSTAL_COLOURS = {
+    "orange": "e6994d", "yellow": "cccc00", "green": "1acc1a", "blue": "1a80e6", "cyan": "1ab3b3", "pink": "e68080", "magenta": "cc4dcc",
+    "red": "e6331a",
+}  # fmt: skip
+_GROUPS = {
+    "%": ("WLVIMAFCYHP", 0.6), "#": ("WLVIMAFCYHP", 0.8), "-": ("ED", 0.5), "+": ("KR", 0.6), "g": ("G", 0.5), "n": ("N", 0.5),
+    "q": ("QE", 0.5), "p": ("P", 0.5), "t": ("TS", 0.5), "s": ("S", 0.5), **{letter: (letter, 0.85) for letter in "ACDEFGHIKLMNPQRSTVWY"},
+}  # fmt: skip
+"""Of Clustal X: which residues together make which share of a column."""
+_WATER_SHY = "%#ACFHILMVWYPp"
+_RULES = (
+    ("G", "orange", ""), ("P", "yellow", ""), ("T", "green", "tST%#"), ("S", "green", "tST#"), ("N", "green", "nND"),
+    ("Q", "green", "qQE+KR"), *((letter, "blue", _WATER_SHY) for letter in "WLVIMF"), ("A", "blue", _WATER_SHY + "TSsG"),
+    ("C", "blue", "%#AFHILMVWYSPp"), ("C", "pink", "C"), ("H", "cyan", _WATER_SHY), ("Y", "cyan", _WATER_SHY), ("E", "magenta", "-DEqQ"),
+    ("D", "magenta", "-DEnN"), ("K", "red", "+KRQ"), ("R", "red", "+KRQ"),
+)  # fmt: skip
+"""Of Clustal X: a residue, its colour, and the groups of which one must be in its column; later ones win."""
+
+
+@dataclass(frozen=True)
+class StackScheme:
+    """A way to colour residues: its name, its title and what it tells."""
+
+    name: str
+    title: str
+    help: str
+    colour: Callable[[Stack], Colours]
+
+
+@dataclass(frozen=True)
+class ColouredStack:
+    """A stack as it is drawn, with the columns that insertions open or without.
+
+    Attributes
+    ----------
+    columns : (n,) int64, those of the stack that are drawn. colours : (rows, n, 4) uint8, see `stack_colours`.
+    grade : (n,) float64, their conservation, 0 to 1. follows_insertion : (rows, n), before which letters insertions are left out; None
+        where they are not.
+    """
+
+    stack: Stack
+    columns: NDArray[np.int64]
+    colours: Colours
+    grade: NDArray[np.float64]
+    follows_insertion: NDArray[np.bool_] | None = None
+
+    @classmethod
+    def of(cls, stack: Stack, scheme: str, *, has_insertions: bool = True) -> ColouredStack:
+        """A stack in a scheme of `SCHEMES`."""
+        colours, grade = stack_colours(stack, scheme), conservation(stack.letters)
+        if has_insertions:
+            return cls(stack, np.arange(stack.n_columns), colours, grade)
+        own = np.flatnonzero(~stack.is_opened)
+        return cls(stack, own, colours[:, own], grade[own], stack.follows_insertion)
+
+    @cached_property
+    def letters(self) -> NDArray[np.uint8]:
+        """The letters that are drawn, (rows, n)."""
+        return self.stack.letters[:, self.columns]
+
+    @cached_property
+    def query_place(self) -> NDArray[np.int64]:
+        """The query's residue of each column that is drawn, (n,), from 0; -1 where it has none."""
+        return self.stack.query_place[self.columns]
+
+    def text_at(self, row: int, place: int) -> str:
+        """What stands in a row and in one of the columns that are drawn, in words."""
+        stack, column = self.stack, int(self.columns[place])
+        letters = stack.letters[row]
+        name = stack.query_name if row == 0 else stack.subjects.names[row - 1]
+        query_place = int(stack.query_place[column])
+        of_query = f"query {chr(stack.letters[0, column])}{query_place + 1}" if query_place >= 0 else "an insertion"
+        if letters[column] == OUTSIDE:
+            return f"{name}: not aligned here ({of_query})"
+        before = int(np.count_nonzero((letters[: column + 1] != _GAP) & (letters[: column + 1] != OUTSIDE)))
+        start = 0 if row == 0 else int(stack.subjects.subject_start[row - 1])
+        own = f"gap after {start + before}" if letters[column] == _GAP else f"{chr(letters[column])}{start + before}"
+        insertion = self.follows_insertion is not None and self.follows_insertion[row, place]
+        return f"{name}: {own}{', after an insertion' if insertion else ''}, {of_query}, conservation {self.grade[place]:.2f}"
+
+
+def stack_colours(stack: Stack, name: str) -> Colours:
+    """The colour of each letter by a scheme of `SCHEMES`, (rows, columns, 4) uint8: red, green, blue, and 255 or, without a colour, 0."""
+    return scheme_named(name).colour(stack)
+
+
+def scheme_named(name: str) -> StackScheme:
+    """The scheme of a name."""
+    return {one.name: one for one in SCHEMES}[name]
+
+
+def _rgba(text: str) -> tuple[int, int, int, int]:
+    return int(text[:2], 16), int(text[2:4], 16), int(text[4:], 16), 255
+
+
+def _of_residues(colours: dict[str, tuple[int, int, int, int]]) -> Callable[[Stack], Colours]:
+    """A colour for each residue, whatever its column."""
+    table = np.zeros((256, 4), np.uint8)
+    for letters, colour in colours.items():
+        table[[ord(letter) for letter in letters]] = colour
+    return lambda stack: table[stack.letters]
+
+
+def _hydropathy_colour(value: float) -> tuple[int, int, int, int]:
+    share = (value + 4.5) / 9
+    return round(255 * share), 0, round(255 * (1 - share)), 255
+
+
+def _by_identity(stack: Stack) -> Colours:
+    is_same = (stack.letters == stack.letters[0]) & ~stack.is_opened
+    share = is_same.sum(0) / len(stack)
+    of_column = np.zeros((2, stack.n_columns, 4), np.uint8)
+    for least, colour in reversed(_SAME):
+        of_column[1, share >= least] = _rgba(colour)
+    return of_column[is_same.astype(np.int8), np.arange(stack.n_columns)]
+
+
+def _by_clustal(stack: Stack) -> Colours:
+    # The share of all rows, those with a gap among them.
+    shares = dict(zip(RESIDUES, residue_counts(stack.letters) / len(stack), strict=True))
+    is_there = {name: sum(shares[letter] for letter in letters) >= least for name, (letters, least) in _GROUPS.items()}
+    of_residue = np.zeros((len(RESIDUES) + 1, stack.n_columns, 4), np.uint8)
+    for letter, colour, groups in _RULES:
+        columns = np.any([is_there[group] for group in groups], axis=0) if groups else np.ones(stack.n_columns, np.bool_)
+        of_residue[RESIDUES.index(letter), columns] = _rgba(_CLUSTAL_COLOURS[colour])
+    return of_residue[residue_codes(stack.letters), np.arange(stack.n_columns)]
+
+
+SCHEMES: tuple[StackScheme, ...] = tuple(starmap(StackScheme, (
+    ("clustal", "Clustal X", "By kind of residue, where the column has enough of it (Thompson et al. 1997, NAR 25:4876)", _by_clustal),
+    ("identity", "Identity", "Residues that are the query's, the darker the more rows have them", _by_identity),
+    (
+        "zappo", "Zappo", "By chemistry: aliphatic, aromatic, positive, negative, hydrophilic, proline and glycine, cysteine",
+        _of_residues({letters: _rgba(colour) for letters, colour in _ZAPPO.items()}),
+    ),
+    (
+        "taylor", "Taylor", "A colour for each residue, similar ones similar (Taylor 1997, Protein Eng. 10:743)",
+        _of_residues({letter: _rgba(colour) for letter, colour in _TAYLOR.items()}),
+    ),
+    (
+        "hydrophobicity", "Hydrophobicity", "From hydrophilic, blue, to hydrophobic, red (Kyte & Doolittle 1982, J. Mol. Biol. 157:105)",
+        _of_residues({letter: _hydropathy_colour(value) for letter, value in _HYDROPATHY.items()}),
+    ),
+    ("none", "None", "Letters alone", lambda stack: np.zeros((*stack.letters.shape, 4), np.uint8)),
+)))  # fmt: skip
+"""The usual one first."""

@@ -1,0 +1,134 @@
+"""Chosen hits of one query as a stack, their colours, and whole sequences of subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import Texts
+from engine.errors import InputError, ParameterError
+from engine.files import atomic_file
+from engine.jobs.progress import Progress
+from engine.project.digests import file_digest
+from engine.sequences.database import SequenceDatabase, cache_store, open_database
+from engine.sequences.stack import AlignedSubjects, Stack
+from engine.sequences.stack_formats import file_header, stack_text
+from engine.views.conditions import Condition, where_clause
+from engine.views.finished_run import FinishedRun
+from engine.views.hits import hits_of_query
+from engine.views.tables import TableSource
+
+__all__ = ["MAXIMUM_STACKED", "StackedHits", "SubjectSequence", "open_subjects", "stacked_hits", "subject_of_hit", "write_stack"]
+
+MAXIMUM_STACKED = 500
+"""Hits of a stack that is looked at; files hold all."""
+_COLUMNS = (
+    *("query_index", "subject", "description", "subject_length", "query_start", "subject_start"),
+    *("aligned_query", "aligned_subject", "score"),
+)
+_REMEDY = "Search again in the database as it is now"
+
+
+@dataclass(frozen=True)
+class StackedHits:
+    """A stack of hits: `rows` (n,) are their places in the table of hits; `total` how many there were to choose from."""
+
+    stack: Stack
+    rows: NDArray[np.int64]
+    total: int
+
+
+@dataclass(frozen=True)
+class SubjectSequence:
+    """A whole sequence of the database that a hit is in; `start`, `end`: its aligned residues, from 1, both included."""
+
+    name: str
+    description: str
+    sequence: str
+    start: int
+    end: int
+
+    def fasta(self, width: int = 60) -> str:
+        """The sequence as FASTA."""
+        lines = [self.sequence[first : first + width] for first in range(0, len(self.sequence), width)]
+        return "\n".join([f">{self.name} {self.description}".rstrip(), *lines]) + "\n"
+
+
+def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition] = (), rows: Sequence[int] = ()) -> StackedHits:
+    """The hits of the query of an index, stacked below it: those in some rows of the table, or all that satisfy conditions, best first.
+
+    No more than `MAXIMUM_STACKED` of them. `source`: of any table of the run.
+
+    Raises
+    ------
+    ParameterError : there is no such query, a row is of another one, or the stack would be too large.
+    """
+    query = source.query("SELECT query, description, sequence FROM queries WHERE query_index = ?", [index]).to_pylist()
+    if not query:
+        raise ParameterError(f"there is no query {index} in this run")
+    where, parameters = where_clause([*hits_of_query(index), *conditions])
+    found = source.query(f"SELECT file_row_number AS row FROM hits{where} ORDER BY row", parameters)["row"].to_numpy()
+    if len(rows):
+        found = np.sort(np.asarray(rows, np.int64))
+    chosen = found[:MAXIMUM_STACKED]
+    table = source.beside("hits").values(chosen, _COLUMNS)
+    if (table["query_index"].to_numpy() != index).any():
+        raise ParameterError("hits of one query alone can be stacked")
+    numbers = {name: table[name].to_numpy().astype(np.int64) for name in ("subject_length", "query_start", "subject_start", "score")}
+    above, below = (Texts.of(table[name].to_pylist()) for name in ("aligned_query", "aligned_subject"))
+    subjects = AlignedSubjects(
+        table["subject"].to_pylist(), table["description"].to_pylist(), numbers["subject_length"], numbers["query_start"] - 1,
+        numbers["subject_start"] - 1, above, below, numbers["score"],
+    )  # fmt: skip
+    one = query[0]
+    return StackedHits(Stack.of(one["query"], one["description"], one["sequence"], subjects), chosen, len(found))
+
+
+def write_stack(path: Path, stack: Stack, format: str) -> None:
+    """Write a stack in one of the formats of `engine.sequences.stack_formats`; the file appears whole or not at all.
+
+    Raises
+    ------
+    StorageError : the disk refused.
+    """
+    text = file_header(format) + stack_text(stack, format)
+    with atomic_file(path) as file:
+        file.write(text.encode())
+
+
+def open_subjects(run: FinishedRun, progress: Progress) -> SequenceDatabase:
+    """The database that a run searched: as the cache keeps it, or read again from its files, if they are as they were.
+
+    Raises
+    ------
+    InputError : a file is gone or has changed. StorageError : it could not be kept.
+    """
+    inputs = [one for one in run.project.inputs(run.run.id) if one.kind == "database"]
+    store = cache_store()
+    for one in inputs:
+        if not one.path.is_file():
+            raise InputError(one.path, "is no longer there, so that whole sequences cannot be shown", remedy="Put the database back")
+        if file_digest(one.path) != one.sha256:
+            raise InputError(one.path, "is no longer the file that was searched", remedy=_REMEDY)
+    return open_database([one.path for one in inputs], [one.sha256 for one in inputs], store, progress)
+
+
+def subject_of_hit(source: TableSource, row: int, database: SequenceDatabase) -> SubjectSequence:
+    """The whole sequence of the subject of a hit, by its place in the table of hits.
+
+    Raises
+    ------
+    InputError : the database holds another sequence there.
+    """
+    names = ["subject", "description", "subject_index", "subject_length", "subject_start", "subject_end"]
+    hit: dict[str, Any] = source.values(np.array([row]), names).to_pylist()[0]
+    places = np.flatnonzero(database.file_index == hit["subject_index"])
+    if len(places) != 1 or database.offsets[places[0] + 1] - database.offsets[places[0]] != hit["subject_length"]:
+        raise InputError(source.path, f"the database holds another sequence in place of {hit['subject']:.60}", remedy=_REMEDY)
+    letters = database.letters(places).strings()[0]
+    return SubjectSequence(hit["subject"], hit["description"] or "", letters, hit["subject_start"], hit["subject_end"])

@@ -1,0 +1,146 @@
+"""The view of a stack of hits: the scheme of its colours, what it shows of how many, and how it is saved."""
+# ruff: noqa: N815 - Qt's way of naming signals
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+
+from engine.views.stack_colours import SCHEMES, ColouredStack
+from engine.views.stacked_hits import StackedHits, write_stack
+from gui.alignment.stack_plot import StackPlot
+from gui.forms.wheel import ChoiceBox
+from gui.tables.elided_label import ElidedLabel
+from gui.tables.worker import TableWorker
+
+__all__ = ["StackView"]
+
+_FILES = {
+    "Stockholm (*.sto)": "stockholm",
+    "A3M (*.a3m)": "a3m",
+    "Clustal (*.aln)": "clustal",
+    "PHYLIP (*.phy)": "phylip",
+    "MAF, pairs (*.maf)": "maf",
+    "PSL, pairs (*.psl)": "psl",
+}
+
+
+class StackView(QWidget):
+    """Shows hits stacked below their query, or a text that says why there are none.
+
+    Signals
+    -------
+    hitChosen : a hit was clicked, by its place in the table of hits.
+    """
+
+    message = Signal(str)
+    hitChosen = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.found: StackedHits | None = None
+        self._worker = TableWorker(None, self)
+        self._title = ElidedLabel()
+        self.scheme = ChoiceBox()
+        self.scheme.setAccessibleName("Colours")
+        for place, one in enumerate(SCHEMES):
+            self.scheme.addItem(one.title, one.name)
+            self.scheme.setItemData(place, one.help, Qt.ItemDataRole.ToolTipRole)
+        self.insertions = QCheckBox("Insertions")
+        self.insertions.setToolTip("Show the columns that insertions open; without them a mark stands where something is left out")
+        self.save_button = QToolButton()
+        self.save_button.setText("Save as…")
+        self.save_button.setToolTip("Save the hits that are shown, stacked: Stockholm, A3M, Clustal, PHYLIP; or their pairs: MAF, PSL")
+        self.save_button.clicked.connect(lambda: self.ask_where_to_save())
+        self.plot = StackPlot()
+        self.export_button = QToolButton()
+        self.export_button.setText("Export…")
+        self.export_button.setToolTip("Save the whole stack as SVG, PDF or PNG")
+        self.export_button.clicked.connect(lambda: self.plot.export_action.ask())
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 3, 6, 3)
+        bar.setSpacing(4)
+        bar.addWidget(self._title, 1)
+        for widget in (self.insertions, self.scheme, self.save_button, self.export_button):
+            bar.addWidget(widget)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(0)
+        page.addLayout(bar)
+        page.addWidget(self.plot, 1)
+        self.scheme.currentIndexChanged.connect(lambda _: self._paint())
+        self.insertions.toggled.connect(lambda _: self._paint())
+        self.plot.rowPicked.connect(self._choose)
+        self.plot.message.connect(self.message)
+        self.show_hits(None)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether colours are being made, or a file."""
+        return self._worker.is_busy
+
+    @property
+    def title(self) -> str:
+        """What is shown of how many."""
+        return self._title.full_text
+
+    def show_hits(self, found: StackedHits | None, text: str = "") -> None:
+        """Show a stack, or a text in its place."""
+        self.found = found
+        self.plot.mark(-1)
+        locale = QLocale()
+        if found is None:
+            self._title.set_text("")
+        else:
+            n = len(found.rows)
+            of = f" of {locale.toString(found.total)}, the best" if found.total > n else ""
+            opened = int(found.stack.is_opened.sum())
+            columns = f"insertions open {locale.toString(opened)} columns" if opened else "no insertions"
+            self._title.set_text(f"{locale.toString(n)} hits{of} below {found.stack.query_name}, {columns}")
+        for button in (self.save_button, self.export_button):
+            button.setEnabled(found is not None)
+        if found is None:
+            self._worker.cancel()
+            self.plot.show_stack(None, text)
+        else:
+            self._paint()
+
+    def mark(self, row: int | None) -> None:
+        """Mark a hit by its place in the table."""
+        rows = [] if self.found is None or row is None else self.found.rows.tolist()
+        self.plot.mark(rows.index(row) if row in rows else -1)
+
+    def clear(self) -> None:
+        """Show nothing, and end what still runs."""
+        self._worker.close()
+        self.show_hits(None)
+
+    def ask_where_to_save(self) -> None:
+        """Ask for a file, and write the hits that are shown to it."""
+        if self.found is None:
+            return
+        name, chosen = QFileDialog.getSaveFileName(self, "Save the stack", "stack.sto", ";;".join(_FILES))
+        if name:
+            ending = chosen[chosen.index("*") + 1 : -1]
+            self.save(Path(name) if Path(name).suffix else Path(name + ending), _FILES[chosen])
+
+    def save(self, path: Path, format: str) -> None:
+        """Write the hits that are shown to a file, in a thread."""
+        found = self.found
+        if found is not None:
+            told = f"Saved {path.name}."
+            write = partial(write_stack, path, found.stack, format)
+            self._worker.submit("save", write, lambda _: self.message.emit(told), lambda error: self.message.emit(str(error)))
+
+    def _paint(self) -> None:
+        found, scheme = self.found, str(self.scheme.currentData())
+        if found is not None:
+            made = partial(ColouredStack.of, found.stack, scheme, has_insertions=self.insertions.isChecked())
+            self._worker.submit("paint", made, self.plot.show_stack, lambda error: self.plot.show_stack(None, str(error)))
+
+    def _choose(self, place: int) -> None:
+        if self.found is not None:
+            self.hitChosen.emit(int(self.found.rows[place]))

@@ -1,0 +1,117 @@
+"""The whole sequence of a hit's subject, the aligned part marked, and a button that searches with it."""
+# ruff: noqa: N815 - Qt's way of naming signals
+
+from __future__ import annotations
+
+from PySide6.QtCore import QLocale, Signal
+from PySide6.QtGui import QColor, QFontDatabase, QGuiApplication, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QTextEdit, QToolButton, QVBoxLayout, QWidget
+
+from engine.views.stacked_hits import SubjectSequence
+from gui.plots.colours import plot_colours
+from gui.tables.elided_label import ElidedLabel
+
+__all__ = ["SubjectView"]
+
+_WIDTH, _GROUP = 60, 10
+_ALPHA = 80
+
+
+class SubjectView(QWidget):
+    """Shows a subject, or a text in its place.
+
+    Signals
+    -------
+    searchAsked : the subject is to be the next query; its FASTA.
+    """
+
+    message = Signal(str)
+    searchAsked = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.subject: SubjectSequence | None = None
+        self._title = ElidedLabel()
+        self.search_button = QToolButton()
+        self.search_button.setText("Search with this protein")
+        self.search_button.setToolTip("Make this protein the query of the next search, in the same databases with the same parameters")
+        self.copy_button = QToolButton()
+        self.copy_button.setText("Copy as FASTA")
+        self.letters = QPlainTextEdit()
+        self.letters.setReadOnly(True)
+        self.letters.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.letters.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.letters.setAccessibleName("Sequence of the hit")
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 3, 6, 3)
+        bar.setSpacing(4)
+        bar.addWidget(self._title, 1)
+        bar.addWidget(self.search_button)
+        bar.addWidget(self.copy_button)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(0)
+        page.addLayout(bar)
+        page.addWidget(self.letters, 1)
+        self.search_button.clicked.connect(self._ask_for_search)
+        self.copy_button.clicked.connect(self._copy)
+        self.show_subject(None)
+
+    @property
+    def title(self) -> str:
+        """Whose sequence is shown."""
+        return self._title.full_text
+
+    def show_subject(self, subject: SubjectSequence | None, text: str = "") -> None:
+        """Show a subject, or a text in its place."""
+        self.subject = subject
+        for button in (self.search_button, self.copy_button):
+            button.setEnabled(subject is not None)
+        self.letters.setExtraSelections([])
+        if subject is None:
+            self._title.set_text("")
+            self.letters.setPlainText(text)
+            return
+        length = QLocale().toString(len(subject.sequence))
+        self._title.set_text(f"{subject.name}, {length} residues, aligned {subject.start} to {subject.end}  {subject.description}")
+        digits = len(str(len(subject.sequence)))
+        lines, marks = [], []
+        written = 0
+        for first in range(0, len(subject.sequence), _WIDTH):
+            part = subject.sequence[first : first + _WIDTH]
+            groups = [part[at : at + _GROUP] for at in range(0, len(part), _GROUP)]
+            line = f"{first + 1:>{digits}}  {' '.join(groups)}"
+            low, high = max(subject.start - 1, first), min(subject.end, first + len(part))
+            if low < high:
+                place = written + digits + 2
+                marks.append((place + _with_blanks(low - first), place + _with_blanks(high - 1 - first) + 1))
+            lines.append(line)
+            written += len(line) + 1
+        self.letters.setPlainText("\n".join(lines))
+        self.letters.setExtraSelections([self._marked(*ends) for ends in marks])
+
+    def _marked(self, first: int, last: int) -> QTextEdit.ExtraSelection:
+        selection = QTextEdit.ExtraSelection()
+        cursor = QTextCursor(self.letters.document())
+        cursor.setPosition(first)
+        cursor.setPosition(last, QTextCursor.MoveMode.KeepAnchor)
+        format = QTextCharFormat()
+        colour = QColor(plot_colours(self.palette()).target)
+        colour.setAlpha(_ALPHA)
+        format.setBackground(colour)
+        selection.cursor, selection.format = cursor, format
+        return selection
+
+    def _ask_for_search(self) -> None:
+        if self.subject is not None:
+            self.searchAsked.emit(self.subject.fasta())
+
+    def _copy(self) -> None:
+        if self.subject is not None:
+            QGuiApplication.clipboard().setText(self.subject.fasta())
+            self.message.emit(f"Copied {self.subject.name} as FASTA.")
+
+
+def _with_blanks(place: int) -> int:
+    """Where a residue stands in its line, among the blanks between groups."""
+    return place + place // _GROUP

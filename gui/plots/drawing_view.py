@@ -1,0 +1,192 @@
+"""A figure of the engine's plain shapes, painted: the same on the screen and on paper, with what a click chooses."""
+# ruff: noqa: N802, N815, D102 - Qt gives these names
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QPolygonF, QResizeEvent
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from engine.views.drawings import SERIES_COLOURS, Bar, Curve, Drawing, Ink, Label, Points, Shape, Stroke
+from gui.plots.colours import PAPER, PlotColours, plot_colours
+from gui.plots.export import ExportAction, ExportFigure, figure_font
+
+__all__ = ["DrawingView", "paint_drawing"]
+
+_NEAR = 7.0
+"""Pixels from a dot within which a click means it."""
+_LIGHTER = 135
+_FIGURE_FONT = 8.0
+
+MakeDrawing = Callable[[float, float, float], Drawing]
+"""Makes a drawing of a width, a height and a font size."""
+
+
+class DrawingView(QWidget):
+    """Shows a drawing, which is made anew for each size.
+
+    Signals
+    -------
+    targetChosen : the target of the bar, or the row of the dot, that was clicked.
+    """
+
+    targetChosen = Signal(object)
+    message = Signal(str)
+
+    def __init__(self, name: str, figure_size: QSizeF, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._make: MakeDrawing | None = None
+        self._drawing: Drawing | None = None
+        self._picture: QPixmap | None = None
+        self._figure_size = figure_size
+        self.setMouseTracking(True)
+        self.setMinimumSize(220, 140)
+        self.setAccessibleName(name)
+        self.export_action = ExportAction(self, self._figure, self.message.emit)
+        self.export_action.setEnabled(False)
+
+    @property
+    def drawing(self) -> Drawing | None:
+        """What is shown, in pixels."""
+        return self._drawing
+
+    def sizeHint(self) -> QSize:
+        return QSize(420, 260)
+
+    def show_drawing(self, make: MakeDrawing | None) -> None:
+        """Show what `make` draws, or nothing."""
+        self._make = make
+        self.export_action.setEnabled(make is not None)
+        self._draw()
+
+    def target_at(self, place: QPointF) -> object | None:
+        """What a click there chooses."""
+        for shape in reversed(self._drawing.shapes if self._drawing is not None else ()):
+            if isinstance(shape, Bar) and shape.target is not None and _box(shape).contains(place):
+                return shape.target
+            if isinstance(shape, Points) and len(shape.targets):
+                distance = np.hypot(shape.x - place.x(), shape.y - place.y())
+                nearest = int(np.argmin(distance))
+                if distance[nearest] <= _NEAR:
+                    return int(shape.targets[nearest])
+        return None
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._draw()
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
+            self._draw()
+        super().changeEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        colours = plot_colours(self.palette())
+        if self._drawing is None:
+            painter.fillRect(self.rect(), colours.background)
+            return
+        ratio = self.devicePixelRatioF()
+        if self._picture is None or self._picture.devicePixelRatio() != ratio:
+            self._picture = QPixmap(self.size() * ratio)
+            self._picture.setDevicePixelRatio(ratio)
+            self._picture.fill(colours.background)
+            on_picture = QPainter(self._picture)
+            on_picture.setRenderHint(QPainter.RenderHint.Antialiasing)
+            paint_drawing(on_picture, self._drawing, colours, self.font())
+            on_picture.end()
+        painter.drawPixmap(0, 0, self._picture)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        target = self.target_at(event.position()) if event.button() == Qt.MouseButton.LeftButton else None
+        if target is not None:
+            self.targetChosen.emit(target)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        bars = [one for one in (self._drawing.shapes if self._drawing is not None else ()) if isinstance(one, Bar) and one.tip]
+        tip = next((bar.tip for bar in reversed(bars) if _box(bar).contains(event.position())), "")
+        QToolTip.showText(event.globalPosition().toPoint(), tip, self)
+        is_target = self.target_at(event.position()) is not None
+        self.setCursor(Qt.CursorShape.PointingHandCursor if is_target else Qt.CursorShape.ArrowCursor)
+
+    def _draw(self) -> None:
+        self._picture = None
+        if self._make is None or self.width() < 2 or self.height() < 2:
+            self._drawing = None
+        else:
+            # The height of the letters, as figures measure fonts.
+            size = QFontMetricsF(self.font()).height() * 0.8
+            self._drawing = self._make(float(self.width()), float(self.height()), size)
+            self.setAccessibleDescription(self._drawing.title)
+        self.update()
+
+    def _figure(self) -> ExportFigure | None:
+        if self._make is None:
+            return None
+        drawing = self._make(self._figure_size.width(), self._figure_size.height(), _FIGURE_FONT)
+        return ExportFigure(drawing.title, self._figure_size, lambda painter, area: paint_drawing(painter, drawing, PAPER, figure_font()))
+
+
+def paint_drawing(painter: QPainter, drawing: Drawing, colours: PlotColours, font: QFont) -> None:
+    """Draw all shapes, from the painter's corner on."""
+    own = QFont(font)
+    own.setPixelSize(max(1, round(drawing.font_size)))
+    for shape in drawing.shapes:
+        _paint(painter, shape, _colour(shape.ink, colours), own)
+
+
+def _paint(painter: QPainter, shape: Shape, colour: QColor, font: QFont) -> None:
+    match shape:
+        case Stroke(x1, y1, x2, y2, _, width):
+            painter.setPen(QPen(colour, width))
+            painter.drawLine(QLineF(x1, y1, x2, y2))
+        case Bar():
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colour)
+            if shape.is_round:
+                painter.drawEllipse(_box(shape))
+            else:
+                painter.drawRect(_box(shape))
+        case Curve(x, y, _, width, is_dashed):
+            painter.setPen(QPen(colour, width, Qt.PenStyle.DashLine if is_dashed else Qt.PenStyle.SolidLine))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawPolyline(_polygon(np.column_stack((x, y))))
+        case Points():
+            painter.setPen(QPen(colour, shape.size, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+            painter.drawPoints(_polygon(shape.places))
+        case Label():
+            _paint_label(painter, shape, colour, font)
+
+
+def _paint_label(painter: QPainter, label: Label, colour: QColor, font: QFont) -> None:
+    own = QFont(font)
+    own.setBold(label.is_bold)
+    painter.setFont(own)
+    painter.setPen(colour)
+    share = {"start": 0.0, "middle": 0.5, "end": 1.0}[label.anchor]
+    before = share * QFontMetricsF(own).horizontalAdvance(label.text)
+    if label.is_upright:
+        painter.save()
+        painter.translate(QPointF(label.x, label.y))
+        painter.rotate(-90)
+        painter.drawText(QPointF(-before, 0), label.text)
+        painter.restore()
+    else:
+        painter.drawText(QPointF(label.x - before, label.y), label.text)
+
+
+def _polygon(places: np.ndarray) -> QPolygonF:
+    return QPolygonF([QPointF(x, y) for x, y in places.tolist()])
+
+
+def _box(bar: Bar) -> QRectF:
+    return QRectF(bar.x, bar.y, bar.width, bar.height)
+
+
+def _colour(ink: Ink, colours: PlotColours) -> QColor:
+    if not isinstance(ink, int):
+        return QColor({"text": colours.text, "faint": colours.faint, "grid": colours.grid, "background": colours.background}[ink])
+    colour = QColor(SERIES_COLOURS[ink % len(SERIES_COLOURS)])
+    return colour.lighter(_LIGHTER) if colours.background.lightness() < 128 else colour

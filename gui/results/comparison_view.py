@@ -1,0 +1,279 @@
+"""Finished runs side by side: overlaps, counts by q-value and scores; the items behind a bar; a spectrum with two answers, mirrored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from PySide6.QtCore import QSizeF, Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QDoubleSpinBox,
+    QHBoxLayout,
+    QLabel,
+    QSplitter,
+    QStackedLayout,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.project import Project
+from engine.views.compared_spectra import compared_answers
+from engine.views.comparison_drawings import draw_curves, draw_overlaps, draw_scores
+from engine.views.comparison_tables import comparison_table
+from engine.views.finished_run import open_run
+from engine.views.mirror import MirroredSpectra
+from engine.views.run_comparison import LEVELS, RunComparison, compare_runs
+from engine.views.tables import TableSource
+from gui.forms.wheel import ChoiceBox
+from gui.labels import toned_label
+from gui.plots.drawing_view import DrawingView
+from gui.spectrum.mirror_view import MirrorView
+from gui.tables.panel import TablePanel
+from gui.tables.worker import TableWorker
+
+__all__ = ["ComparisonView"]
+
+_PERCENT = 100
+_OVERLAPS, _CURVES, _SCORES = QSizeF(480, 300), QSizeF(360, 260), QSizeF(360, 320)
+
+
+class ComparisonView(QWidget):
+    """Compares finished runs of a project, which are opened and read in threads."""
+
+    message = Signal(str)
+
+    def __init__(self, project: Project, runs: Sequence[str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.run_ids = tuple(runs)
+        self._comparison: RunComparison | None = None
+        self._details: TableSource | None = None
+        self._sources: list[TableSource] = []
+        self._opener, self._computer, self._reader = TableWorker(None, self), TableWorker(None, self), TableWorker(None, self)
+        self._pair: tuple[int, int] | None = None
+        self.panels: dict[str, TablePanel] = {}
+        """The tables of items that have been looked at, by level."""
+        self.overlaps = DrawingView("Overlaps of the runs", _OVERLAPS)
+        self.curves = DrawingView("Items by q-value", _CURVES)
+        self.scores = DrawingView("Scores of two runs", _SCORES)
+        self.mirror = MirrorView()
+        self._text = QLabel("Opening the results…")
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        self._text.setWordWrap(True)
+        self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._lay_out()
+        self._opener.submit("open", lambda: compare_runs([open_run(project, run) for run in self.run_ids]), self._open, self._fail)
+
+    @property
+    def text(self) -> str:
+        """What is said in place of a comparison, empty when there is one."""
+        return self._text.text() if self._stack.currentWidget() is self._text else ""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is still being read."""
+        workers = (self._opener, self._computer, self._reader)
+        return any(worker.is_busy for worker in workers) or any(panel.model.is_busy for panel in self.panels.values())
+
+    @property
+    def threshold(self) -> float:
+        """The q-value up to which items count."""
+        return self.threshold_box.value() / _PERCENT
+
+    @property
+    def panel(self) -> TablePanel:
+        """The table of the level that is looked at."""
+        return self.panels[self._level.name]
+
+    def clear(self) -> None:
+        """Let all files go, and end what still runs."""
+        for worker in (self._opener, self._computer, self._reader):
+            worker.close()
+        for panel in self.panels.values():
+            panel.close_table()
+        for source in (*self._sources, *([] if self._details is None else [self._details])):
+            source.close()
+        if self._comparison is not None:
+            self._comparison.close()
+        self._comparison = self._details = None
+        for drawing in (self.overlaps, self.curves, self.scores):
+            drawing.show_drawing(None)
+
+    def _lay_out(self) -> None:
+        self.runs_label = toned_label()
+        self.notes_label = toned_label(tone="attention")
+        self.level_box = ChoiceBox()
+        self.level_box.setAccessibleName("What is compared")
+        for level in LEVELS:
+            self.level_box.addItem(f"{level.several[0].upper()}{level.several[1:]}", level)
+        self.threshold_box = QDoubleSpinBox()
+        self.threshold_box.setRange(0.0, 100.0)
+        self.threshold_box.setDecimals(2)
+        self.threshold_box.setSingleStep(0.5)
+        self.threshold_box.setSuffix(" %")
+        self.threshold_box.setValue(1.0)
+        self.threshold_box.setAccessibleName("False discovery rate")
+        self.threshold_box.setKeyboardTracking(False)
+        self.differing_box = QCheckBox("Only spectra with two accepted answers")
+        self.pair_box = ChoiceBox()
+        self.pair_box.setAccessibleName("Runs whose scores are shown")
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 4, 8, 4)
+        bar.setSpacing(8)
+        for widget in (QLabel("Compare"), self.level_box, QLabel("up to a false discovery rate of"), self.threshold_box):
+            bar.addWidget(widget)
+        bar.addStretch(1)
+        bar.addWidget(self.differing_box)
+        scores = QWidget()
+        column = QVBoxLayout(scores)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.pair_box)
+        column.addWidget(self.scores, 1)
+        self.tabs = QTabWidget()
+        self.tabs.addTab(self.curves, "By q-value")
+        self.tabs.addTab(scores, "Scores")
+        self._tables = QStackedWidget()
+        above, below = QSplitter(Qt.Orientation.Horizontal), QSplitter(Qt.Orientation.Horizontal)
+        above.addWidget(self.overlaps)
+        above.addWidget(self.tabs)
+        below.addWidget(self._tables)
+        below.addWidget(self.mirror)
+        down = QSplitter(Qt.Orientation.Vertical)
+        down.addWidget(above)
+        down.addWidget(below)
+        for splitter in (above, below, down):
+            splitter.setChildrenCollapsible(False)
+            splitter.setSizes([500, 500])
+        shown = QWidget()
+        layout = QVBoxLayout(shown)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        for label in (self.runs_label, self.notes_label):
+            label.setContentsMargins(8, 3, 8, 0)
+            layout.addWidget(label)
+        layout.addLayout(bar)
+        layout.addWidget(down, 1)
+        self._shown = shown
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self._text)
+        self._stack.addWidget(shown)
+        self.level_box.currentIndexChanged.connect(self._show_level)
+        self.threshold_box.valueChanged.connect(self._show_level)
+        self.differing_box.toggled.connect(self._filter)
+        self.pair_box.currentIndexChanged.connect(self._show_level)
+        self.overlaps.targetChosen.connect(self._show_set)
+        self.scores.targetChosen.connect(self._show_spectrum_of_dot)
+        for drawing in (self.overlaps, self.curves, self.scores):
+            drawing.message.connect(self.message)
+        self.mirror.message.connect(self.message)
+
+    @property
+    def _level(self) -> Any:
+        return self.level_box.currentData()
+
+    def _open(self, comparison: RunComparison) -> None:
+        self._comparison = comparison
+        named = [f"{letter}: {label}" for letter, label in zip(comparison.letters, comparison.labels, strict=True)]
+        self.runs_label.setText("    ".join(named))
+        self.notes_label.setText(" ".join(comparison.notes))
+        self.notes_label.setVisible(bool(comparison.notes))
+        self.pair_box.blockSignals(True)
+        for first, second in combinations(range(len(comparison.runs)), 2):
+            self.pair_box.addItem(f"{comparison.letters[first]} and {comparison.letters[second]}", (first, second))
+        self.pair_box.blockSignals(False)
+        self.pair_box.setVisible(len(comparison.runs) > 2)
+        self.mirror.show_text("Choose a spectrum to see what two runs make of it.")
+        self._stack.setCurrentWidget(self._shown)
+        self._show_level()
+
+    def _fail(self, error: Exception) -> None:
+        self._text.setText(str(error))
+        self._stack.setCurrentWidget(self._text)
+
+    def _show_level(self) -> None:
+        """Show the level, the threshold and the pair of runs that are chosen, once their numbers are there."""
+        comparison = self._comparison
+        if comparison is not None:
+            level, pair, threshold = self._level, self.pair_box.currentData(), self.threshold
+
+            def compute() -> None:
+                comparison.accepted_from(level.name)
+                comparison.scores(pair[0], pair[1], threshold)
+
+            self._computer.submit("level", compute, lambda _: self._draw(comparison), self._fail)
+
+    def _draw(self, comparison: RunComparison) -> None:
+        level, threshold, pair = self._level, self.threshold, self.pair_box.currentData()
+        self.overlaps.show_drawing(lambda *size: draw_overlaps(comparison, level, threshold, *size))
+        self.curves.show_drawing(lambda *size: draw_curves(comparison, level, threshold, *size))
+        self.scores.show_drawing(lambda *size: draw_scores(comparison, pair, threshold, *size))
+        if level.name not in self.panels:
+            self._add_panel(comparison, level.name)
+        self._tables.setCurrentWidget(self.panels[level.name])
+        self.differing_box.setEnabled(level.name == "spectra")
+        self._filter()
+
+    def _add_panel(self, comparison: RunComparison, level: str) -> None:
+        table = comparison_table(comparison, level)
+        panel = TablePanel(f"{table.title[0].upper()}{table.title[1:]}", table.columns, ())
+        source = comparison.source(level)
+        self._sources.append(source)
+        self.panels[level] = panel
+        self._tables.addWidget(panel)
+        panel.open_table(source)
+        panel.view.set_empty_text(lambda: panel.error or ("" if panel.model.is_busy else f"No {panel.plural} are accepted here."))
+        panel.allAsked.connect(lambda: panel.show_rows(scope=()))
+        panel.view.message.connect(self.message)
+        panel.wantedHidden.connect(lambda: self.message.emit("What was looked for is hidden by the threshold or the choice of a set."))
+        if level == "spectra":
+            panel.rowChosen.connect(self._show_spectrum)
+
+    def _filter(self) -> None:
+        """Show what some run accepts; of spectra, where wished, what two runs answer differently."""
+        comparison = self._comparison
+        if comparison is None or self._level.name not in self.panels:
+            return
+        is_differing = self._level.name == "spectra" and self.differing_box.isChecked()
+        accepted = comparison.conditions_of_any(self.threshold)
+        differing = comparison.disagreement_conditions(self.threshold)
+        # A set was chosen at the threshold before.
+        self.panel.show_rows(scope=(), filter=differing if is_differing else accepted)
+
+    def _show_set(self, runs: tuple[int, ...]) -> None:
+        comparison = self._comparison
+        if comparison is not None:
+            scope = comparison.conditions_of(runs, self.threshold)
+            self.panel.show_rows(scope=scope, scope_text=f"of {comparison.names_of(runs)} alone")
+
+    def _show_spectrum_of_dot(self, row: int) -> None:
+        """Choose the spectrum of a dot in its table; where that does not show it, show its answers at least."""
+        self._pair = self.pair_box.currentData()
+        spectra = next(place for place, level in enumerate(LEVELS) if level.name == "spectra")
+        if self.level_box.currentIndex() != spectra:
+            self.level_box.setCurrentIndex(spectra)
+        panel = self.panels.get("spectra")
+        position = None if panel is None else panel.model.position_of(row)
+        if panel is not None and position is not None:
+            panel.view.choose(position)
+        else:
+            if panel is not None:
+                panel.view.forget_choice()
+            self._show_spectrum(row, {})
+
+    def _show_spectrum(self, row: int, values: Mapping[str, Any]) -> None:
+        comparison, pair = self._comparison, self._pair
+        self._pair = None
+        if comparison is not None:
+            self._reader.submit("spectrum", lambda: self._mirrored(comparison, row, pair), self.mirror.show_spectra, self._fail_spectrum)
+
+    def _mirrored(self, comparison: RunComparison, row: int, pair: tuple[int, int] | None) -> MirroredSpectra:
+        """Runs in the thread that reads spectra, which alone uses their source and the runs' peaks."""
+        if self._details is None:
+            self._details = comparison.source("spectra")
+        return compared_answers(comparison, self._details, row, pair)
+
+    def _fail_spectrum(self, error: Exception) -> None:
+        self.mirror.show_text(str(error))

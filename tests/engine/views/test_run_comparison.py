@@ -1,0 +1,273 @@
+"""Runs side by side, against the definitions written out in plain Python."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from engine.errors import ParameterError, ProteoscopeError
+from engine.jobs.progress import Progress
+from engine.project import Project
+from engine.views.compared_spectra import compared_answers
+from engine.views.comparison_drawings import draw_overlaps, draw_scores
+from engine.views.comparison_tables import write_comparison
+from engine.views.drawings import Bar, Points
+from engine.views.finished_run import open_run
+from engine.views.run_comparison import LEVELS, RunComparison, compare_runs
+from engine.views.shown_peaks import SHARED
+from tests.engine.identification_tables import Identification, identification
+from tests.engine.views.compared_projects import add_run, project_with_runs
+from tests.engine.views.result_projects import spectra_table
+from tests.engine.views.search_projects import project_with_search
+
+Q = 0.01
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Three runs of one project, and what they found."""
+    project, found = project_with_runs(tmp_path_factory.mktemp("compared") / "project")
+    with compare_runs([open_run(project, run.id) for run in project.runs()]) as comparison:
+        yield comparison, found
+
+
+def residues(row: dict[str, Any]) -> str:
+    return str(row["sequence"].replace("I", "L"))
+
+
+def form(row: dict[str, Any]) -> tuple[Any, ...]:
+    placed = zip(row["modification_positions"], row["modification_masses"], strict=True)
+    return residues(row), tuple(sorted((position, round(mass, 2)) for position, mass in placed))
+
+
+def answers(found: Identification) -> dict[tuple[str, str], dict[str, Any]]:
+    """The best target of rank 1 of each spectrum."""
+    best: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in found.psms.to_pylist():
+        if row["rank"] == 1 and not row["is_decoy"]:
+            key = row["spectrum_file"], row["spectrum_id"]
+            assert key not in best
+            best[key] = row
+    return best
+
+
+def accepted(found: Identification, level: str, threshold: float = Q) -> set[Any]:
+    """The items of a level that are accepted."""
+    if level in ("spectra", "psms"):
+        rows = {key: row for key, row in answers(found).items() if row["q_value"] <= threshold}
+        return set(rows) if level == "spectra" else {(key, form(row)) for key, row in rows.items()}
+    if level in ("peptidoforms", "peptides"):
+        psms = found.psms.to_pylist()
+        rows = [row for row in found.peptides.to_pylist() if not row["is_decoy"] and row["q_value"] <= threshold]
+        return {form(psms[row["best_psm"]]) if level == "peptidoforms" else residues(row) for row in rows}
+
+    def bare(accession: str) -> str:
+        return accession.split("|")[1] if accession.startswith("sp|") else accession
+
+    groups = [row["accessions"] for row in found.proteins.to_pylist() if not row["is_decoy"] and row["q_value"] <= threshold]
+    if level == "groups":
+        return {tuple(sorted(map(bare, group))) for group in groups}
+    return {bare(accession) for group in groups for accession in group}
+
+
+@pytest.mark.parametrize("level", [one.name for one in LEVELS])
+@pytest.mark.parametrize("threshold", [0.0, 0.003, Q, 0.05, 1.0])
+def test_sets_are_those_of_the_definitions(compared: tuple[RunComparison, list[Identification]], level: str, threshold: float) -> None:
+    comparison, found = compared
+    sets = [accepted(one, level, threshold) for one in found]
+    expected = Counter(tuple(run for run, one in enumerate(sets) if item in one) for item in set().union(*sets))
+    assert {one.runs: one.count for one in comparison.intersections(level, threshold)} == expected
+    assert comparison.counts(level, threshold).tolist() == [len(one) for one in sets]
+    source = comparison.source(level)
+    for runs, count in expected.items():
+        assert source.count(comparison.conditions_of(runs, threshold)) == count
+    source.close()
+
+
+@pytest.mark.parametrize("level", [one.name for one in LEVELS])
+def test_curves_count_each_threshold(compared: tuple[RunComparison, list[Identification]], level: str) -> None:
+    comparison, found = compared
+    curves = comparison.curves(level)
+    for at in (0, 1, 20, 63, 100):
+        sets = [accepted(one, level, float(curves.q_value[at])) for one in found]
+        assert curves.runs[:, at].tolist() == [len(one) for one in sets]
+        assert (curves.shared[at], curves.found[at]) == (len(set.intersection(*sets)), len(set.union(*sets)))
+
+
+def test_disagreements_are_spectra_with_two_accepted_answers(compared: tuple[RunComparison, list[Identification]]) -> None:
+    comparison, found = compared
+    given = [answers(one) for one in found]
+    expected = {}
+    for key in set().union(*given):
+        for threshold in (Q, 0.05):
+            rows = [one[key] for one in given if key in one and one[key]["q_value"] <= threshold]
+            if len({form(row) for row in rows}) > 1:
+                expected[key, threshold] = any(residues(one) != residues(other) for one, other in combinations(rows, 2))
+    source = comparison.source("spectra")
+    for threshold in (Q, 0.05):
+        rows = source.rows(comparison.disagreement_conditions(threshold))
+        table = source.values(rows, ["spectrum_file", "spectrum_id", "difference"]).to_pylist()
+        assert {(row["spectrum_file"], row["spectrum_id"]) for row in table} == {key for key, at in expected if at == threshold}
+        assert {row["difference"] for row in table} <= {"other peptide", "other modifications", "other sites"}
+        for row in table:
+            if row["difference"] == "other peptide":
+                assert expected[(row["spectrum_file"], row["spectrum_id"]), threshold]
+    source.close()
+    assert len(expected) > 10
+
+
+def test_scores_are_those_of_both_answers(compared: tuple[RunComparison, list[Identification]]) -> None:
+    comparison, found = compared
+    first, second = answers(found[0]), answers(found[2])
+    expected = {}
+    for key in first.keys() & second.keys():
+        one, other = first[key], second[key]
+        expected[key] = one["score"], other["score"], residues(one) == residues(other)
+    pairs = comparison.scores(0, 2, Q)
+    source = comparison.source("spectra")
+    named = source.values(pairs.spectrum, ["spectrum_file", "spectrum_id"]).to_pylist()
+    source.close()
+    rows = zip(pairs.first.tolist(), pairs.second.tolist(), pairs.is_same.tolist(), strict=True)
+    assert {(one["spectrum_file"], one["spectrum_id"]): row for one, row in zip(named, rows, strict=True)} == expected
+    drawn = [shape for shape in draw_scores(comparison, (0, 2), Q).shapes if isinstance(shape, Points)]
+    assert sorted(np.concatenate([one.targets for one in drawn]).tolist()) == sorted(pairs.spectrum.tolist())
+
+
+def test_a_spectrum_with_two_answers_is_mirrored_with_the_ions_of_each(compared: tuple[RunComparison, list[Identification]]) -> None:
+    comparison, _ = compared
+    source = comparison.source("spectra")
+    row = int(source.rows([*comparison.disagreement_conditions(0.05)], [("differs_from", False)])[0])
+    told = source.values(np.array([row]), ["peptide_A", "peptide_B", "peptide_C", "spectrum_id"]).to_pylist()[0]
+    mirrored = compared_answers(comparison, source, row)
+    source.close()
+    assert mirrored.lower is not None and told["spectrum_id"] in mirrored.title
+    forms = [half.ions.peptidoform.sequence for half in mirrored.halves if half.ions is not None]
+    assert len(forms) == 2 and len(mirrored.shared) == 0
+    assert np.array_equal(mirrored.upper.peaks.mz, mirrored.lower.peaks.mz)
+    assert not any(SHARED in half.kinds.tolist() for half in mirrored.shown)
+    letters = [half.name[0] for half in mirrored.halves]
+    assert [half.name.split(" (")[0] for half in mirrored.halves] == [f"{letter}: {told[f'peptide_{letter}']}" for letter in letters]
+
+
+def test_where_one_run_kept_no_peaks_those_of_the_other_are_shown(tmp_path: Path) -> None:
+    base = identification(30)
+    project = Project.create_or_open(tmp_path / "project")
+    runs = [add_run(project, base, spectra) for spectra in (None, spectra_table(base))]
+    with compare_runs([open_run(project, run) for run in runs]) as comparison:
+        source = comparison.source("spectra")
+        mirrored = compared_answers(comparison, source, 0)
+        source.close()
+    assert len(mirrored.upper.peaks.mz) > 10
+    with compare_runs([open_run(project, run) for run in (runs[0], add_run(project, base))]) as comparison:
+        source = comparison.source("spectra")
+        with pytest.raises(ProteoscopeError, match="no stored peaks"):
+            compared_answers(comparison, source, 0)
+        source.close()
+
+
+def test_spectra_are_the_same_by_scan_and_by_the_name_of_their_file(tmp_path: Path) -> None:
+    """Another program may tell a file without folder and ending, and call its spectra otherwise."""
+    base = identification(60)
+    psms = base.psms.filter(pc.is_valid(base.psms["scan"]))
+    psms = psms.set_column(psms.schema.get_field_index("psm_id"), "psm_id", pa.array(np.arange(len(psms))))
+    peptides = base.peptides.slice(0, 0)
+    ours = Identification(psms, peptides, base.proteins, base.database, base.spectra)
+    renamed = psms.set_column(psms.schema.get_field_index("spectrum_file"), "spectrum_file", pa.array(["run 1 & 2.mgf"] * len(psms)))
+    ids = pa.array([f"scan={scan}" for scan in psms["scan"].to_pylist()])
+    renamed = renamed.set_column(renamed.schema.get_field_index("spectrum_id"), "spectrum_id", ids)
+    theirs = Identification(renamed, peptides, base.proteins, base.database, base.spectra)
+    project = Project.create_or_open(tmp_path / "project")
+    runs = [add_run(project, one) for one in (ours, theirs)]
+    with compare_runs([open_run(project, run) for run in runs]) as comparison:
+        assert {one.runs for one in comparison.intersections("psms", 1.0)} == {(0, 1)}
+        assert any("by their names alone: /data/a folder/run 1 & 2.mzML and run 1 & 2.mgf" in note for note in comparison.notes)
+
+
+def test_runs_of_other_files_share_no_spectrum_but_peptides(tmp_path: Path) -> None:
+    base = identification(60)
+    other = base.psms.set_column(0, "spectrum_file", pa.array(["elsewhere.mzML"] * len(base.psms)))
+    project = Project.create_or_open(tmp_path / "project")
+    changed = Identification(other, base.peptides, base.proteins, base.database, base.spectra)
+    runs = [add_run(project, one) for one in (base, changed)]
+    with compare_runs([open_run(project, run) for run in runs]) as comparison:
+        assert all(len(one.runs) == 1 for one in comparison.intersections("spectra", 1.0))
+        assert {one.runs for one in comparison.intersections("peptides", 1.0)} == {(0, 1)}
+        assert any("no spectrum file in common" in note for note in comparison.notes)
+
+
+def test_what_has_no_q_values_counts_and_is_told(tmp_path: Path) -> None:
+    base = identification(40)
+    none = {
+        name: table.set_column(table.schema.get_field_index("q_value"), "q_value", pa.nulls(len(table), pa.float64()))
+        for name, table in (("psms", base.psms), ("peptides", base.peptides), ("proteins", base.proteins))
+    }
+    without = Identification(none["psms"], none["peptides"], none["proteins"], base.database, base.spectra)
+    project = Project.create_or_open(tmp_path / "project")
+    runs = [add_run(project, one) for one in (base, without)]
+    with compare_runs([open_run(project, run) for run in runs]) as comparison:
+        assert comparison.counts("spectra", 0.0).tolist() == [0, len(answers(base))]
+        assert [note for note in comparison.notes if "no q-values" in note] == [
+            f"{runs[1]} has no q-values: all of its matches count, whatever the threshold."
+        ]
+
+
+def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+    project, _ = project_with_runs(tmp_path / "project", n_runs=2, n_spectra=20)
+    with pytest.raises(ParameterError, match="1 run is given; from 2 to 12"):
+        compare_runs([open_run(project, "identify-0001")])
+    with pytest.raises(ParameterError, match="identify-0001 is given twice"):
+        compare_runs([open_run(project, "identify-0001"), open_run(project, "identify-0001")])
+    searched = project_with_search(tmp_path / "searched", n_queries=1, n_relatives=1, n_strangers=5)
+    with pytest.raises(ParameterError, match="align-0001 has no table of PSMs, peptides and protein groups"):
+        compare_runs([open_run(project, "identify-0001"), open_run(searched)])
+
+
+def test_runs_of_several_projects_are_called_by_both_names(tmp_path: Path) -> None:
+    project, _ = project_with_runs(tmp_path / "one", n_runs=2, n_spectra=20)
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    with compare_runs([open_run(project, "identify-0001"), open_run(tmp_path / "two", "identify-0001")]) as comparison:
+        assert comparison.labels == ("one/identify-0001", "two/identify-0001")
+        assert {one.runs for one in comparison.intersections("psms", 1.0)} == {(0, 1)}
+
+
+def test_files_hold_what_the_comparison_tells(compared: tuple[RunComparison, list[Identification]], tmp_path: Path) -> None:
+    comparison, found = compared
+    written = write_comparison(comparison, tmp_path / "out", Q, Progress(), n_mirrors=2)
+    assert {path.name for path in written} == {path.name for path in (tmp_path / "out").iterdir()}
+
+    def table(name: str) -> list[dict[str, str]]:
+        with (tmp_path / "out" / name).open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file, delimiter="\t"))
+
+    for level in LEVELS:
+        items = Counter(row["runs"] for row in table(f"{level.name}.tsv"))
+        told = {row["runs"]: int(row["count"]) for row in table("overlaps.tsv") if row["level"] == level.name}
+        assert items == told == {comparison.names_of(one.runs): one.count for one in comparison.intersections(level.name, Q)}
+    assert {row["sequence"].replace("I", "L") for row in table("peptides.tsv") if "B" in row["runs"]} == accepted(found[1], "peptides")
+    at_1_percent = {(row["level"], row["runs"]): int(row["count"]) for row in table("counts.tsv") if row["q_value"] == "0.0100"}
+    assert at_1_percent["psms", "C"] == len(accepted(found[2], "psms"))
+    differing = table("disagreements.tsv")
+    assert differing and [float(row["differs_from"]) for row in differing] == sorted(float(row["differs_from"]) for row in differing)
+    figures = [path for path in written if path.suffix == ".svg"]
+    assert len(figures) == 2 * len(LEVELS) + 3 + 2
+    for path in figures:
+        assert ElementTree.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_bars_of_an_upset_plot_are_as_high_as_their_sets_are_large(compared: tuple[RunComparison, list[Identification]]) -> None:
+    comparison, _ = compared
+    bars = [one for one in draw_overlaps(comparison, LEVELS[1], Q).shapes if isinstance(one, Bar) and one.target and not one.is_round]
+    expected = comparison.intersections("psms", Q)
+    assert [bar.target for bar in bars] == [one.runs for one in expected]
+    heights = np.array([bar.height for bar in bars])
+    assert np.allclose(heights / heights[0], [one.count / expected[0].count for one in expected])

@@ -1,0 +1,181 @@
+"""Runs side by side in the window, driven as a person would, and compared with the engine's own answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QImage
+from pytestqt.qtbot import QtBot
+
+from engine.project import Project
+from engine.views.drawings import Bar, Points
+from engine.views.finished_run import open_run
+from engine.views.run_comparison import LEVELS, RunComparison, compare_runs
+from gui.results.comparison_view import ComparisonView
+from gui.theme import Theme
+from gui.window import MainWindow
+from tests.engine.views.compared_projects import project_with_runs
+from tests.engine.views.search_projects import project_with_search
+from tests.gui.result_views import cut_off, shown
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return project_with_runs(tmp_path_factory.mktemp("compared") / "project", n_spectra=60)[0]
+
+
+@pytest.fixture(scope="module")
+def expected(project: Project) -> Iterator[RunComparison]:
+    """What the engine says."""
+    with compare_runs([open_run(project, run.id) for run in project.runs()]) as comparison:
+        yield comparison
+
+
+def settle(view: ComparisonView, qtbot: QtBot) -> None:
+    for _ in range(3):
+        qtbot.wait(20)
+        qtbot.waitUntil(lambda: not view.is_busy)
+
+
+@pytest.fixture
+def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ComparisonView]:
+    widget = ComparisonView(project, [run.id for run in project.runs()])
+    qtbot.addWidget(widget)
+    widget.resize(1000, 720)
+    widget.show()
+    settle(widget, qtbot)
+    yield widget
+    widget.clear()
+
+
+def bars(view: ComparisonView) -> list[Bar]:
+    assert view.overlaps.drawing is not None
+    return [shape for shape in view.overlaps.drawing.shapes if isinstance(shape, Bar) and shape.target is not None and not shape.is_round]
+
+
+def click(view: ComparisonView, widget: str, at: QPointF, qtbot: QtBot) -> None:
+    qtbot.mouseClick(getattr(view, widget), Qt.MouseButton.LeftButton, pos=at.toPoint())
+    settle(view, qtbot)
+
+
+def test_a_click_on_a_bar_shows_its_items(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+    assert view.text == "" and cut_off(view) == []
+    for place, level in enumerate(LEVELS):
+        view.level_box.setCurrentIndex(place)
+        settle(view, qtbot)
+        assert [bar.target for bar in bars(view)] == [one.runs for one in expected.intersections(level.name, 0.01)]
+        source = expected.source(level.name)
+        assert len(view.panel.model.rows) == source.count(expected.conditions_of_any(0.01))
+        source.close()
+        for bar, found in zip(bars(view)[:2], expected.intersections(level.name, 0.01), strict=False):
+            click(view, "overlaps", QPointF(bar.x + bar.width / 2, bar.y + bar.height / 2), qtbot)
+            assert len(view.panel.model.rows) == found.count
+            assert view.panel.scope_text == f"of {expected.names_of(found.runs)} alone"
+        view.panel.all_button.click()
+        settle(view, qtbot)
+
+
+def test_the_threshold_counts_anew(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+    view.threshold_box.setValue(5.0)
+    settle(view, qtbot)
+    assert [bar.target for bar in bars(view)] == [one.runs for one in expected.intersections("spectra", 0.05)]
+    assert len(view.panel.model.rows) == int((expected.accepted_from("spectra") <= 0.05).any(1).sum())
+    view.differing_box.setChecked(True)
+    settle(view, qtbot)
+    source = expected.source("spectra")
+    assert view.panel.model.rows.tolist() == source.rows(expected.disagreement_conditions(0.05)).tolist()
+    source.close()
+
+
+def test_a_chosen_spectrum_is_mirrored_with_two_answers(view: ComparisonView, qtbot: QtBot) -> None:
+    view.threshold_box.setValue(5.0)
+    view.differing_box.setChecked(True)
+    settle(view, qtbot)
+    view.panel.view.choose(0)
+    settle(view, qtbot)
+    spectra = view.mirror.spectra
+    assert spectra is not None and spectra.lower is not None and spectra.is_one_spectrum
+    letters = [half.name[0] for half in spectra.halves]
+    assert [half.name.split(" (")[0] for half in spectra.halves] == [
+        f"{letter}: {shown(view.panel, f'peptide_{letter}')[0]}" for letter in letters
+    ]
+    assert "% of the intensity" in view.mirror.readout.text()
+
+
+def test_a_dot_leads_to_its_spectrum(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+    view.tabs.setCurrentIndex(1)
+    view.pair_box.setCurrentIndex(1)
+    settle(view, qtbot)
+    assert view.scores.drawing is not None
+    dots = [shape for shape in view.scores.drawing.shapes if isinstance(shape, Points)]
+    pairs = expected.scores(0, 2, 0.01)
+    assert sorted(np.concatenate([one.targets for one in dots]).tolist()) == pairs.spectrum.tolist()
+    # One that lies alone, so that the click means no other.
+    x, y, targets = (np.concatenate([getattr(one, name) for one in dots]) for name in ("x", "y", "targets"))
+    distances = np.hypot(x[:, None] - x, y[:, None] - y) + np.eye(len(x)) * 1e9
+    lonely = int(np.argmax(distances.min(1)))
+    click(view, "scores", QPointF(x[lonely], y[lonely]), qtbot)
+    source = expected.source("spectra")
+    told = source.values(targets[[lonely]], ["spectrum_id", "peptide_A", "peptide_C"]).to_pylist()[0]
+    source.close()
+    assert view.mirror.title.startswith(told["spectrum_id"])
+    assert view.mirror.spectra is not None
+    assert [half.name.split(" (")[0] for half in view.mirror.spectra.halves] == [f"A: {told['peptide_A']}", f"C: {told['peptide_C']}"]
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+def test_figures_are_saved(view: ComparisonView, tmp_path: Path, ending: str) -> None:
+    for name in ("overlaps", "curves", "scores"):
+        path = tmp_path / f"{name}.{ending}"
+        getattr(view, name).export_action.write(path)
+        assert path.stat().st_size > 1000
+        if ending == "png":
+            image = QImage(str(path))
+            assert len({image.pixel(x, image.height() // 2) for x in range(image.width())}) > 1
+
+
+def test_runs_that_cannot_be_read_are_told(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    project, _ = project_with_runs(tmp_path / "project", n_runs=2, n_spectra=20)
+    project.table("peptides", "identify-0002").write_bytes(b"no table")
+    view = ComparisonView(project, ["identify-0001", "identify-0002"])
+    qtbot.addWidget(view)
+    settle(view, qtbot)
+    assert "peptides.parquet" in view.text
+    view.clear()
+
+
+def test_runs_are_chosen_in_the_list_and_compared(project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+    window = make_window()
+    window.open_project(project.folder)
+    pane = window.project_pane
+    qtbot.waitUntil(lambda: not window.results.is_busy)
+    assert pane.selected_run is not None and not pane.compare_action.isEnabled() and not pane.compare_button.isVisible()
+    pane.runs.selectAll()
+    assert pane.selected_run is None and pane.compare_action.text() == "&Compare 3 runs"
+    qtbot.mouseClick(pane.compare_button, Qt.MouseButton.LeftButton)
+    view = window.comparison
+    assert view is not None and view.run_ids == ("identify-0001", "identify-0002", "identify-0003")
+    assert window.pages.currentWidget() is view
+    settle(view, qtbot)
+    assert view.text == ""
+    # A click on one leads back to its results.
+    pane.select("identify-0002")
+    assert pane.selected_run is not None and pane.selected_run.id == "identify-0002"
+    assert window.pages.currentWidget() is window.results
+    qtbot.waitUntil(lambda: not window.results.is_busy)
+
+
+def test_what_has_no_matches_is_not_offered_to_be_compared(tmp_path: Path, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+    project_with_runs(tmp_path / "project", n_runs=1, n_spectra=20)
+    project_with_search(tmp_path / "project", n_queries=1, n_relatives=1, n_strangers=5)
+    window = make_window()
+    window.open_project(tmp_path / "project")
+    window.project_pane.runs.selectAll()
+    action = window.project_pane.compare_action
+    assert window.project_pane.compare_button.isVisible() and not action.isEnabled()
+    assert action.toolTip() == "align-0002 has no table of PSMs, peptides and protein groups, which are what is compared"
+    qtbot.waitUntil(lambda: not window.results.is_busy)

@@ -1,0 +1,171 @@
+"""Stacks of hits and whole subjects in the window, driven as a person would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from Bio import Align
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from engine.project import Project
+from engine.sequences.stack import OUTSIDE
+from engine.views.stack_colours import SCHEMES, stack_colours
+from gui.results.hits_view import HitsView
+from gui.theme import Theme
+from gui.window import MainWindow
+from tests.engine.views.search_projects import project_with_search
+from tests.gui.result_views import opened, settle, shown
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return project_with_search(tmp_path_factory.mktemp("stacked") / "project", n_queries=2, n_relatives=6, n_strangers=30)
+
+
+@pytest.fixture
+def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[HitsView]:
+    widget = HitsView()
+    opened(widget, project, qtbot)
+    widget.tabs.setCurrentWidget(widget.stack)
+    settle(widget, qtbot)
+    yield widget
+    widget.clear()
+
+
+def test_the_stack_holds_what_the_table_shows(view: HitsView, qtbot: QtBot) -> None:
+    found = view.stack.found
+    assert found is not None and found.rows.tolist() == view.hits.model.rows.tolist()
+    assert view.stack.title.startswith(f"{len(found.rows)} hits below Q0")
+    view.filters.identity.setValue(60)
+    view.filters.filterChanged.emit()
+    settle(view, qtbot)
+    assert view.stack.found is not None and view.stack.found.rows.tolist() == view.hits.model.rows.tolist()
+    assert 0 < len(view.stack.found.rows) < len(found.rows)
+
+
+def test_selected_hits_alone_are_stacked(view: HitsView, qtbot: QtBot) -> None:
+    view.hits.view.choose(1)
+    model, selection = view.hits.model, view.hits.view.selectionModel()
+    flags = selection.SelectionFlag.Select | selection.SelectionFlag.Rows
+    selection.select(model.index(3, 0), flags)
+    settle(view, qtbot)
+    assert view.stack.found is not None and view.stack.found.rows.tolist() == model.rows[[1, 3]].tolist()
+    assert view.stack.plot.marked == 0
+
+
+def test_another_query_has_another_stack(view: HitsView, qtbot: QtBot) -> None:
+    view.queries.view.choose(1)
+    settle(view, qtbot)
+    assert view.stack.found is not None and view.stack.found.stack.query_name == "Q1"
+    assert view.stack.found.rows.tolist() == view.hits.model.rows.tolist()
+
+
+def test_a_click_in_the_stack_chooses_the_hit(view: HitsView, qtbot: QtBot) -> None:
+    plot = view.stack.plot
+    place = next(QPoint(40, y) for y in range(plot.viewport().height()) if (at := plot.place_at(QPointF(250, y))) and at[0] == 3)
+    qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=place + QPoint(0, 4))
+    settle(view, qtbot)
+    assert view.stack.found is not None and view.hits.view.chosen == view.stack.found.rows[2]
+    assert plot.marked == 2
+
+
+def test_a_place_tells_its_residues(view: HitsView) -> None:
+    plot, painted = view.stack.plot, view.stack.plot.painted
+    assert painted is not None
+    found = {plot.text_at(QPointF(x, y)) for x in range(0, plot.viewport().width(), 9) for y in range(0, plot.viewport().height(), 9)}
+    stack = painted.stack
+    expected = {painted.text_at(row, column) for row in range(len(stack)) for column in range(len(painted.columns))}
+    assert len(found) > 50 and found - {""} <= expected
+
+
+def test_insertions_are_left_out_or_shown(view: HitsView, qtbot: QtBot) -> None:
+    stack = view.stack.found.stack if view.stack.found is not None else None
+    assert stack is not None and stack.is_opened.any()
+    painted = view.stack.plot.painted
+    assert painted is not None and len(painted.columns) == len(stack.query_place[stack.query_place >= 0])
+    view.stack.insertions.click()
+    settle(view, qtbot)
+    painted = view.stack.plot.painted
+    assert painted is not None and len(painted.columns) == stack.n_columns and painted.follows_insertion is None
+
+
+@pytest.mark.parametrize("scheme", [one.name for one in SCHEMES])
+def test_residues_are_drawn_in_the_colours_of_the_scheme(view: HitsView, qtbot: QtBot, scheme: str) -> None:
+    view.stack.scheme.setCurrentIndex(view.stack.scheme.findData(scheme))
+    settle(view, qtbot)
+    plot, found = view.stack.plot, view.stack.found
+    assert found is not None
+    image = plot.viewport().grab().toImage()
+    ratio = image.devicePixelRatio()
+    colours = stack_colours(found.stack, scheme)
+    # Insertions are left out, unless they are wished.
+    colours, letters = colours[:, ~found.stack.is_opened], found.stack.letters[:, ~found.stack.is_opened]
+    n_compared = 0
+    cells: dict[tuple[int, int], list[QPointF]] = {}
+    for x in range(0, plot.viewport().width(), 2):
+        for y in range(0, plot.viewport().height(), 2):
+            place = plot.place_at(QPointF(x, y))
+            if place is not None:
+                cells.setdefault(place, []).append(QPointF(x, y))
+    for (row, column), points in cells.items():
+        if letters[row, column] != OUTSIDE and colours[row, column, 3] and len(points) > 12:
+            seen = {image.pixelColor((point * ratio).toPoint()).getRgb()[:3] for point in points}
+            assert tuple(colours[row, column, :3].tolist()) in seen
+            n_compared += 1
+    assert n_compared > 50 or scheme == "none"
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+def test_the_whole_stack_is_a_figure(view: HitsView, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"stack.{ending}"
+    view.stack.plot.export_action.write(path)
+    assert path.stat().st_size > 2000
+
+
+def test_the_stack_is_saved_as_an_alignment(view: HitsView, tmp_path: Path, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(view.message) as told:
+        view.stack.save(tmp_path / "stack.sto", "stockholm")
+    assert told.args == ["Saved stack.sto."]
+    with Align.parse(tmp_path / "stack.sto", "stockholm") as alignments:
+        (read,) = alignments
+    names = [record.id.split("/")[0] for record in read.sequences]
+    assert names == ["Q0", *shown(view.hits, "subject")]
+    with qtbot.waitSignal(view.message) as told:
+        view.stack.save(tmp_path / "stack.sto" / "below a file", "a3m")
+    assert "stack.sto" in told.args[0] and "Saved" not in told.args[0]
+
+
+def test_the_whole_subject_is_shown_and_becomes_the_next_query(
+    project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot
+) -> None:
+    window = make_window()
+    window.open_project(project.folder)
+    view = window.results
+    assert isinstance(view, HitsView)
+    settle(view, qtbot)
+    view.tabs.setCurrentWidget(view.subject)
+    view.hits.view.choose(2)
+    settle(view, qtbot)
+    subject = view.subject.subject
+    assert subject is not None and subject.name == shown(view.hits, "subject")[2]
+    told = "".join(letter for letter in view.subject.letters.toPlainText() if letter.isalpha())
+    assert told == subject.sequence
+    marked = "".join(selection.cursor.selectedText() for selection in view.subject.letters.extraSelections())  # type: ignore[attr-defined]
+    aligned = "".join(letter for letter in marked if letter.isalpha())
+    assert aligned == subject.sequence[subject.start - 1 : subject.end]
+    view.subject.copy_button.click()
+    assert QGuiApplication.clipboard().text() == subject.fasta()
+    qtbot.mouseClick(view.subject.search_button, Qt.MouseButton.LeftButton)
+    form = window.form
+    assert window.pages.currentWidget() is form
+    qtbot.waitUntil(form.run_button.isEnabled, timeout=10_000)
+    task = form.task()
+    assert task is not None and task.pasted["queries"] == subject.fasta()
+    databases = [path for kind, path in view._finished.inputs if kind == "database"] if view._finished is not None else []
+    assert [Path(path) for path in task.request.inputs["database"]] == databases
+    assert np.isclose(task.request.parameters.model_dump()["maximum_e_value"], 10.0)
