@@ -9,7 +9,7 @@ from engine.formats import registry
 from engine.formats.registry import Beginning, FileFormat, names_of
 from engine.formats.sources import ByteSource
 
-__all__ = ["HEAD_BYTES", "recognise"]
+__all__ = ["HEAD_BYTES", "has_entries", "recognise"]
 
 HEAD_BYTES = 1 << 17
 
@@ -75,6 +75,15 @@ def recognise(source: ByteSource) -> FileFormat:
         place="line 1",
         remedy=f"Spectra may be {names_of('spectra')}, proteins {names_of('proteins')}, each also gzipped",
     )
+
+
+def has_entries(source: ByteSource) -> bool:
+    """Whether a file is of a format of proteins that knows more than sequences (see `engine.formats.entries`)."""
+    try:
+        found = recognise(source)
+    except InputError:
+        return False
+    return found.sort == "proteins" and bool(found.reader)
 
 
 def _another() -> str:

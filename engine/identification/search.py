@@ -27,7 +27,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
 
     Parameters
     ----------
-    request : inputs ``spectra``, files of any known format, and ``database``, FASTA files; `IdentificationParameters`. Its `project` is
+    request : inputs ``spectra``, files of any known format, and ``database``, of proteins; `IdentificationParameters`. Its `project` is
         made where it does not exist; a run is added to a project that does. ``exports/*.tsv`` and ``run.json`` of the newest run stand
         beside it. With the option ``skip_broken`` spectra that cannot be read are left out, and counted.
 

@@ -37,7 +37,7 @@ class IndexSettings(DigestionSettings, Protocol):
 
 
 class Databases(NamedTuple):
-    """The FASTA files of a search, with their SHA-256 by kind (``database``, ``contaminants``)."""
+    """The files of proteins of a search, with their SHA-256 by kind (``database``, ``contaminants``)."""
 
     proteins: Sequence[Path]
     contaminants: Sequence[Path]

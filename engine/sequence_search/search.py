@@ -30,7 +30,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
 
     Parameters
     ----------
-    request : inputs ``queries`` and ``database``, FASTA files of proteins, also gzipped; `SequenceSearchParameters`. `out` is a file for
+    request : inputs ``queries`` and ``database``, files of proteins, also gzipped; `SequenceSearchParameters`. `out` is a file for
         the hits, in `format` (``tsv`` where it says none); `project` one to which a run with its tables is added; None for none. Its option
         ``all_scores`` is an ``.npy`` file for the scores of all pairs, int32 of shape (queries, subjects), in the order of the files. The
         device ``auto`` is the processor also where that has done the work before a GPU is ready.
