@@ -61,6 +61,8 @@ IDENTIFICATION = Search(
         Export("mzid", "mzIdentML", (".mzid",)),
         Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
         Export("pin", "Features for Percolator and mokapot", (".pin",)),
+        Export("gff3", "Places on the genome, GFF3", (".gff3", ".gff")),
+        Export("bed", "Places on the genome, BED", (".bed",)),
     ),
     export=_export,
     demo=Demo({"spectra": "BSA1.mzML.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "low-resolution"),

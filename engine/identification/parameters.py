@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from engine.chemistry.tolerance import Tolerance
 from engine.matches import parameters as shared
-from engine.matches.parameters import MODIFICATIONS, PRECURSOR, SCORING, SECOND_PASS, STATISTICS, ScoreName, SpectrumSearchParameters
+from engine.matches.parameters import (
+    DATABASE,
+    MODIFICATIONS,
+    PRECURSOR,
+    SCORING,
+    SECOND_PASS,
+    STATISTICS,
+    ScoreName,
+    SpectrumSearchParameters,
+)
 from engine.parameters import parameter
+
+if TYPE_CHECKING:
+    from engine.peptides.translation import Translation
 
 __all__ = ["IdentificationParameters"]
 
@@ -84,6 +96,18 @@ class IdentificationParameters(SpectrumSearchParameters):
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"] = shared.DECOYS
     decoy_prefix: str = shared.DECOY_PREFIX
     contaminants: tuple[str, ...] = shared.CONTAMINANTS
+    translation: Literal["none", "six-frame", "forward", "reverse"] = parameter(
+        "none", title="Translate nucleotides", group=DATABASE,
+        help="Search the reading frames of a database of nucleotides, in all six frames or of one strand, from stop codon to stop codon.",
+    )  # fmt: skip
+    genetic_code: int = parameter(
+        1, ge=1, le=33, title="Genetic code", group=DATABASE, advanced=True,
+        help="NCBI's number of the genetic code by which nucleotides are translated: 1 is the standard code, 11 that of bacteria.",
+    )  # fmt: skip
+    minimum_frame: int = parameter(
+        30, ge=1, le=100000, title="Shortest reading frame", unit="residues", group=DATABASE, advanced=True,
+        help="Reading frames with fewer residues between two stop codons are not searched.",
+    )  # fmt: skip
     second_pass: bool = parameter(
         False,
         title="Second pass",
@@ -113,3 +137,17 @@ class IdentificationParameters(SpectrumSearchParameters):
     )
     index_memory: int = shared.INDEX_MEMORY
     device_memory: int = shared.DEVICE_MEMORY
+
+    @property
+    def translation_rules(self) -> Translation | None:
+        """How a database of nucleotides becomes proteins, None where it is of proteins.
+
+        Raises
+        ------
+        ParameterError : there is no such genetic code.
+        """
+        if self.translation == "none":
+            return None
+        from engine.peptides.translation import Translation
+
+        return Translation(self.translation, self.genetic_code, self.minimum_frame)

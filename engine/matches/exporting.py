@@ -14,7 +14,9 @@ from engine.matches.writers.tables import IdentificationTables, database
 
 __all__ = ["FORMATS", "ExportFormat", "export"]
 
-ExportFormat = Literal["tsv", "mzid", "pepxml", "pin"]
+ExportFormat = Literal["tsv", "mzid", "pepxml", "pin", "gff3", "bed"]
+_OF_GENOMES = ("gff3", "bed")
+_USUAL_FDR = 0.01
 FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 
 
@@ -39,7 +41,8 @@ def export(
     Parameters
     ----------
     tables : a run's folder with ``psms.parquet``, ``peptides.parquet`` and ``proteins.parquet``, or the tables themselves.
-    format : ``tsv`` (three tables), ``mzid`` (mzIdentML 1.2), ``pepxml`` or ``pin`` (Percolator, mokapot).
+    format : ``tsv`` (three tables), ``mzid`` (mzIdentML 1.2), ``pepxml``, ``pin`` (Percolator, mokapot), ``gff3`` or ``bed`` (places of
+        peptides on nucleotides that were translated; of a folder with ``reading_frames.parquet``).
     out : a folder for ``tsv``; the file for the others. Folders are made where they are missing.
     parameters : of the search, by name; see `SearchDescription`. ``mzid`` and ``pepxml`` tell them.
     progress : told of the stages, and asked whether the user wants to stop.
@@ -64,6 +67,9 @@ def export(
         for table in TABLES:
             write_table(tables, table, out / f"{table}.tsv", progress, spreadsheet_safe=spreadsheet_safe)
         return [out / f"{table}.tsv" for table in TABLES]
+    if format in _OF_GENOMES and tables.reading_frames is None:
+        remedy = "Search a database of nucleotides with translation=six-frame"
+        raise ParameterError(f"{format}: the run translated no nucleotides on which peptides could have places. {remedy}.")
     with database(tables, progress, is_whole=True) as connection:
         if format == "mzid":
             from engine.matches.writers.mzidentml import write_mzidentml
@@ -73,6 +79,11 @@ def export(
             from engine.matches.writers.pepxml import write_pepxml
 
             write_pepxml(connection, out, search, progress)
+        elif format in _OF_GENOMES:
+            from engine.matches.writers.genome import write_bed, write_gff3
+
+            write = write_gff3 if format == "gff3" else write_bed
+            write(connection, out, float(search.parameters.get("fdr", _USUAL_FDR)), progress)
         else:
             from engine.matches.writers.pin import write_pin
 

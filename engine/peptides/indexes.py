@@ -12,11 +12,12 @@ import numpy as np
 from engine.errors import InputError, StorageError
 from engine.execution.resources import Resources
 from engine.files import storage_errors
-from engine.formats import read_proteins
+from engine.formats import Proteins, read_proteins
 from engine.jobs.progress import Progress
 from engine.peptides.digestion import Digestion, DigestionSettings
 from engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
 from engine.peptides.protein_index import DECOY_SEED, ProteinIndex, build_protein_index, open_protein_index
+from engine.peptides.translation import Translation
 from engine.project.cache import index_store
 
 __all__ = ["Databases", "IndexSettings", "Indexes", "build_indexes", "key_parts", "open_indexes"]
@@ -42,6 +43,14 @@ class Databases(NamedTuple):
     proteins: Sequence[Path]
     contaminants: Sequence[Path]
     digests: dict[str, list[str]]
+    translation: Translation | None = None
+    """How nucleotides become the proteins of the database, where it is of nucleotides."""
+
+    def read(self, progress: Progress) -> Proteins:
+        """The proteins of the database."""
+        if self.translation is not None:
+            return self.translation.read(self.proteins, progress)
+        return read_proteins(self.proteins, progress=progress)
 
 
 class Indexes(NamedTuple):
@@ -100,6 +109,7 @@ def _with_counted_decoys(indexes: Indexes, databases: Databases, progress: Progr
 
 def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digestion) -> dict[str, Any]:
     """Content of the key of indexes: digests of the files, the rules of decoys, and those of the digestion themselves."""
+    translated = {} if databases.translation is None else {"translation": databases.translation.content()}
     return {
         "format": _FORMAT,
         "inputs": databases.digests,
@@ -107,6 +117,7 @@ def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digest
         "decoy_prefix": parameters.decoy_prefix,
         "decoy_seed": DECOY_SEED,
         "digestion": digestion.content(),
+        **translated,
     }
 
 
@@ -122,7 +133,7 @@ def _build(databases: Databases, folder: Path, parameters: IndexSettings, digest
     progress = resources.progress
     proteins = build_protein_index(
         folder,
-        read_proteins(databases.proteins, progress=progress),
+        databases.read(progress),
         database=str(databases.proteins[0]),
         decoys=parameters.decoys,
         decoy_prefix=parameters.decoy_prefix,

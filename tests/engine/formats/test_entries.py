@@ -189,7 +189,7 @@ def test_a_declaration_in_xml_is_refused_wherever_it_stands(written: Callable[..
 
 def test_features_outside_their_sequence_are_left_out_and_told(written: Callable[..., Path]) -> None:
     progress = RecordingProgress(Progress())
-    path = written(SWISS.replace("55..58", "55..66").replace("3..7", "7..3"), "database.dat")
+    path = written(SWISS.replace("55..58", "55..66").replace("3..7", "66..70"), "database.dat")
     proteins = read_proteins([path], progress=progress)
     assert [found for found in FEATURES if found[0] not in ("disulfide bond", "strand")] == features_of(proteins, 0)
     assert any("2 features that lie outside their sequences" in text for text in map(str, progress.messages))

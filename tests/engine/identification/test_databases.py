@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from urllib.parse import unquote
 
+import pyarrow.parquet as parquet
 import pytest
+from Bio.Seq import Seq
 
+from engine.entry import ExportRequest
+from engine.errors import ParameterError
+from engine.formats import read_proteins
 from engine.identification.parameters import IdentificationParameters
+from engine.jobs.progress import Progress
+from engine.matches.run_exporting import export_run
 from engine.parameters import read_preset
+from engine.peptides.translation import place_of_frame
+from engine.project import Project
 from engine.sequence_search.parameters import SequenceSearchParameters
 from tests.engine.formats.entry_files import swiss_prot_entry
-from tests.engine.simulation import proteins_of
 from tests.searching import align, identify
 
 SAMPLES = Path(__file__).resolve().parents[3] / "resources" / "samples"
-N_PROTEINS = 40
+N_PROTEINS = 200
 DESCRIPTION = "Protein p{0} (Fragment) OS=Bos taurus OX=9913 GN=gene{1} PE=1 SV=3"
+
+
+def chosen_proteins() -> list[str]:
+    """Bovine albumin, which the sample's spectra are of, and others."""
+    known = read_proteins([SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"])
+    albumin = next(i for i in range(len(known)) if known.accession(i) == "P02769|ALBU_BOVIN")
+    return [known.sequence(i) for i in (albumin, *range(N_PROTEINS - 1))]
 
 
 @pytest.fixture(scope="module")
 def databases(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The same proteins as FASTA and as UniProt's text."""
     folder = tmp_path_factory.mktemp("databases")
-    known = proteins_of(SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
-    albumin = next(sequence for name, sequence in known.items() if "ALBU_BOVIN" in name)
-    chosen = [albumin, *[sequence for sequence in known.values() if sequence != albumin][: N_PROTEINS - 1]]
+    chosen = chosen_proteins()
     fasta, text = [], []
     for i, sequence in enumerate(chosen):
         accession, name = f"A0A{i:07d}", f"P{i}_BOVIN"
@@ -53,3 +68,76 @@ def test_sequences_are_found_in_uniprot_text_as_in_its_fasta(databases: tuple[Pa
         align([query], [path], tmp_path / f"{path.suffix}.tsv", SequenceSearchParameters(), threads=2)
         tables.append((tmp_path / f"{path.suffix}.tsv").read_text())
     assert tables[0] == tables[1] and tables[0].count("\n") > 2
+
+
+CODONS = {
+    "A": "GCT", "C": "TGT", "D": "GAT", "E": "GAA", "F": "TTT", "G": "GGT", "H": "CAT", "I": "ATT", "K": "AAA", "L": "CTG", "M": "ATG",
+    "N": "AAT", "P": "CCG", "Q": "CAG", "R": "CGT", "S": "TCT", "T": "ACT", "V": "GTT", "W": "TGG", "Y": "TAT",
+}  # fmt: skip
+
+
+def test_peptides_of_nucleotides_are_placed_where_their_codons_are(tmp_path: Path) -> None:
+    genes = ["".join(CODONS[residue] for residue in sequence if residue in CODONS) for sequence in chosen_proteins()]
+    # Albumin on the reverse strand, half of it once more on the forward strand of another contig, with ends that shift the frames.
+    contigs = {
+        "one 1": "AC" + str(Seq("ATG" + genes[0] + "TAA").reverse_complement()) + "G",
+        "two;2": "T" + genes[0][: len(genes[0]) // 6 * 3] + "TAACC" + "TAA".join(genes[1:]),
+    }
+    genome = tmp_path / "genome.fasta"
+    genome.write_text("".join(f">{name}\n{text}\n" for name, text in contigs.items()))
+    parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution")).changed(
+        translation="six-frame", minimum_frame=20
+    )
+    found = identify([SAMPLES / "BSA1.mzML.gz"], [genome], tmp_path / "project", parameters, threads=2)
+    assert found.n_peptides > 5
+    project = Project.open(tmp_path / "project")
+    run = project.latest("identify")
+    for name in ("gff3", "bed"):
+        export_run(project, ExportRequest(run, name, tmp_path / f"places.{name}"), Progress())
+    peptides = project.table("peptides", run)
+    accepted = {row["sequence"] for row in parquet.read_table(peptides).to_pylist() if not row["is_decoy"] and row["q_value"] <= 0.01}
+    by_name = {name.split()[0]: text for name, text in contigs.items()}
+    placed = []
+    lines = (tmp_path / "places.gff3").read_text().splitlines()
+    assert lines[0] == "##gff-version 3"
+    for line in lines[1:]:
+        name, source, kind, first, last, score, strand, phase, told = line.split("\t")
+        assert (source, kind, phase) == ("Proteoscope", "CDS", "0") and 0 <= float(score) <= 0.01
+        told = dict(pair.split("=") for pair in told.split(";"))
+        place = place_of_frame(unquote(told["reading_frame"]))
+        assert place is not None and place.first <= int(first) <= int(last) <= place.last and place.strand == strand
+        spelt = Seq(by_name[unquote(name)][int(first) - 1 : int(last)])
+        spelt = str((spelt if strand == "+" else spelt.reverse_complement()).translate())
+        assert spelt == re.sub(r"\[[^]]*\]|-", "", unquote(told["Name"]))
+        placed.append((unquote(name), int(first), int(last), strand, spelt))
+    assert {spelt for *_, spelt in placed} == accepted
+    # Each place at which the codons of an accepted peptide stand in a reading frame, by brute force.
+    everywhere = set()
+    for name, text in by_name.items():
+        for strand, read in (("+", text), ("-", str(Seq(text).reverse_complement()))):
+            for frame in range(3):
+                protein = str(Seq(read[frame : frame + (len(read) - frame) // 3 * 3]).translate())
+                for spelt in accepted:
+                    for at in (found.start() for found in re.finditer(f"(?={spelt})", protein)):
+                        first = frame + 3 * at + 1
+                        last = first + 3 * len(spelt) - 1
+                        everywhere.add(
+                            (name, first, last, "+", spelt)
+                            if strand == "+"
+                            else (name, len(text) - last + 1, len(text) - first + 1, "-", spelt)
+                        )
+    # Where no enzyme would cut a peptide out it has no place.
+    assert set(placed) <= everywhere and len(placed) == len(set(placed)) and {name for name, *_ in placed} == set(by_name)
+    bed = [line.split("\t") for line in (tmp_path / "places.bed").read_text().splitlines()]
+    assert [(name, int(start) + 1, int(end), strand) for name, start, end, _, _, strand in bed] == [place[:4] for place in placed]
+    assert all(0 <= int(score) <= 1000 and peptide for *_, peptide, score, _ in bed)
+    frames = parquet.read_table(project.table("reading_frames", run)).to_pylist()
+    assert ("one", 6, 6 + len(genes[0]) + 2, "-") in [(row["sequence"], row["first"], row["last"], row["strand"]) for row in frames]
+
+
+def test_a_run_without_translation_has_no_places(databases: tuple[Path, Path], tmp_path: Path) -> None:
+    parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
+    identify([SAMPLES / "BSA1.mzML.gz"], [databases[0]], tmp_path / "project", parameters, threads=2)
+    project = Project.open(tmp_path / "project")
+    with pytest.raises(ParameterError, match=r"the run translated no nucleotides.*translation=six-frame"):
+        export_run(project, ExportRequest(project.latest("identify"), "bed", tmp_path / "places.bed"), Progress())
