@@ -18,8 +18,9 @@ __all__ = ["write_protein_knowledge"]
 
 
 def write_protein_knowledge(run: Run, proteins: ProteinIndex, found: Iterable[str], *, is_translated: bool) -> None:
-    """Write what is known of the proteins that were found, by their accessions in order: the tables `FEATURES` and `READING_FRAMES`, each where
-    the database has such a thing.
+    """Write what is known of the proteins that were found, by their accessions in order.
+
+    The tables are `FEATURES` and `READING_FRAMES`, each where the database has such a thing.
 
     Raises
     ------
