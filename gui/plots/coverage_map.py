@@ -41,7 +41,7 @@ _FEATURE_LANES = 12
 _TOLD_FEATURES = 8
 """Features of a residue that its tip tells at most."""
 _COLOURS_OF_GROUPS = {
-    "chain": UNMATCHED, "domain": "b", "site": "y", "modification": "z", "disulfide bond": "x", "variant": "p", "secondary structure": "a",
+    "chain": UNMATCHED, "domain": "a", "site": "y", "modification": "z", "disulfide bond": "x", "variant": "p", "secondary structure": "c",
 }  # fmt: skip
 """Which of the colours that readers with any colour vision tell apart is a group's; its name stands above."""
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
