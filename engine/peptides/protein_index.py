@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, take_runs
+from engine.arrays import take_runs
 from engine.errors import InputError, ParameterError
 from engine.execution.threads import available_threads
-from engine.formats.features import FEATURE_KINDS, Features
+from engine.formats.feature_files import open_features, write_features
+from engine.formats.features import Features
 from engine.formats.proteins import Proteins
 from engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
 
@@ -26,10 +27,6 @@ __all__ = ["DECOY_METHODS", "ProteinIndex", "build_protein_index", "open_protein
 
 DECOY_METHODS = ("reverse", "pseudo-reverse", "shuffle", "existing", "none")
 DECOY_SEED = 20141
-_FEATURE_COLUMNS = {
-    "offsets": np.int64, "kind": np.uint8, "first": np.int32, "last": np.int32, "text_bytes": np.uint8, "text_offsets": np.int64,
-}  # fmt: skip
-_FEATURE_KINDS, _KINDS = "feature_kinds.json", ", ".join(kind.name for kind in FEATURE_KINDS)
 _PIECE = 1 << 22
 _COMMON_PREFIXES = ("rev_", "decoy_", "xxx_", "reverse_")  # of decoys, in small letters
 _COLUMNS = {
@@ -187,7 +184,7 @@ def build_protein_index(
         "n_contaminants": n_contaminants,
     }
     if features is not None:
-        _write_features(folder, features)
+        write_features(folder, features)
     (folder / "proteins.json").write_text(json.dumps(description), encoding="utf-8")
     return open_protein_index(folder)
 
@@ -211,7 +208,7 @@ def open_protein_index(folder: Path) -> ProteinIndex:
     require(len(proteins.residues) <= np.iinfo(np.uint32).max and _are_letters(proteins.residues), f"{folder}: a residue is no letter")
     n_targets, n_contaminants = description["n_targets"], description["n_contaminants"]
     require(n_contaminants <= n_targets <= n, f"{folder}: more targets are told of than there are proteins")
-    features = _open_features(folder, proteins.offsets[: n_targets + 1]) if (folder / _FEATURE_KINDS).exists() else None
+    features = open_features(folder, proteins.offsets[: n_targets + 1])
     return ProteinIndex(proteins, n_targets, description["decoy_prefix"], n_contaminants, features)
 
 
@@ -219,31 +216,6 @@ def _joined_features(*parts: Proteins) -> Features | None:
     if all(part.features is None for part in parts):
         return None
     return Features.joined([Features.none(len(part)) if part.features is None else part.features for part in parts])
-
-
-def _write_features(folder: Path, features: Features) -> None:
-    columns = (features.offsets, features.kind, features.first, features.last, features.texts.letters, features.texts.offsets)
-    for name, column in zip(_FEATURE_COLUMNS, columns, strict=True):
-        np.save(folder / f"feature_{name}.npy", np.asarray(column))
-    (folder / _FEATURE_KINDS).write_text(json.dumps({"kinds": _KINDS}), encoding="utf-8")
-
-
-def _open_features(folder: Path, offsets: NDArray[np.int64]) -> Features:
-    """Those of the proteins whose residues begin and end at `offsets`."""
-    # Kinds are numbers in the columns: of another version's list they would be others.
-    require(read_numbers(folder / _FEATURE_KINDS, (), ("kinds",))["kinds"] == _KINDS, f"{folder}: features are of other kinds")
-    of_protein, kind, first, last, letters, ends = (
-        open_column(folder / f"feature_{name}.npy", dtype) for name, dtype in _FEATURE_COLUMNS.items()
-    )
-    n = len(kind)
-    is_as_long = len(of_protein) == len(offsets) and len(first) == len(last) == len(ends) - 1 == n
-    require(is_as_long, f"{folder}: columns of the features have different lengths")
-    checked_offsets(of_protein, n, f"{folder}: features")
-    checked_texts(letters, ends, f"{folder}: features")
-    length = np.repeat(np.diff(offsets), np.diff(of_protein))
-    is_inside = (kind < len(FEATURE_KINDS)).all() and (first >= 1).all() and (first <= last).all() and (last <= length).all()
-    require(bool(is_inside), f"{folder}: a feature lies outside its protein")
-    return Features(of_protein, kind, first, last, Texts(letters, ends))
 
 
 def _are_letters(residues: NDArray[np.uint8]) -> bool:

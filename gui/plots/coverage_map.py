@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
-    QAction,
     QColor,
     QFont,
     QFontDatabase,
@@ -25,10 +24,10 @@ from PySide6.QtWidgets import QScrollArea, QWidget
 from engine.formats.features import FEATURE_GROUPS
 from engine.results.columns import Column
 from engine.views.coverage import Coverage, PlacedPeptide, ProteinFeature, feature_lanes
-from engine.views.shown_peaks import UNMATCHED
 from gui.labels import answer_tooltip
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, ExportFigure, figure_font
+from gui.plots.feature_groups import GroupActions, colour_of_group, group_at, key_of_groups, key_tip, paint_key, told_features
 from gui.tables.columns import shown_text
 
 __all__ = ["CoverageMap"]
@@ -38,12 +37,6 @@ _LANES = 6
 """Bars under each row at most; what lies deeper is still coloured in the sequence, and in the tables."""
 _FEATURE_LANES = 12
 """Spans of features under each row at most."""
-_TOLD_FEATURES = 8
-"""Features of a residue that its tip tells at most."""
-_COLOURS_OF_GROUPS = {
-    "chain": UNMATCHED, "domain": "a", "site": "y", "modification": "z", "disulfide bond": "x", "variant": "p", "secondary structure": "c",
-}  # fmt: skip
-"""Which of the colours that readers with any colour vision tell apart is a group's; its name stands above."""
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _Q_VALUE = Column("q_value", "q-value", "", "probability")
@@ -77,22 +70,12 @@ class _Layout:
                 in_row[row].add(lane)
         # Lanes that a row does not need take no room in it.
         self._places = [{lane: place for place, lane in enumerate(sorted(lanes)[:_FEATURE_LANES])} for lanes in in_row]
-        self.key = self._key(metrics, 2 * self.numbers + self.per_row * self.cell + (self.per_row // _GROUP) * self.gap)
+        right = 2 * self.numbers + self.per_row * self.cell + (self.per_row // _GROUP) * self.gap
+        self.key = key_of_groups(coverage.groups, metrics, 4.0, self.line * 1.9, right)
         self.tops = [self.line * 2.2 + (self.key[-1][1].bottom() - self.line * 1.7 if self.key else 0.0)]
         for lanes, places in zip(self.lanes, self._places, strict=True):
             below = lanes * (self.bar + 2) + len(places) * (self.bar + 2) + (self.line * 0.2 if places else 0.0)
             self.tops.append(self.tops[-1] + self.line * 1.45 + below + self.line * 0.5)
-
-    def _key(self, metrics: QFontMetricsF, width: float) -> list[tuple[str, QRectF]]:
-        """Groups of features and where their names stand, below the title."""
-        places, left, top = [], 4.0, self.line * 1.9
-        for group in self.coverage.groups:
-            room = metrics.horizontalAdvance(group) + 2.4 * self.line
-            if left + room > width and left > 4.0:
-                left, top = 4.0, top + self.line * 1.2
-            places.append((group, QRectF(left, top, room, self.line)))
-            left += room
-        return places
 
     @property
     def size(self) -> QSizeF:
@@ -132,22 +115,11 @@ class _Layout:
             at = last + 1
 
 
-def _colour_of(colours: PlotColours, group: str) -> QColor:
-    return colours.ions[_COLOURS_OF_GROUPS[group]]
-
-
 def _paint_features(painter: QPainter, layout: _Layout, colours: PlotColours, visible: QRectF | None) -> None:
     """The key of the groups, and the spans of the features."""
-    for group, place in layout.key:
-        box = QRectF(place.left(), place.top() + layout.line * 0.25, layout.line * 0.9, layout.line * 0.5)
-        is_shown = group in layout.shown
-        painter.setPen(QPen(_colour_of(colours, group), 1.2))
-        painter.setBrush(_colour_of(colours, group) if is_shown else Qt.BrushStyle.NoBrush)
-        painter.drawRect(box)
-        painter.setPen(colours.text if is_shown else colours.faint)
-        painter.drawText(place.adjusted(layout.line * 1.2, 0, 0, 0), _LEFT, group)
+    paint_key(painter, layout.key, layout.shown, colours)
     for lane, feature in layout.features:
-        colour = _colour_of(colours, feature.group)
+        colour = colour_of_group(colours, feature.group)
         spans = list(layout.spans(lane, feature))
         is_bond = feature.group == "disulfide bond" and feature.end - feature.start > 1
         for number, span in enumerate(spans):
@@ -255,7 +227,7 @@ class _Canvas(QWidget):
 
     def lay_out(self) -> None:
         width = self._owner.viewport().width()
-        self._layout = None if self.coverage is None else _Layout(self.coverage, self.letters, width, self._owner.shown_groups)
+        self._layout = None if self.coverage is None else _Layout(self.coverage, self.letters, width, self._owner.group_actions.shown)
         size = self._owner.viewport().size()
         if self._layout is not None:
             size = size.expandedTo(self._layout.size.toSize())
@@ -297,8 +269,7 @@ class _Canvas(QWidget):
 
     def group_at(self, at: QPointF) -> str | None:
         """The group of features whose name in the key is there."""
-        key = [] if self._layout is None else self._layout.key
-        return next((group for group, place in key if place.contains(at)), None)
+        return None if self._layout is None else group_at(self._layout.key, at)
 
     def place_of_group(self, group: str) -> QRectF:
         """Where the name of a group stands in the key."""
@@ -343,10 +314,8 @@ class _Canvas(QWidget):
 
     def text_at(self, at: QPointF) -> str:
         if (group := self.group_at(at)) is not None:
-            return f"Click to {'hide' if self._layout is not None and group in self._layout.shown else 'show'} features of this group"
-        features = self.features_at(at)
-        told = [feature.told for feature in features[:_TOLD_FEATURES]]
-        told += [f"and {len(features) - _TOLD_FEATURES} more"] if len(features) > _TOLD_FEATURES else []
+            return key_tip(group, self._owner.group_actions.shown)
+        told = told_features(self.features_at(at))
         peptide = self.peptide_at(at)
         if peptide is None or self.coverage is None or self._layout is None:
             return "\n".join(told)
@@ -390,21 +359,7 @@ class CoverageMap(QScrollArea):
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.viewport().setBackgroundRole(QPalette.ColorRole.Base)
         self.export_action = ExportAction(self, self._figure, self.message.emit)
-        self.group_actions: dict[str, QAction] = {}
-        """For each group of features the action by which it is shown."""
-        for group in FEATURE_GROUPS:
-            action = QAction(f"Features: {group}", self)
-            action.setCheckable(True)
-            action.setChecked(True)
-            action.setVisible(False)
-            action.toggled.connect(self.canvas.lay_out)
-            self.addAction(action)
-            self.group_actions[group] = action
-
-    @property
-    def shown_groups(self) -> frozenset[str]:
-        """Groups of features that are shown."""
-        return frozenset(group for group, action in self.group_actions.items() if action.isChecked())
+        self.group_actions = GroupActions(self, self.canvas.lay_out)
 
     @property
     def coverage(self) -> Coverage | None:
@@ -415,8 +370,7 @@ class CoverageMap(QScrollArea):
         """Show the map of a protein, or a text in its place."""
         self.canvas.coverage, self.canvas.text, self.canvas.chosen = coverage, text, None
         self.canvas.setAccessibleDescription(text if coverage is None else coverage.title)
-        for group, action in self.group_actions.items():
-            action.setVisible(coverage is not None and group in coverage.groups)
+        self.group_actions.offer(() if coverage is None else coverage.groups)
         self.canvas.lay_out()
         self.verticalScrollBar().setValue(0)
 
@@ -437,7 +391,7 @@ class CoverageMap(QScrollArea):
     def _figure(self) -> ExportFigure | None:
         if self.coverage is None:
             return None
-        layout = _Layout(self.coverage, self._figure_font(), 1000.0, self.shown_groups)
+        layout = _Layout(self.coverage, self._figure_font(), 1000.0, self.group_actions.shown)
         return ExportFigure(
             "Coverage",
             layout.size,

@@ -20,11 +20,24 @@ from engine.parameters import read_preset
 from engine.peptides.translation import place_of_frame
 from engine.project import Project
 from engine.sequence_search.parameters import SequenceSearchParameters
+from engine.views.finished_run import open_run
+from engine.views.hits import bars_of_query
+from engine.views.identification import coverage_of_group
 from tests.engine.formats.entry_files import swiss_prot_entry
 from tests.searching import align, identify
 
 SAMPLES = Path(__file__).resolve().parents[3] / "resources" / "samples"
 N_PROTEINS = 200
+FEATURES_OF_ALBUMIN = """FT   SIGNAL          1..18
+FT   DOMAIN          19..210
+FT                   /note="Albumin 1"
+FT   MOD_RES         82
+FT                   /note="Phosphoserine"
+FT   VARIANT         214
+FT                   /note="A -> T"
+FT   DISULFID        77..86
+FT   HELIX           590..606
+"""
 DESCRIPTION = "Protein p{0} (Fragment) OS=Bos taurus OX=9913 GN=gene{1} PE=1 SV=3"
 
 
@@ -44,7 +57,7 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     for i, sequence in enumerate(chosen):
         accession, name = f"A0A{i:07d}", f"P{i}_BOVIN"
         fasta.append(f">sp|{accession}|{name} {DESCRIPTION.format(i, accession[-1])}\n{sequence}\n")
-        text.append(swiss_prot_entry(accession, name, sequence))
+        text.append(swiss_prot_entry(accession, name, sequence, FEATURES_OF_ALBUMIN if i == 0 else ""))
     (folder / "same.fasta").write_text("".join(fasta))
     (folder / "same.dat").write_text("".join(text))
     return folder / "same.fasta", folder / "same.dat"
@@ -58,6 +71,46 @@ def test_uniprot_text_is_searched_as_its_fasta_is(databases: tuple[Path, Path], 
     for name in ("psms", "peptides", "proteins"):
         one, other = ((tmp_path / path.suffix / "exports" / f"{name}.tsv").read_bytes() for path in databases)
         assert one == other and b"A0A0000000" in one
+
+
+def test_what_the_database_knows_of_the_proteins_found_is_kept_and_placed(databases: tuple[Path, Path], tmp_path: Path) -> None:
+    parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
+    for path in databases:
+        identify([SAMPLES / "BSA1.mzML.gz"], [path], tmp_path / path.suffix, parameters, threads=2)
+    bare, knowing = (open_run(tmp_path / path.suffix) for path in databases)
+    assert "features" not in bare.tables.paths
+    source = knowing.tables.source("features")
+    rows = source.query("SELECT accession, kind, first, last, description FROM features").to_pylist()
+    albumin = "sp|A0A0000000|P0_BOVIN"
+    assert [tuple(row.values()) for row in rows] == [
+        (albumin, "signal peptide", 1, 18, ""), (albumin, "domain", 19, 210, "Albumin 1"),
+        (albumin, "modified residue", 82, 82, "Phosphoserine"),
+        (albumin, "variant", 214, 214, "A -> T"), (albumin, "disulfide bond", 77, 86, ""), (albumin, "helix", 590, 606, ""),
+    ]  # fmt: skip
+    proteins = knowing.tables.source("proteins")
+    place = proteins.query("SELECT file_row_number AS row FROM proteins WHERE list_contains(accessions, ?)", [albumin])["row"][0].as_py()
+    coverage = coverage_of_group(proteins, place, 0.01)
+    assert [(one.kind, one.start, one.end) for one in coverage.features] == [(row["kind"], row["first"] - 1, row["last"]) for row in rows]
+    assert coverage_of_group(bare.tables.source("proteins"), place, 0.01).features == ()
+    for run in (bare, knowing):
+        run.tables.close()
+
+
+def test_features_of_queries_and_of_aligned_parts_of_hits_are_kept(databases: tuple[Path, Path], tmp_path: Path) -> None:
+    query = tmp_path / "query.dat"
+    whole = read_proteins([databases[1]]).sequence(0)
+    query.write_text(swiss_prot_entry("Q1", "QUERY", whole[60:120], "FT   SITE            5\nFT   REGION          50..60\n"))
+    align([query], [databases[1]], None, SequenceSearchParameters(), project_folder=tmp_path / "project", threads=2)
+    run = open_run(tmp_path / "project")
+    bars = bars_of_query(run.tables.source("queries"), 0)
+    assert [(one.kind, one.start, one.end) for one in bars.features] == [("site", 4, 5), ("region", 49, 60)]
+    best = bars.bars[0]
+    assert best.name == "sp|A0A0000000|P0_BOVIN" and (best.start, best.end) == (1, 60)
+    # Those of residues 61 to 120 of albumin; signal, variant and helix are not told of hits.
+    assert [(one.kind, one.start, one.end) for one in best.features] == [
+        ("domain", 18, 210), ("modified residue", 81, 82), ("disulfide bond", 76, 86),
+    ]  # fmt: skip
+    run.tables.close()
 
 
 def test_sequences_are_found_in_uniprot_text_as_in_its_fasta(databases: tuple[Path, Path], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The coverage map with what the database knows of the protein."""
+"""The coverage map, and hits along their query, with what the database knows of the protein."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from PySide6.QtTest import QTest
 
 from engine.formats.features import FEATURE_GROUPS, FEATURE_KINDS
 from engine.views.coverage import Coverage, ProteinFeature, cover, feature_lanes, protein_features
+from engine.views.hits import Bar, QueryBars
 from gui.plots.coverage_map import CoverageMap
+from gui.plots.hit_bars import HitBars
 
 SEQUENCE = "MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAKTCVADESHAGCEKSLHTLFGDELCKVASLRETYGDMADCCEKQEP"
 PEPTIDE = {"row": 4, "peptide": "LVNELTEFAK", "sequence": "LVNELTEFAK", "n_psms": 3, "q_value": 0.001}
@@ -96,13 +98,13 @@ def test_a_click_on_a_group_hides_it_and_the_menu_shows_it_again(shown: Coverage
     height = shown.canvas.height()
     place = shown.canvas.place_of_group("variant").center().toPoint()
     QTest.mouseClick(shown.canvas, Qt.MouseButton.LeftButton, pos=QPoint(place.x(), place.y()))
-    assert shown.shown_groups == frozenset(FEATURE_GROUPS) - {"variant"}
+    assert shown.group_actions.shown == frozenset(FEATURE_GROUPS) - {"variant"}
     assert shown.canvas.height() <= height
     assert "show" in shown.canvas.text_at(QPointF(place))
     with pytest.raises(StopIteration):
         shown.canvas.place_of_feature(of_kind(coverage, "variant"))
     shown.group_actions["variant"].trigger()
-    assert shown.shown_groups == frozenset(FEATURE_GROUPS)
+    assert shown.group_actions.shown == frozenset(FEATURE_GROUPS)
     shown.canvas.place_of_feature(of_kind(coverage, "variant"))
 
 
@@ -124,3 +126,37 @@ def test_a_figure_has_the_groups_by_name(shown: CoverageMap, tmp_path: Path) -> 
     shown.export_action.write(tmp_path / "coverage.svg")
     text = (tmp_path / "coverage.svg").read_text()
     assert "disulfide bond" in text and "secondary structure" in text
+
+
+@pytest.fixture
+def bars(qapp: object, coverage: Coverage) -> Iterator[HitBars]:
+    view = HitBars()
+    view.resize(700, 400)
+    hit = Bar(3, "S1", "a protein", 11, 100, 90.0, 1e-9, 0.5, (of_kind(coverage, "domain"),))
+    view.show_bars(QueryBars("Q", len(SEQUENCE), (hit, replace(hit, row=4, features=())), 2, coverage.features))
+    view.show()
+    QTest.qWaitForWindowExposed(view)
+    yield view
+    view.close()
+    view.deleteLater()
+
+
+def test_features_of_the_query_lie_below_it_and_those_of_hits_are_told(bars: HitBars, coverage: Coverage) -> None:
+    layout = bars._layout()
+    assert len(layout.features) == len(ROWS)
+    for lane, feature in layout.features:
+        span = layout.span(lane, feature)
+        assert span.left() == layout.x(feature.start + 1) and span.bottom() < layout.key[0][1].top() < layout.top
+        assert feature.told in bars.text_at(span.center()).splitlines()
+    first, second = (bars.box_of(row) for row in (3, 4))
+    assert first is not None and second is not None
+    assert bars.text_at(first.center()).splitlines()[-1] == of_kind(coverage, "domain").told
+    assert bars.text_at(second.center()).splitlines()[-1] == "residues 11 to 100 of the query"
+
+
+def test_a_click_hides_a_group_of_the_query(bars: HitBars) -> None:
+    layout = bars._layout()
+    place = dict(layout.key)["domain"].center()
+    QTest.mouseClick(bars.viewport(), Qt.MouseButton.LeftButton, pos=place.toPoint())
+    assert "domain" not in bars.group_actions.shown and all(one.group != "domain" for _, one in bars._layout().features)
+    assert bars.chosen is None and dict(bars._layout().key).keys() == dict(layout.key).keys()
