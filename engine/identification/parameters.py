@@ -96,6 +96,10 @@ class IdentificationParameters(SpectrumSearchParameters):
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"] = shared.DECOYS
     decoy_prefix: str = shared.DECOY_PREFIX
     contaminants: tuple[str, ...] = shared.CONTAMINANTS
+    known_variants: bool = parameter(
+        False, title="Known variants", group=DATABASE,
+        help="Search also the peptides of variants that the database names (Swiss-Prot text, UniProt XML), with as many decoys.",
+    )  # fmt: skip
     translation: Literal["none", "six-frame", "forward", "reverse"] = parameter(
         "none", title="Translate nucleotides", group=DATABASE,
         help="Search the reading frames of a database of nucleotides, in all six frames or of one strand, from stop codon to stop codon.",

@@ -95,5 +95,7 @@ def _index(run: SearchRun[Spectra], spare: Path, parameters: IdentificationParam
     """Devices and indexes."""
     resources = run.resources(progress, memory_bytes=parameters.device_memory * _MB)
     digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
-    databases = Databases(run.paths("database"), run.paths("contaminants"), digests, parameters.translation_rules)
+    databases = Databases(
+        run.paths("database"), run.paths("contaminants"), digests, parameters.translation_rules, parameters.known_variants
+    )
     return resources.telling(run.progress), open_indexes(databases, spare, parameters, resources)

@@ -27,7 +27,7 @@ _COMPLEMENTS = np.array([sum(((bases >> bit) & 1) << (3 - bit) for bit in range(
 
 
 @njit(nogil=True, cache=True)
-def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, residues):  # type: ignore[no-untyped-def]
+def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, residues):
     """Open reading frames of sequences: what stands between two stop codons, or a stop codon and an end, in each frame.
 
     Parameters
