@@ -108,6 +108,10 @@ def _kept(left: str, old: str, new: str, right: str, cleaves: NDArray[np.bool_],
         first -= 1
     if right and (left + new) and is_new((left + new)[-1] + right[0], old[-1] + right[0]):
         stop += 1
+    if not new and right and not left:  # the protein begins elsewhere
+        stop += 1
+    if not new and left and not right:  # or ends there
+        first -= 1
     whole = left + new + right
     if is_start and first <= 1 and whole.startswith("M"):
         stop = min(max(stop, 2), len(whole))

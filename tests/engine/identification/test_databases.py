@@ -96,6 +96,28 @@ def test_what_the_database_knows_of_the_proteins_found_is_kept_and_placed(databa
         run.tables.close()
 
 
+def test_a_known_variant_is_found_only_where_it_is_asked_for_and_is_named(tmp_path: Path) -> None:
+    albumin, *others = chosen_proteins()
+    at = albumin.index("HLVDEPQNLIK") + 9
+    # What the database has is not what the spectra are of, but it knows of that.
+    other = albumin[:at] + "A" + albumin[at + 1 :]
+    feature = f'FT   VARIANT         {at + 1}\nFT                   /note="A -> I (in a breed)"\n'
+    text = [swiss_prot_entry("A0A0000000", "P0_BOVIN", other, feature)]
+    text += [swiss_prot_entry(f"A0A{i:07d}", f"P{i}_BOVIN", sequence) for i, sequence in enumerate(others, start=1)]
+    path = tmp_path / "variants.dat"
+    path.write_text("".join(text))
+    parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
+    found = {}
+    for is_asked in (False, True):
+        folder = tmp_path / f"asked-{is_asked}"
+        identify([SAMPLES / "BSA1.mzML.gz"], [path], folder, parameters.changed(known_variants=is_asked), threads=2)
+        rows = parquet.read_table(Project.open(folder).table("peptides", None)).to_pylist()
+        found[is_asked] = {row["sequence"]: row["proteins"] for row in rows if not row["is_decoy"] and row["q_value"] <= 0.01}
+    assert "HLVDEPQNLIK" not in found[False]
+    assert found[True].pop("HLVDEPQNLIK") == [f"sp|A0A0000000|P0_BOVIN:A{at + 1}I"]
+    assert all(":" not in name for names in found[True].values() for name in names)
+
+
 def test_features_of_queries_and_of_aligned_parts_of_hits_are_kept(databases: tuple[Path, Path], tmp_path: Path) -> None:
     query = tmp_path / "query.dat"
     whole = read_proteins([databases[1]]).sequence(0)
