@@ -12,10 +12,11 @@ from engine.matches.search_passes import SearchPass
 from engine.matches.writers.description import SearchDescription
 from engine.matches.writers.tables import IdentificationTables, database
 
-__all__ = ["FORMATS", "ExportFormat", "export"]
+__all__ = ["FORMATS", "OF_GENOMES", "ExportFormat", "export"]
 
 ExportFormat = Literal["tsv", "mzid", "pepxml", "pin", "gff3", "bed"]
-_OF_GENOMES = ("gff3", "bed")
+OF_GENOMES = ("gff3", "bed")
+"""Formats of places on nucleotides, which only runs that translated them have."""
 _USUAL_FDR = 0.01
 FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 
@@ -67,7 +68,7 @@ def export(
         for table in TABLES:
             write_table(tables, table, out / f"{table}.tsv", progress, spreadsheet_safe=spreadsheet_safe)
         return [out / f"{table}.tsv" for table in TABLES]
-    if format in _OF_GENOMES and tables.reading_frames is None:
+    if format in OF_GENOMES and tables.reading_frames is None:
         remedy = "Search a database of nucleotides with translation=six-frame"
         raise ParameterError(f"{format}: the run translated no nucleotides on which peptides could have places. {remedy}.")
     with database(tables, progress, is_whole=True) as connection:
@@ -79,7 +80,7 @@ def export(
             from engine.matches.writers.pepxml import write_pepxml
 
             write_pepxml(connection, out, search, progress)
-        elif format in _OF_GENOMES:
+        elif format in OF_GENOMES:
             from engine.matches.writers.genome import write_bed, write_gff3
 
             write = write_gff3 if format == "gff3" else write_bed

@@ -27,6 +27,8 @@ _IN_NAMES = "!$*+-.:?@^_|~"
 _IN_ATTRIBUTES = " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
 _MOST_BED_SCORE, _BED_SCORE_OF_TENTH = 1000, 100
 _LONGEST_BED_NAME = 255
+_TOLD_TOGETHER = 1000
+"""Places between two looks at a cancel."""
 _QUERY = """
     SELECT frames.sequence, frames.first, frames.last, frames.strand, places.peptide, places.start, places.length, places.accession,
         places.q_value, places.n_psms
@@ -92,11 +94,18 @@ def _bed_score(q_value: float) -> int:
 
 
 def _places(connection: duckdb.DuckDBPyConnection, out: Path, fdr: float, progress: Progress | None) -> Iterator[_PlacedPeptide]:
-    if progress is not None:
-        progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM peptides"))
     is_without_decoys = "true" if scalar(connection, "SELECT count(q_value) = 0 FROM peptides") else "false"
-    found = rows(connection, _QUERY.format(fdr=float(fdr), is_without_decoys=is_without_decoys))
-    for sequence, first, last, strand, peptide, start, length, frame, q_value, n_psms in found:
+    query = _QUERY.format(fdr=float(fdr), is_without_decoys=is_without_decoys)
+    if progress is not None:
+        progress.stage(f"writing {out.name}", scalar(connection, f"SELECT count(*) FROM ({query})"))
+    n_told = n_read = 0
+    for sequence, first, last, strand, peptide, start, length, frame, q_value, n_psms in rows(connection, query):
         before, behind = 3 * (start - 1), 3 * (start - 1 + length)
         bounds = (first + before, first + behind - 1) if strand == "+" else (last - behind + 1, last - before)
         yield _PlacedPeptide(sequence, *bounds, strand, peptide, frame, q_value, n_psms)
+        n_read += 1
+        if progress is not None and n_read - n_told == _TOLD_TOGETHER:
+            progress.advance(_TOLD_TOGETHER)
+            n_told = n_read
+    if progress is not None:
+        progress.advance(n_read - n_told)
