@@ -217,7 +217,7 @@ def open_protein_index(folder: Path) -> ProteinIndex:
     """
     description = read_numbers(folder / "proteins.json", ("n_targets", "n_contaminants"), ("decoy_prefix",))
     columns = {name: open_column(folder / f"protein_{name}.npy", kind) for name, kind in _COLUMNS.items()}
-    proteins = Proteins(*columns.values())
+    proteins = Proteins(**columns, features=None)
     n = len(proteins.offsets) - 1
     lengths = {len(proteins.offsets), len(proteins.accession_offsets), len(proteins.description_offsets)}
     require(n > 0 and len(lengths) == 1, f"{folder}: columns of the proteins have different lengths, or none")

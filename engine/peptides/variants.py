@@ -70,10 +70,10 @@ def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[n
             continue
         left = whole[max(begin, begin + first - 1 - margin) : begin + first - 1].decode("ascii")
         right = whole[begin + last : min(end, begin + last + margin)].decode("ascii")
-        kept = _kept(left, old, new, right, cleaves, is_start=first <= margin)
-        reverse = _kept(right[::-1], old[::-1], new[::-1], left[::-1], cleaves, is_start=last + margin >= end - begin)
+        forward = _kept(left, old, new, right, cleaves, is_start=first <= margin)
+        backward = _kept(right[::-1], old[::-1], new[::-1], left[::-1], cleaves, is_start=last + margin >= end - begin)
         name = f"{accession}:{old}{first}{new or 'del'}"
-        found.setdefault(name, (description, (left + new + right).encode("ascii"), kept, reverse))
+        found.setdefault(name, (description, (left + new + right).encode("ascii"), forward, backward))
     sequences = [sequence for _, sequence, _, _ in found.values()]
     lengths = np.concatenate((np.diff(proteins.offsets), np.fromiter(map(len, sequences), np.int64, len(sequences))))
     names = Texts.of([*Texts(proteins.accession_bytes, proteins.accession_offsets).strings(), *found])
