@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError
 from engine.formats.letters import are_nucleotides, letter_counts
-from engine.formats.protein_records import MAXIMUM_NUCLEOTIDES, MAXIMUM_RESIDUES, ProteinRecords
+from engine.formats.protein_records import MAXIMUM_NUCLEOTIDES, MAXIMUM_RESIDUES, TRANSLATE, ProteinRecords
 from engine.formats.sources import Block, ByteSource, blocks
 from engine.jobs.progress import Progress
 
@@ -98,7 +98,7 @@ def too_long(path: Path, letters: NDArray[np.uint8], line: int, *, with_chromoso
         return InputError(path, reason, place=f"line {line}", remedy="Split it")
     counts = np.bincount(letters[(letters >= ord("A")) & (letters <= ord("Z"))], minlength=256)
     if counts.sum() > MAXIMUM_RESIDUES and are_nucleotides(counts):
-        reason, remedy = "the sequence is a chromosome of nucleotides, not a protein", "Translate it, or give a protein database"
+        reason, remedy = "the sequence is a chromosome of nucleotides, not a protein", TRANSLATE
     elif counts.sum() > MAXIMUM_RESIDUES:
         reason, remedy = f"the sequence has more than {MAXIMUM_RESIDUES:,} residues, as no protein has", "Split or remove it"
     else:

@@ -12,7 +12,7 @@ import numpy as np
 from engine.errors import InputError
 from engine.formats.fasta import read_fasta
 from engine.formats.letters import are_nucleotides
-from engine.formats.protein_records import ProteinRecords, join_records
+from engine.formats.protein_records import TRANSLATE, ProteinRecords, join_records
 from engine.formats.proteins import Proteins
 from engine.formats.recognition import recognise
 from engine.formats.registry import FileFormat
@@ -72,7 +72,7 @@ def read_proteins(
     for part in parts:
         letters += np.bincount(part.residues, minlength=256)
     if are_nucleotides(letters):
-        raise InputError(files[0], "the sequences are nucleotides, not proteins", remedy="Translate them, or give a protein database")
+        raise InputError(files[0], "the sequences are nucleotides, not proteins", remedy=TRANSLATE)
     return join_records(parts, every_record=every_record)
 
 
@@ -89,9 +89,7 @@ def _read_file(path: Path, progress: Progress, *, every_record: bool, with_chrom
         else:
             parts = read_fasta(source, progress, every_record=every_record, with_chromosomes=with_chromosomes)
     if not any(len(part.residues) for part in parts):
-        remedy = (
-            "Give a file with proteins, or have its nucleotides translated" if written_as.reader else "Give a FASTA file with sequences"
-        )
+        remedy = TRANSLATE if written_as.reader else "Give a FASTA file with sequences"
         raise InputError(path, "there is no protein sequence in it", remedy=remedy)
     return parts
 

@@ -12,8 +12,10 @@ from engine.errors import InputError, shortened
 from engine.formats.features import Features
 from engine.formats.proteins import Proteins
 
-__all__ = ["MAXIMUM_NUCLEOTIDES", "MAXIMUM_RESIDUES", "ProteinRecords", "join_records"]
+__all__ = ["MAXIMUM_NUCLEOTIDES", "MAXIMUM_RESIDUES", "TRANSLATE", "ProteinRecords", "join_records"]
 
+TRANSLATE = "Give a protein database; an identification translates nucleotides itself with translation=six-frame"
+"""What to do with nucleotides where proteins are wanted."""
 MAXIMUM_RESIDUES = 1_000_000
 """Of one protein; the largest known have 45,000. What is longer is a chromosome."""
 MAXIMUM_NUCLEOTIDES = 300_000_000

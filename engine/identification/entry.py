@@ -40,7 +40,8 @@ IDENTIFICATION = Search(
     inputs=(
         Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
         Input(
-            "database", "Protein databases", "proteins", "FASTA", f"protein sequences ({names_of('proteins')}); may be given several times",
+            "database", "Protein databases", "proteins", "PROTEINS",
+            f"protein sequences ({names_of('proteins')}); may be given several times",
             option="--database", is_kept=True, wanted="a protein database", one="database",
             hint=f"one or more databases ({names_of('proteins')})",
         ),

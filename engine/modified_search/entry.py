@@ -54,7 +54,8 @@ MODIFIED_SEARCH = Search(
             instead="from_project",
         ),
         Input(
-            "database", "Protein databases", "proteins", "FASTA", f"protein sequences ({names_of('proteins')}); may be given several times",
+            "database", "Protein databases", "proteins", "PROTEINS",
+            f"protein sequences ({names_of('proteins')}); may be given several times",
             option="--database", is_kept=True, wanted="a protein database", one="database",
             hint=f"one or more databases ({names_of('proteins')})",
             instead="from_project",
