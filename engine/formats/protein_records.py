@@ -14,7 +14,7 @@ from engine.formats.proteins import Proteins
 
 __all__ = ["MAXIMUM_NUCLEOTIDES", "MAXIMUM_RESIDUES", "TRANSLATE", "ProteinRecords", "join_records"]
 
-TRANSLATE = "Give a protein database; an identification translates nucleotides itself with translation=six-frame"
+TRANSLATE = "Give a protein database; identify and align translate nucleotides with translation=six-frame"
 """What to do with nucleotides where proteins are wanted."""
 MAXIMUM_RESIDUES = 1_000_000
 """Of one protein; the largest known have 45,000. What is longer is a chromosome."""

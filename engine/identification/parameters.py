@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from engine.chemistry.tolerance import Tolerance
+from engine.formats.translation_parameters import GENETIC_CODE, MINIMUM_FRAME, TRANSLATION
 from engine.matches import parameters as shared
 from engine.matches.parameters import (
     DATABASE,
@@ -17,9 +18,6 @@ from engine.matches.parameters import (
     SpectrumSearchParameters,
 )
 from engine.parameters import parameter
-
-if TYPE_CHECKING:
-    from engine.peptides.translation import Translation
 
 __all__ = ["IdentificationParameters"]
 
@@ -100,18 +98,9 @@ class IdentificationParameters(SpectrumSearchParameters):
         False, title="Known variants", group=DATABASE,
         help="Search also the peptides of variants that the database names (Swiss-Prot text, UniProt XML), with as many decoys.",
     )  # fmt: skip
-    translation: Literal["none", "six-frame", "forward", "reverse"] = parameter(
-        "none", title="Translate nucleotides", group=DATABASE,
-        help="Search the reading frames of a database of nucleotides, in all six frames or of one strand, from stop codon to stop codon.",
-    )  # fmt: skip
-    genetic_code: int = parameter(
-        1, ge=1, le=33, title="Genetic code", group=DATABASE, advanced=True,
-        help="NCBI's number of the genetic code by which nucleotides are translated: 1 is the standard code, 11 that of bacteria.",
-    )  # fmt: skip
-    minimum_frame: int = parameter(
-        30, ge=1, le=100000, title="Shortest reading frame", unit="residues", group=DATABASE, advanced=True,
-        help="Reading frames with fewer residues between two stop codons are not searched.",
-    )  # fmt: skip
+    translation: Literal["none", "six-frame", "forward", "reverse"] = TRANSLATION
+    genetic_code: int = GENETIC_CODE
+    minimum_frame: int = MINIMUM_FRAME
     second_pass: bool = parameter(
         False,
         title="Second pass",
@@ -141,17 +130,3 @@ class IdentificationParameters(SpectrumSearchParameters):
     )
     index_memory: int = shared.INDEX_MEMORY
     device_memory: int = shared.DEVICE_MEMORY
-
-    @property
-    def translation_rules(self) -> Translation | None:
-        """How a database of nucleotides becomes proteins, None where it is of proteins.
-
-        Raises
-        ------
-        ParameterError : there is no such genetic code.
-        """
-        if self.translation == "none":
-            return None
-        from engine.peptides.translation import Translation
-
-        return Translation(self.translation, self.genetic_code, self.minimum_frame)

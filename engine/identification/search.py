@@ -10,6 +10,7 @@ from engine.chemistry.modifications import parse_modification
 from engine.entry import SearchRequest
 from engine.execution.resources import Resources
 from engine.formats import Spectra, read_spectra
+from engine.formats.translation_parameters import translation_of
 from engine.identification.compilation import SCORING
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.summary import IdentificationSummary
@@ -95,7 +96,5 @@ def _index(run: SearchRun[Spectra], spare: Path, parameters: IdentificationParam
     """Devices and indexes."""
     resources = run.resources(progress, memory_bytes=parameters.device_memory * _MB)
     digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
-    databases = Databases(
-        run.paths("database"), run.paths("contaminants"), digests, parameters.translation_rules, parameters.known_variants
-    )
+    databases = Databases(run.paths("database"), run.paths("contaminants"), digests, translation_of(parameters), parameters.known_variants)
     return resources.telling(run.progress), open_indexes(databases, spare, parameters, resources)

@@ -9,9 +9,9 @@ import numpy as np
 
 from engine.arrays import Texts
 from engine.formats.feature_tables import FEATURES, features_table
+from engine.formats.translation import place_of_frame
 from engine.matches.columns import READING_FRAMES
 from engine.peptides.protein_index import ProteinIndex
-from engine.peptides.translation import place_of_frame
 from engine.project.run import Run
 
 __all__ = ["write_protein_knowledge"]

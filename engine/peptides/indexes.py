@@ -13,11 +13,11 @@ from engine.errors import InputError, StorageError
 from engine.execution.resources import Resources
 from engine.files import storage_errors
 from engine.formats import Proteins, read_proteins
+from engine.formats.translation import Translation
 from engine.jobs.progress import Progress
 from engine.peptides.digestion import Digestion, DigestionSettings
 from engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
 from engine.peptides.protein_index import DECOY_SEED, ProteinIndex, build_protein_index, open_protein_index
-from engine.peptides.translation import Translation
 from engine.peptides.variants import with_variants
 from engine.project.cache import index_store
 

@@ -21,6 +21,7 @@ from engine.formats import Proteins, read_proteins
 from engine.formats.feature_files import open_features, write_features
 from engine.formats.features import Features
 from engine.formats.letters import looks_like_nucleotides, nucleotide_counts
+from engine.formats.translation import Translation
 from engine.jobs.progress import Progress
 from engine.project.cache import index_store
 from engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
@@ -114,18 +115,22 @@ def cache_store() -> IndexStore:
     return index_store(_NAME)
 
 
-def read_sequences(paths: Sequence[Path], progress: Progress) -> SequenceDatabase:
-    """Read FASTA files into memory, every record of them, shortest first.
+def read_sequences(paths: Sequence[Path], progress: Progress, translation: Translation | None = None) -> SequenceDatabase:
+    """Read files of proteins into memory, every record of them, shortest first; or the reading frames of nucleotides.
 
     Raises
     ------
     InputError : a file is missing, empty, damaged or no FASTA, or holds a character that is no residue.
     """
+    if translation is not None:
+        return _by_length(translation.read(paths, progress))
     return _by_length(read_proteins(paths, progress=progress, every_record=True))
 
 
-def open_database(paths: Sequence[Path], digests: Sequence[str], store: IndexStore, progress: Progress) -> SequenceDatabase:
-    """The packed database of FASTA files, opened where `store` has it, else packed there first.
+def open_database(
+    paths: Sequence[Path], digests: Sequence[str], store: IndexStore, progress: Progress, translation: Translation | None = None
+) -> SequenceDatabase:
+    """The packed database of files of proteins, or of nucleotides translated, opened where `store` has it, else packed there first.
 
     Parameters
     ----------
@@ -137,13 +142,15 @@ def open_database(paths: Sequence[Path], digests: Sequence[str], store: IndexSto
     """
     progress.stage("Opening the database")
     title = ", ".join(path.name for path in paths)
-    return store.get(key_parts(digests), title, lambda folder: _write(folder, read_sequences(paths, progress)), _open, progress)
+    parts = key_parts(digests, translation)
+    return store.get(parts, title, lambda folder: _write(folder, read_sequences(paths, progress, translation)), _open, progress)
 
 
-def key_parts(digests: Sequence[str]) -> dict[str, Any]:
-    """What makes a packed database, for its key: the digests of its files, and which code each letter gets."""
+def key_parts(digests: Sequence[str], translation: Translation | None = None) -> dict[str, Any]:
+    """What makes a packed database, for its key: the digests of its files, which code each letter gets, and how nucleotides are read."""
     codes = encode(np.frombuffer(LETTERS.encode(), np.uint8)).tolist()
-    return {"format": _FORMAT, "files": list(digests), "letters": LETTERS, "codes": codes}
+    translated = {} if translation is None else {"translation": translation.content()}
+    return {"format": _FORMAT, "files": list(digests), "letters": LETTERS, "codes": codes, **translated}
 
 
 def _by_length(proteins: Proteins) -> SequenceDatabase:

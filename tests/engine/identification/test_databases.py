@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 from urllib.parse import unquote
@@ -13,11 +14,11 @@ from Bio.Seq import Seq
 from engine.entry import ExportRequest
 from engine.errors import ParameterError
 from engine.formats import read_proteins
+from engine.formats.translation import place_of_frame
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Progress
 from engine.matches.run_exporting import export_run
 from engine.parameters import read_preset
-from engine.peptides.translation import place_of_frame
 from engine.project import Project
 from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.views.finished_run import open_run
@@ -216,3 +217,18 @@ def test_a_run_without_translation_has_no_places(databases: tuple[Path, Path], t
     project = Project.open(tmp_path / "project")
     with pytest.raises(ParameterError, match=r"the run translated no nucleotides.*translation=six-frame"):
         export_run(project, ExportRequest(project.latest("identify"), "bed", tmp_path / "places.bed"), Progress())
+
+
+def test_a_sequence_search_finds_proteins_in_reading_frames(databases: tuple[Path, Path], tmp_path: Path) -> None:
+    protein = read_proteins([databases[0]]).sequence(0)
+    gene = "".join(CODONS[residue] for residue in protein)
+    contig = "CCA" + str(Seq("TAA" + gene + "TAG").reverse_complement()) + "AC"
+    query, genome, out = tmp_path / "query.fasta", tmp_path / "genome.fasta", tmp_path / "hits.tsv"
+    query.write_text(f">Q\n{protein[100:200]}\n")
+    genome.write_text(f">contig\n{contig}\n")
+    align([query], [genome], out, SequenceSearchParameters().changed(translation="six-frame"), threads=2)
+    with out.open(encoding="utf-8", newline="") as file:
+        best = next(csv.DictReader(file, delimiter="\t"))
+    place = place_of_frame(best["subject"])
+    assert place is not None and (place.first, place.last, place.strand) == (7, 6 + len(gene), "-")
+    assert (float(best["identity"]), best["subject_start"], best["subject_end"]) == (1.0, "101", "200")

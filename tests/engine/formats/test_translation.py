@@ -15,8 +15,8 @@ from Bio.Seq import Seq
 
 from engine.errors import InputError, ParameterError
 from engine.formats import Proteins, read_proteins
+from engine.formats.translation import Translation, place_of_frame
 from engine.jobs.progress import Progress
-from engine.peptides.translation import Translation, place_of_frame
 from tests.engine.formats import entry_files
 
 
@@ -69,7 +69,7 @@ def test_a_frame_is_what_its_place_spells(shared_data: Path) -> None:
 
 
 def test_each_codon_of_each_genetic_code_is_biopythons() -> None:
-    from engine.peptides.translation import _codons
+    from engine.formats.translation import _codons
     from kernels.cpu.translation import BASES
 
     with warnings.catch_warnings():
