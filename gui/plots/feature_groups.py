@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QAction, QColor, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -44,9 +44,9 @@ def key_of_groups(groups: Iterable[str], metrics: QFontMetricsF, left: float, to
     return places
 
 
-def group_at(key: Key, at: object) -> str | None:
+def group_at(key: Key, at: QPointF) -> str | None:
     """The group whose name is at a place."""
-    return next((group for group, place in key if place.contains(at)), None)  # type: ignore[call-overload]
+    return next((group for group, place in key if place.contains(at)), None)
 
 
 def paint_key(painter: QPainter, key: Key, shown: Collection[str], colours: PlotColours) -> None:

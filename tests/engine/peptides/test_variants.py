@@ -17,6 +17,7 @@ from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Progress
 from engine.peptides.digestion import Digestion
 from engine.peptides.indexes import Databases, Indexes, build_indexes, key_parts
+from engine.peptides.peptide_index import build_peptide_index
 from engine.peptides.variants import with_variants
 from tests.engine.formats.entry_files import swiss_prot_entry
 
@@ -183,3 +184,26 @@ def test_a_database_without_features_has_no_variants(tmp_path: Path) -> None:
     proteins: Proteins = read_proteins([path])
     found = with_variants(proteins, maximum_length=20, cleaves=enzyme("Trypsin").cleavage_table())
     assert (found.n_variants, found.n_others, len(found.proteins)) == (0, 0, 1)
+
+
+def test_of_some_proteins_the_same_peptides_count(known, tmp_path: Path) -> None:
+    database, *_ = known
+    settings = parameters()
+    proteins, peptides = built(tmp_path / "index", database, settings)
+    residues = np.asarray(proteins.proteins.residues).tobytes().decode()
+    owner = np.repeat(np.arange(len(peptides)), np.diff(peptides.pointer))
+    chosen = np.arange(0, len(proteins), 3)
+    occurrence = np.asarray(peptides.occurrence).astype(np.int64)
+    is_of_chosen = np.isin(proteins.protein_of(occurrence), chosen)
+    expected = {
+        (start, residues[start : start + length])
+        for start, length in zip(occurrence[is_of_chosen].tolist(), peptides.length[owner][is_of_chosen].tolist(), strict=True)
+    }
+    (tmp_path / "some").mkdir()
+    digestion = Digestion.of(settings, "specific")
+    some = build_peptide_index(
+        tmp_path / "some", proteins, digestion, Resources(2, [], True, Progress()), memory_bytes=1 << 20, selected=chosen
+    )  # fmt: skip
+    of_some = np.repeat(np.arange(len(some)), np.diff(some.pointer))
+    found = zip(np.asarray(some.occurrence).tolist(), some.length[of_some].tolist(), strict=True)
+    assert {(start, residues[start : start + length]) for start, length in found} == expected
