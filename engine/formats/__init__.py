@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engine.formats.fasta import read_proteins as read_proteins
+    from engine.formats.protein_files import read_proteins as read_proteins
     from engine.formats.proteins import Proteins as Proteins
     from engine.formats.reading import read_spectra as read_spectra
     from engine.spectra.columns import Spectra as Spectra
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "Proteins": "engine.formats.proteins",
     "Spectra": "engine.spectra.columns",
-    "read_proteins": "engine.formats.fasta",
+    "read_proteins": "engine.formats.protein_files",
     "read_spectra": "engine.formats.reading",
 }
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from engine.arrays import pieces
 from engine.errors import ProteoscopeError
 from engine.formats.fastq import is_fastq
+from engine.formats.recognition import has_entries
 from engine.formats.sources import ByteSource, blocks
 
 __all__ = [
@@ -123,11 +124,14 @@ def count_sequences(
 ) -> SequenceCount | None:
     """Count the sequences and residues of a FASTA or FASTQ file, up to so many bytes.
 
-    None where it cannot be read or is not wanted any more, or where the records of a FASTQ file have more lines than four.
+    None where it cannot be read or is not wanted any more, where the records of a FASTQ file have more lines than four, and of formats
+    whose sequences are told only by parsing their entries.
     """
     n_read = 0
     try:
         with ByteSource(path) as source:
+            if has_entries(source):
+                return None
             counter = _FastqCounter() if is_fastq(source) else _Counter()
             for block in blocks(source, lambda text: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1, _BLOCK):
                 if not is_wanted():

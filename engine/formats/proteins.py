@@ -1,4 +1,4 @@
-"""Protein sequences as columns: what the FASTA reader makes and every index takes."""
+"""Protein sequences as columns: what the readers of databases make and every index takes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engine.formats.features import Features
 
 __all__ = ["Proteins"]
 
@@ -20,6 +22,7 @@ class Proteins:
     offsets : (n + 1,) int64; sequence i is `residues[offsets[i]:offsets[i + 1]]`.
     accession_bytes, accession_offsets : (a,) uint8 and (n + 1,) int64, UTF-8: the first word of each header.
     description_bytes, description_offsets : (d,) uint8 and (n + 1,) int64, UTF-8: the rest of each header.
+    features : what the database knows of them; None where no file of it says such things, as FASTA does not.
     """
 
     residues: NDArray[np.uint8]
@@ -28,6 +31,7 @@ class Proteins:
     accession_offsets: NDArray[np.int64]
     description_bytes: NDArray[np.uint8]
     description_offsets: NDArray[np.int64]
+    features: Features | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -10,7 +10,7 @@ from engine.formats.registry import Beginning, FileFormat, names_of
 from engine.formats.sources import ByteSource
 from engine.formats.vendor import COMPOUND_MAGIC, THERMO_MAGIC
 
-__all__ = ["HEAD_BYTES", "recognise"]
+__all__ = ["HEAD_BYTES", "has_entries", "recognise"]
 
 HEAD_BYTES = 1 << 17
 
@@ -76,6 +76,15 @@ def recognise(source: ByteSource) -> FileFormat:
         place="line 1",
         remedy=f"Spectra may be {names_of('spectra')}, proteins {names_of('proteins')}, each also gzipped",
     )
+
+
+def has_entries(source: ByteSource) -> bool:
+    """Whether a file is of a format of proteins that knows more than sequences (see `engine.formats.entries`)."""
+    try:
+        found = recognise(source)
+    except InputError:
+        return False
+    return found.sort == "proteins" and bool(found.reader)
 
 
 def _another() -> str:

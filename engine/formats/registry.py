@@ -50,7 +50,8 @@ class FileFormat:
     name : as its users write it. sort : what such files hold. suffixes : of their names, lower case, the usual one first; a gzipped file
         has ``.gz`` behind.
     reader : ``module:class`` of the `engine.formats.spectrum_blocks.SpectrumParser` of a format of spectra, called with the path and
-        ``takes_negative``; what reads other sorts knows its formats itself.
+        ``takes_negative``, or of the `engine.formats.entries.EntryFormat` of a format of proteins; FASTA is without, and what reads other
+        sorts knows its formats itself.
     writer : ``module:class`` of the `engine.formats.writing.SpectrumWriter`, called with the spectra, where they can be written in it.
     roots : the elements that XML of this format begins with. is_like : whether text that is no XML is of this format; asked in the order
         of `FORMATS`. Without either, a format is told by whoever reads its sort.
@@ -75,13 +76,36 @@ _LINES = 200
 _BEGIN_IONS = re.compile(rb"^[ \t]*BEGIN IONS[ \t]*\r?$", re.MULTILINE)
 _MGF_KEY = re.compile(rb"^[A-Z][A-Z0-9_]*(?:\[\d+\])?\s*=")
 _MS2_LINE = re.compile(rb"^(?:H[ \t]|S[ \t]+\d+[ \t]+\d+)", re.MULTILINE)
+_PIR = re.compile(rb">(?:P1|F1|D1|DL|DC|RL|RC|N1|N3|XX);[^\n]*\n[^\n]*\n[^>;]*\*")
+_SWISS_PROT = re.compile(rb"ID   \S+ +(?:Reviewed|Unreviewed|STANDARD|PRELIMINARY);[^\n]* AA\.[ \t]*\n")
+_GENBANK = re.compile(rb"\A(?:[^\n]*\n){0,12}?LOCUS {3,}\S+ +\d+ (?:bp|aa)\b")
+"""The releases of NCBI begin with ten lines about themselves."""
+_EMBL = re.compile(rb"ID   [^\n;]+;[^\n]*\d+ (?:BP|AA)\.[ \t]*\n")
 _NUMBERS = re.compile(rb"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
 
 
 def _is_fasta(beginning: Beginning) -> bool:
+    if _is_pir(beginning):
+        return False
     if beginning.lines[0].startswith(b";"):
         return next((line for line in beginning.lines if line[:1] not in b";#"), b"").startswith(b">")
     return beginning.text.startswith(b">")
+
+
+def _is_pir(beginning: Beginning) -> bool:
+    return _PIR.match(beginning.text) is not None
+
+
+def _is_swiss_prot(beginning: Beginning) -> bool:
+    return _SWISS_PROT.match(beginning.text) is not None
+
+
+def _is_genbank(beginning: Beginning) -> bool:
+    return _GENBANK.search(beginning.text) is not None
+
+
+def _is_embl(beginning: Beginning) -> bool:
+    return _EMBL.match(beginning.text) is not None
 
 
 def _is_mgf(beginning: Beginning) -> bool:
@@ -111,6 +135,20 @@ def _is_pkl(beginning: Beginning) -> bool:
 
 FORMATS: tuple[FileFormat, ...] = (
     FileFormat("FASTA", "proteins", (".fasta", ".fa", ".faa", ".fna", ".fas"), is_like=_is_fasta, term=("MS:1001348", "FASTA format")),
+    FileFormat(
+        "Swiss-Prot text", "proteins", (".dat", ".swiss", ".sprot"), "engine.formats.uniprot:SwissProtText", is_like=_is_swiss_prot,
+        term=("MS:1002659", "UniProtKB text sequence format"),
+    ),
+    FileFormat(
+        "UniProt XML", "proteins", (".xml",), "engine.formats.uniprot:UniprotXml", roots=("uniprot",),
+        term=("MS:1002660", "UniProtKB XML sequence format"),
+    ),
+    FileFormat(
+        "GenBank", "proteins", (".gb", ".gbk", ".gbff", ".gp", ".gpff", ".genbank"), "engine.formats.flat_files:GenBank",
+        is_like=_is_genbank,
+    ),
+    FileFormat("EMBL", "proteins", (".embl",), "engine.formats.flat_files:Embl", is_like=_is_embl, term=("MS:1001352", "embl em")),
+    FileFormat("PIR", "proteins", (".pir", ".nbrf"), "engine.formats.flat_files:Pir", is_like=_is_pir, term=("MS:1001353", "NBRF PIR")),
     FileFormat("FASTQ", "reads", (".fastq", ".fq")),
     FileFormat(
         "mzML", "spectra", (".mzml",), "engine.formats.mzml:MzmlParser", "engine.formats.mzml_writer:MzmlWriter",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -39,8 +40,10 @@ IDENTIFICATION = Search(
     inputs=(
         Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
         Input(
-            "database", "Protein databases", "proteins", "FASTA", "protein sequences; may be given several times",
-            option="--database", is_kept=True, wanted="a protein database", one="database", hint="one or more FASTA files",
+            "database", "Protein databases", "proteins", "PROTEINS",
+            f"protein sequences ({names_of('proteins')}); may be given several times",
+            option="--database", is_kept=True, wanted="a protein database", one="database",
+            hint=f"one or more databases ({names_of('proteins')})",
         ),
     ),
     options=(
@@ -59,6 +62,8 @@ IDENTIFICATION = Search(
         Export("mzid", "mzIdentML", (".mzid",)),
         Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
         Export("pin", "Features for Percolator and mokapot", (".pin",)),
+        Export("gff3", "Places on the genome, GFF3", (".gff3", ".gff")),
+        Export("bed", "Places on the genome, BED", (".bed",)),
     ),
     export=_export,
     demo=Demo({"spectra": "BSA1.mzML.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "low-resolution"),

@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import Literal
 
 from engine.chemistry.tolerance import Tolerance
+from engine.formats.translation_parameters import GENETIC_CODE, MINIMUM_FRAME, TRANSLATION
 from engine.matches import parameters as shared
-from engine.matches.parameters import MODIFICATIONS, PRECURSOR, SCORING, SECOND_PASS, STATISTICS, ScoreName, SpectrumSearchParameters
+from engine.matches.parameters import (
+    DATABASE,
+    MODIFICATIONS,
+    PRECURSOR,
+    SCORING,
+    SECOND_PASS,
+    STATISTICS,
+    ScoreName,
+    SpectrumSearchParameters,
+)
 from engine.parameters import parameter
 
 __all__ = ["IdentificationParameters"]
@@ -84,6 +94,13 @@ class IdentificationParameters(SpectrumSearchParameters):
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"] = shared.DECOYS
     decoy_prefix: str = shared.DECOY_PREFIX
     contaminants: tuple[str, ...] = shared.CONTAMINANTS
+    known_variants: bool = parameter(
+        False, title="Known variants", group=DATABASE,
+        help="Search also the peptides of variants that the database names (Swiss-Prot text, UniProt XML), with as many decoys.",
+    )  # fmt: skip
+    translation: Literal["none", "six-frame", "forward", "reverse"] = TRANSLATION
+    genetic_code: int = GENETIC_CODE
+    minimum_frame: int = MINIMUM_FRAME
     second_pass: bool = parameter(
         False,
         title="Second pass",

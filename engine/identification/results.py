@@ -14,6 +14,7 @@ from engine.identification.parameters import IdentificationParameters
 from engine.identification.passes import second_pass
 from engine.identification.summary import IdentificationSummary
 from engine.jobs.progress import Progress
+from engine.matches.protein_knowledge import write_protein_knowledge
 from engine.matches.psms import Psms
 from engine.matches.run_tables import RunTables
 from engine.matches.search_passes import SearchPass
@@ -86,6 +87,8 @@ class Results:
         self._scored = self._scored.sorted()
         self.tables = RunTables(write_tables(self._scored, self._spectra, self._proteins, self._parameters), self._parameters)
         self.tables.write(self._run, progress, begin)
+        is_translated = self._parameters.translation != "none"
+        write_protein_knowledge(self._run, self._proteins, self.tables.found_accessions, is_translated=is_translated)
 
     @property
     def certainty(self) -> dict[str, dict[str, float]]:

@@ -10,6 +10,7 @@ from engine.chemistry.modifications import parse_modification
 from engine.entry import SearchRequest
 from engine.execution.resources import Resources
 from engine.formats import Spectra, read_spectra
+from engine.formats.translation_parameters import translation_of
 from engine.identification.compilation import SCORING
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.summary import IdentificationSummary
@@ -27,7 +28,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
 
     Parameters
     ----------
-    request : inputs ``spectra``, files of any known format, and ``database``, FASTA files; `IdentificationParameters`. Its `project` is
+    request : inputs ``spectra``, files of any known format, and ``database``, of proteins; `IdentificationParameters`. Its `project` is
         made where it does not exist; a run is added to a project that does. ``exports/*.tsv`` and ``run.json`` of the newest run stand
         beside it. With the option ``skip_broken`` spectra that cannot be read are left out, and counted.
 
@@ -105,5 +106,5 @@ def _index(run: SearchRun[Spectra], spare: Path, parameters: IdentificationParam
     """Devices and indexes."""
     resources = run.resources(progress, memory_bytes=parameters.device_memory * _MB)
     digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
-    databases = Databases(run.paths("database"), run.paths("contaminants"), digests)
+    databases = Databases(run.paths("database"), run.paths("contaminants"), digests, translation_of(parameters), parameters.known_variants)
     return resources.telling(run.progress), open_indexes(databases, spare, parameters, resources)

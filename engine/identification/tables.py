@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from engine.matches.columns import PEPTIDES, PROTEINS, PSMS
+from engine.formats.feature_tables import FEATURES
+from engine.matches.columns import PEPTIDES, PROTEINS, PSMS, READING_FRAMES
 from engine.spectra.tables import SPECTRA
 
 __all__ = ["STORED", "TABLES"]
 
 TABLES = (PROTEINS, PEPTIDES, PSMS)
 """From the group to its peptides and their PSMs."""
-STORED = (SPECTRA,)
+STORED = (SPECTRA, FEATURES, READING_FRAMES)
 """Further tables that a run keeps."""

@@ -10,6 +10,7 @@ from kernels.score_kinds import score_kind
 
 __all__ = [
     "EXPORTED_PSMS", "FEATURE", "PEPTIDES", "PEPTIDE_COLUMNS", "PROTEINS", "PROTEINS_OF_SHIFTED", "PROTEIN_COLUMNS", "PSMS", "PSM_COLUMNS",
+    "READING_FRAMES",
     "SHIFTED_PSMS", "SHIFT_COLUMNS", "described_columns",
 ]  # fmt: skip
 
@@ -210,6 +211,14 @@ def _have_some(lists: Any) -> bool:
     return bool(pc.all(pc.greater(pc.list_value_length(lists), 0)).as_py() is not False)
 
 
+def _are_of_codons(first: Any, last: Any) -> bool:
+    """Whether places hold whole codons."""
+    import pyarrow.compute as pc
+
+    length = pc.add(pc.subtract(last, first), 1).to_numpy(zero_copy_only=False)
+    return bool((length > 0).all() and (length % 3 == 0).all())
+
+
 _OF_ENDS = (
     Rule(("modification_positions", "sequence"), "places modifications outside their peptides", _are_placed),
     Rule(("proteins",), "holds peptides of no protein", _have_some),
@@ -279,3 +288,16 @@ EXPORTED_PSMS = replace(
     rules=SHIFTED_PSMS.rules,
 )
 """PSMs of either search."""
+READING_FRAMES = Table.of(
+    "reading_frames",
+    "Reading frames",
+    (
+        Column("accession", "Reading frame", "Its name, as the tables of proteins have it", width=28),
+        Column("sequence", "Sequence", "The nucleotides in which it lies", width=20),
+        Column("first", "First", "First nucleotide, from 1, on the forward strand", "integer", 10, low=1),
+        Column("last", "Last", "Last nucleotide, from 1, on the forward strand", "integer", 10, low=1),
+        Column("strand", "Strand", "Whether it is read forward (+) or backward (-)", width=6, pattern="[+-]"),
+    ),
+    rules=(Rule(("first", "last"), "has reading frames of other than whole codons", _are_of_codons),),
+)
+"""Places of the reading frames that were found, where nucleotides were translated."""

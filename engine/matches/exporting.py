@@ -12,9 +12,12 @@ from engine.matches.search_passes import SearchPass
 from engine.matches.writers.description import SearchDescription
 from engine.matches.writers.tables import IdentificationTables, database
 
-__all__ = ["FORMATS", "ExportFormat", "export"]
+__all__ = ["FORMATS", "OF_GENOMES", "ExportFormat", "export"]
 
-ExportFormat = Literal["tsv", "mzid", "pepxml", "pin"]
+ExportFormat = Literal["tsv", "mzid", "pepxml", "pin", "gff3", "bed"]
+OF_GENOMES = ("gff3", "bed")
+"""Formats of places on nucleotides, which only runs that translated them have."""
+_USUAL_FDR = 0.01
 FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 
 
@@ -39,7 +42,8 @@ def export(
     Parameters
     ----------
     tables : a run's folder with ``psms.parquet``, ``peptides.parquet`` and ``proteins.parquet``, or the tables themselves.
-    format : ``tsv`` (three tables), ``mzid`` (mzIdentML 1.2), ``pepxml`` or ``pin`` (Percolator, mokapot).
+    format : ``tsv`` (three tables), ``mzid`` (mzIdentML 1.2), ``pepxml``, ``pin`` (Percolator, mokapot), ``gff3`` or ``bed`` (places of
+        peptides on nucleotides that were translated; of a folder with ``reading_frames.parquet``).
     out : a folder for ``tsv``; the file for the others. Folders are made where they are missing.
     parameters : of the search, by name; see `SearchDescription`. ``mzid`` and ``pepxml`` tell them.
     progress : told of the stages, and asked whether the user wants to stop.
@@ -64,6 +68,9 @@ def export(
         for table in TABLES:
             write_table(tables, table, out / f"{table}.tsv", progress, spreadsheet_safe=spreadsheet_safe)
         return [out / f"{table}.tsv" for table in TABLES]
+    if format in OF_GENOMES and tables.reading_frames is None:
+        remedy = "Search a database of nucleotides with translation=six-frame"
+        raise ParameterError(f"{format}: the run translated no nucleotides on which peptides could have places. {remedy}.")
     with database(tables, progress, is_whole=True) as connection:
         if format == "mzid":
             from engine.matches.writers.mzidentml import write_mzidentml
@@ -73,6 +80,11 @@ def export(
             from engine.matches.writers.pepxml import write_pepxml
 
             write_pepxml(connection, out, search, progress)
+        elif format in OF_GENOMES:
+            from engine.matches.writers.genome import write_bed, write_gff3
+
+            write = write_gff3 if format == "gff3" else write_bed
+            write(connection, out, float(search.parameters.get("fdr", _USUAL_FDR)), progress)
         else:
             from engine.matches.writers.pin import write_pin
 

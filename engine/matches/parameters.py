@@ -250,7 +250,7 @@ CONTAMINANTS = parameter(
     title="Contaminants",
     group=DATABASE,
     editor="protein files",
-    help="FASTA files with contaminants to search besides the database.",
+    help="Files of proteins with contaminants to search besides the database.",
 )
 FDR = parameter(
     0.01, gt=0, le=0.5, title="False discovery rate", group=STATISTICS, help="Results are counted at this false discovery rate."

@@ -8,6 +8,7 @@ from typing import get_args
 from engine.entry import ExportRequest
 from engine.errors import ParameterError
 from engine.jobs.progress import Progress
+from engine.matches.columns import READING_FRAMES
 from engine.matches.exporting import ExportFormat, export
 from engine.matches.search_passes import passes_of_run
 from engine.project import Project
@@ -32,6 +33,8 @@ def export_run(project: Project, request: ExportRequest, progress: Progress) -> 
         raise ParameterError(f"there is no format '{request.format}'; expected one of {', '.join(get_args(ExportFormat))}")
     inputs = project.inputs(request.run_id)
     paths = [project.table(name, request.run_id) for name in _TABLES]
+    if any(one.name == READING_FRAMES.name for one in project.results(request.run_id)):
+        project.table(READING_FRAMES.name, request.run_id)  # it is what was written
     run = next(one for one in project.runs() if one.id == request.run_id)
     outputs = [request.target / f"{name}.tsv" for name in _TABLES] if request.format == "tsv" else [request.target]
     check_outputs(outputs, [one.path for one in inputs], project.folder)

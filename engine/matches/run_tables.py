@@ -78,6 +78,15 @@ class RunTables:
         best = self._tables.proteins.filter(self._found(self._tables.proteins)).slice(0, _BEST).to_pylist()
         return tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best)
 
+    @property
+    def found_accessions(self) -> list[str]:
+        """Accessions of all proteins that hold a peptide of a match that is no decoy, in order."""
+        import pyarrow.compute as pc
+
+        psms = self._tables.psms
+        found: list[str] = pc.unique(pc.list_flatten(psms.filter(pc.invert(psms["is_decoy"]))["proteins"])).to_pylist()
+        return sorted(found)
+
     def _found(self, table: pa.Table) -> Any:
         import pyarrow.compute as pc
 

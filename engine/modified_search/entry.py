@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.entry import Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -53,8 +54,10 @@ MODIFIED_SEARCH = Search(
             instead="from_project",
         ),
         Input(
-            "database", "Protein databases", "proteins", "FASTA", "protein sequences; may be given several times",
-            option="--database", is_kept=True, wanted="a protein database", one="database", hint="one or more FASTA files",
+            "database", "Protein databases", "proteins", "PROTEINS",
+            f"protein sequences ({names_of('proteins')}); may be given several times",
+            option="--database", is_kept=True, wanted="a protein database", one="database",
+            hint=f"one or more databases ({names_of('proteins')})",
             instead="from_project",
         ),
     ),

@@ -12,11 +12,13 @@ import numpy as np
 from engine.errors import InputError, StorageError
 from engine.execution.resources import Resources
 from engine.files import storage_errors
-from engine.formats import read_proteins
+from engine.formats import Proteins, read_proteins
+from engine.formats.translation import Translation
 from engine.jobs.progress import Progress
 from engine.peptides.digestion import Digestion, DigestionSettings
 from engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
 from engine.peptides.protein_index import DECOY_SEED, ProteinIndex, build_protein_index, open_protein_index
+from engine.peptides.variants import with_variants
 from engine.project.cache import index_store
 
 __all__ = ["Databases", "IndexSettings", "Indexes", "build_indexes", "key_parts", "open_indexes"]
@@ -24,6 +26,8 @@ __all__ = ["Databases", "IndexSettings", "Indexes", "build_indexes", "key_parts"
 _FORMAT = 5
 _FEWEST_DECOYS = 0.2  # for each target: of fewer, what few decoys say is multiplied beyond what anybody should believe
 _COMPLETE = 0.03  # a complete list differs by so much from one decoy for each target, as decoys that are made here do
+_VARIANT_RULES = 1
+"""Of `engine.peptides.variants`, for keys: another number where other entries come of the same database."""
 _MB = 1_000_000
 
 
@@ -37,11 +41,21 @@ class IndexSettings(DigestionSettings, Protocol):
 
 
 class Databases(NamedTuple):
-    """The FASTA files of a search, with their SHA-256 by kind (``database``, ``contaminants``)."""
+    """The files of proteins of a search, with their SHA-256 by kind (``database``, ``contaminants``)."""
 
     proteins: Sequence[Path]
     contaminants: Sequence[Path]
     digests: dict[str, list[str]]
+    translation: Translation | None = None
+    """How nucleotides become the proteins of the database, where it is of nucleotides."""
+    has_variants: bool = False
+    """Whether the variants that the database knows are searched too."""
+
+    def read(self, progress: Progress) -> Proteins:
+        """The proteins of the database."""
+        if self.translation is not None:
+            return self.translation.read(self.proteins, progress)
+        return read_proteins(self.proteins, progress=progress)
 
 
 class Indexes(NamedTuple):
@@ -100,6 +114,8 @@ def _with_counted_decoys(indexes: Indexes, databases: Databases, progress: Progr
 
 def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digestion) -> dict[str, Any]:
     """Content of the key of indexes: digests of the files, the rules of decoys, and those of the digestion themselves."""
+    variants = {"known_variants": _VARIANT_RULES} if databases.has_variants else {}
+    translated = {} if databases.translation is None else {"translation": databases.translation.content()}
     return {
         "format": _FORMAT,
         "inputs": databases.digests,
@@ -107,6 +123,8 @@ def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digest
         "decoy_prefix": parameters.decoy_prefix,
         "decoy_seed": DECOY_SEED,
         "digestion": digestion.content(),
+        **translated,
+        **variants,
     }
 
 
@@ -120,14 +138,23 @@ def build_indexes(databases: Databases, folder: Path, parameters: IndexSettings,
 
 def _build(databases: Databases, folder: Path, parameters: IndexSettings, digestion: Digestion, resources: Resources) -> None:
     progress = resources.progress
+    read, variants = databases.read(progress), None
+    if databases.has_variants:
+        variants = with_variants(read, maximum_length=digestion.maximum_length, cleaves=digestion.enzyme.cleavage_table())
+        read = variants.proteins
+        others = f"; {variants.n_others:,} others change no residues that are told" if variants.n_others else ""
+        progress.message(
+            f"{variants.n_variants:,} known variants are searched besides{others}", "info" if variants.n_variants else "warning"
+        )
     proteins = build_protein_index(
         folder,
-        read_proteins(databases.proteins, progress=progress),
+        read,
         database=str(databases.proteins[0]),
         decoys=parameters.decoys,
         decoy_prefix=parameters.decoy_prefix,
         cleaves=digestion.enzyme.cleavage_table(),
         contaminants=read_proteins(databases.contaminants, progress=progress) if databases.contaminants else None,
+        variants=variants,
     )
     peptides = build_peptide_index(folder, proteins, digestion, resources, memory_bytes=parameters.index_memory * _MB)
     if len(peptides) == 0:

@@ -127,11 +127,11 @@ def build_peptide_index(
     and a sort inside runs; on disk 22 bytes for each distinct peptide and 4 for each occurrence.
     """
     residues, offsets = np.asarray(proteins.proteins.residues), np.asarray(proteins.proteins.offsets)
-    selection, n_targets = None, proteins.n_targets
+    selection, n_targets, kept = None, proteins.n_targets, proteins.kept
     if selected is not None:
         selection, n_targets = _Selection(residues, offsets, selected), int(np.searchsorted(selected, proteins.n_targets))
-        residues, offsets = selection.residues, selection.offsets
-    digest = _Digest(residues, offsets, n_targets, digestion, resources)
+        residues, offsets, kept = selection.residues, selection.offsets, None if kept is None else kept[selected]
+    digest = _Digest(residues, offsets, n_targets, digestion, resources, kept)
     progress = resources.progress
     progress.stage("Counting peptides")
     buckets = digest.count()
@@ -214,7 +214,9 @@ class _Digest:
         n_targets: int,
         digestion: Digestion,
         resources: Resources,
+        kept: NDArray[np.uint32] | None,
     ) -> None:
+        self._kept = kept
         masses = digestion.residue_mass()
         terminal = WATER_MASS + digestion.terminal_mass("N-term") + digestion.terminal_mass("C-term")
         self._residues, self._offsets, self._progress = residues, offsets, resources.progress
@@ -277,12 +279,22 @@ class _Digest:
         sizes = np.diff(run_offsets).tolist()
 
         def merge(run: int) -> dict[str, NDArray]:
-            return _merged(self._residues, self._first_decoy, entries.part(run_offsets[run], run_offsets[run + 1]))
+            return _merged(self._residues, self._first_decoy, self._counting(entries.part(run_offsets[run], run_offsets[run + 1])))
 
         # Some at a time: the next take the memory that these leave, which is sooner done than asking the system for more.
         for first in range(0, n_runs, _RUNS_AT_A_TIME * self._threads):
             some = range(first, min(n_runs, first + _RUNS_AT_A_TIME * self._threads))
             yield from run_on_threads(merge, some, self._threads, self._progress, steps=lambda run: sizes[run])
+
+    def _counting(self, entries: PeptideEntries) -> PeptideEntries:
+        """Those of the entries that count: all, but where proteins are variants."""
+        if self._kept is None:
+            return entries
+        protein = np.searchsorted(self._offsets, entries.position, side="right") - 1
+        start = entries.position - self._offsets[protein]
+        counts = (start < self._kept[protein, 1]) & (start + entries.length > self._kept[protein, 0])
+        columns: list[NDArray] = [column[counts] for column in entries]
+        return PeptideEntries(*columns)
 
 
 def _merged(residues: NDArray[np.uint8], first_decoy: int, entries: PeptideEntries) -> dict[str, NDArray]:

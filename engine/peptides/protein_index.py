@@ -18,13 +18,17 @@ from numpy.typing import NDArray
 from engine.arrays import take_runs
 from engine.errors import InputError, ParameterError
 from engine.execution.threads import available_threads
+from engine.formats.feature_files import open_features, write_features
+from engine.formats.features import Features
 from engine.formats.proteins import Proteins
+from engine.peptides.variants import VariantEntries
 from engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
 
 __all__ = ["DECOY_METHODS", "ProteinIndex", "build_protein_index", "open_protein_index"]
 
 DECOY_METHODS = ("reverse", "pseudo-reverse", "shuffle", "existing", "none")
 DECOY_SEED = 20141
+_KEPT_COLUMNS = ("kept_first", "kept_stop")
 _PIECE = 1 << 22
 _COMMON_PREFIXES = ("rev_", "decoy_", "xxx_", "reverse_")  # of decoys, in small letters
 _COLUMNS = {
@@ -47,12 +51,17 @@ class ProteinIndex:
     n_targets : the proteins before this number are targets, the others decoys.
     decoy_prefix : what the accessions of decoys begin with.
     n_contaminants : targets that came from contaminant databases; they stand just before `n_targets`.
+    features : what the databases know of the targets; None where they say nothing.
+    kept : (proteins, 2) uint32, where variants are entries (`engine.peptides.variants`): of each the peptides count that begin before the
+        second residue, from 0, and end behind the first; None where there are no variants.
     """
 
     proteins: Proteins
     n_targets: int
     decoy_prefix: str
     n_contaminants: int
+    features: Features | None = None
+    kept: NDArray[np.uint32] | None = None
 
     def __len__(self) -> int:
         return len(self.proteins)
@@ -94,6 +103,7 @@ def build_protein_index(
     decoy_prefix: str,
     cleaves: NDArray[np.bool_],
     contaminants: Proteins | None = None,
+    variants: VariantEntries | None = None,
 ) -> ProteinIndex:
     """Write the index of `proteins` into `folder` and open it.
 
@@ -102,6 +112,7 @@ def build_protein_index(
     database : what to call the database in messages.
     decoys : one of DECOY_METHODS; "existing" takes the proteins whose accession begins with `decoy_prefix` as the decoys.
     cleaves : (26, 26) bool, the enzyme's cuts (pseudo-reversal and shuffling keep the residues before them).
+    variants : whose proteins are `proteins`, where some of these are variants.
 
     Raises
     ------
@@ -111,6 +122,8 @@ def build_protein_index(
         raise InputError(database, "the database holds no protein", remedy="Choose a FASTA file with protein sequences")
     residues, offsets = _in_alphabet(proteins.residues), np.asarray(proteins.offsets)
     accessions, descriptions = _Texts.of(proteins, "accession"), _Texts.of(proteins, "description")
+    features = proteins.features
+    kept = None if variants is None else variants.kept
     has_prefix = accessions.starts_with(decoy_prefix.encode())
     if not has_prefix.any() and (common := accessions.prefix_of_all(_COMMON_PREFIXES)):
         raise InputError(
@@ -119,6 +132,8 @@ def build_protein_index(
             remedy="Give a database with targets too; where the decoys beside them begin like this, set decoy_prefix and decoys=existing",
         )
     n_contaminants = 0
+    if decoys == "existing" and variants is not None and variants.n_variants:
+        raise ParameterError("known_variants: a database with decoys of its own has none for variants; let decoys be made (decoys=reverse)")
     if decoys == "existing":
         if not has_prefix.any():
             raise InputError(
@@ -133,6 +148,7 @@ def build_protein_index(
         order = np.concatenate((np.flatnonzero(~has_prefix), np.flatnonzero(has_prefix)))
         residues, offsets = take_runs(residues, offsets, order)
         accessions, descriptions = accessions.take(order), descriptions.take(order)
+        features = None if features is None else features.take(order[: int((~has_prefix).sum())])
         n_targets = int((~has_prefix).sum())
         if contaminants is not None:
             raise ParameterError(
@@ -156,6 +172,9 @@ def build_protein_index(
             accessions = accessions + _Texts.of(contaminants, "accession").prefixed(b"CONT_")
             descriptions = descriptions + _Texts.of(contaminants, "description")
             n_contaminants = len(contaminants)
+            features = _joined_features(proteins, contaminants)
+            if kept is not None:
+                kept = np.concatenate((kept, _whole(contaminants)))
         n_targets = len(offsets) - 1
         if decoys != "none":
             from kernels.cpu.peptides import write_decoys
@@ -166,6 +185,10 @@ def build_protein_index(
             offsets = np.concatenate((offsets, offsets[1:] + offsets[-1]))
             accessions = accessions + accessions.prefixed(decoy_prefix.encode())
             descriptions = descriptions + descriptions
+            if variants is not None and kept is not None:
+                # Only a protein that is written backward as a whole has its residues elsewhere.
+                of_decoys = variants.kept_of_reversed if decoys == "reverse" else variants.kept
+                kept = np.concatenate((kept, of_decoys, kept[len(of_decoys) :]))
     if len(residues) > np.iinfo(np.uint32).max:
         raise InputError(database, f"{len(residues):,} residues with decoys are more than 4,294,967,295", remedy="Split the database")
     columns = (residues, offsets, accessions.characters, accessions.offsets, descriptions.characters, descriptions.offsets)
@@ -176,6 +199,11 @@ def build_protein_index(
         "decoy_prefix": decoy_prefix,
         "n_contaminants": n_contaminants,
     }
+    if features is not None:
+        write_features(folder, features)
+    if kept is not None:
+        for name, column in zip(_KEPT_COLUMNS, kept.T, strict=True):
+            np.save(folder / f"protein_{name}.npy", column.astype(np.uint32))
     (folder / "proteins.json").write_text(json.dumps(description), encoding="utf-8")
     return open_protein_index(folder)
 
@@ -189,7 +217,7 @@ def open_protein_index(folder: Path) -> ProteinIndex:
     """
     description = read_numbers(folder / "proteins.json", ("n_targets", "n_contaminants"), ("decoy_prefix",))
     columns = {name: open_column(folder / f"protein_{name}.npy", kind) for name, kind in _COLUMNS.items()}
-    proteins = Proteins(**columns)
+    proteins = Proteins(**columns, features=None)
     n = len(proteins.offsets) - 1
     lengths = {len(proteins.offsets), len(proteins.accession_offsets), len(proteins.description_offsets)}
     require(n > 0 and len(lengths) == 1, f"{folder}: columns of the proteins have different lengths, or none")
@@ -199,7 +227,24 @@ def open_protein_index(folder: Path) -> ProteinIndex:
     require(len(proteins.residues) <= np.iinfo(np.uint32).max and _are_letters(proteins.residues), f"{folder}: a residue is no letter")
     n_targets, n_contaminants = description["n_targets"], description["n_contaminants"]
     require(n_contaminants <= n_targets <= n, f"{folder}: more targets are told of than there are proteins")
-    return ProteinIndex(proteins, n_targets, description["decoy_prefix"], n_contaminants)
+    features = open_features(folder, proteins.offsets[: n_targets + 1])
+    kept = None
+    if (folder / f"protein_{_KEPT_COLUMNS[0]}.npy").exists():
+        kept = np.stack([open_column(folder / f"protein_{name}.npy", np.uint32) for name in _KEPT_COLUMNS], axis=1)
+        is_sound = len(kept) == n and (kept[:, 0] <= kept[:, 1]).all() and (kept[:, 1] <= np.diff(proteins.offsets)).all()
+        require(bool(is_sound), f"{folder}: a part of a protein that counts lies outside it")
+    return ProteinIndex(proteins, n_targets, description["decoy_prefix"], n_contaminants, features, kept)
+
+
+def _whole(proteins: Proteins) -> NDArray[np.int64]:
+    """Bounds of the whole of each protein."""
+    return np.stack((np.zeros(len(proteins), np.int64), np.diff(proteins.offsets)), axis=1)
+
+
+def _joined_features(*parts: Proteins) -> Features | None:
+    if all(part.features is None for part in parts):
+        return None
+    return Features.joined([Features.none(len(part)) if part.features is None else part.features for part in parts])
 
 
 def _are_letters(residues: NDArray[np.uint8]) -> bool:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from engine.arrays import Texts, take_runs
 from engine.errors import InputError, shortened
-from engine.formats.fasta import read_proteins
 from engine.formats.fastq import is_fastq, read_fastq
 from engine.formats.letters import letter_counts
+from engine.formats.protein_files import read_proteins
 from engine.formats.sources import ByteSource
 from engine.jobs.progress import Progress
 from engine.read_alignment.parameters import ReadAlignmentParameters

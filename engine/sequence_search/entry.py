@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.entry import Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -69,12 +70,14 @@ SEQUENCE_SEARCH = Search(
     preset="standard",
     inputs=(
         Input(
-            "queries", "Queries", "proteins", "QUERY", "FASTA file with one or more proteins, also gzipped", can_be_pasted=True,
-            one="query", hint="FASTA files with the proteins to look for",
+            "queries", "Queries", "proteins", "QUERY", f"file with one or more proteins ({names_of('proteins')}), also gzipped",
+            can_be_pasted=True,
+            one="query", hint="files with the proteins to look for",
         ),
         Input(
-            "database", "Protein databases", "proteins", "DATABASE", "FASTA files with proteins, also gzipped", is_kept=True,
-            wanted="a protein database", one="database", hint="the FASTA files to search in",
+            "database", "Protein databases", "proteins", "DATABASE", f"files with proteins ({names_of('proteins')}), also gzipped",
+            is_kept=True,
+            wanted="a protein database", one="database", hint="the files of proteins to search in",
         ),
     ),
     options=(Option("all_scores", "", "write the scores of all pairs: int32 (queries, subjects), in file order", metavar="FILE.npy"),),

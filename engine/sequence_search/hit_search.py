@@ -58,7 +58,7 @@ class SequenceHitSearch:
         resources: Resources,
     ) -> None:
         self.database, self.scheme, self.parameters = database, scheme, parameters
-        self._queries, self._threads, self._session = queries, resources.threads, session
+        self.queries, self._threads, self._session = queries, resources.threads, session
         self._clock, self.progress = resources.clock, resources.progress
         self._order, self._lengths = np.argsort(queries.file_index), database.lengths
         self.n_hits = self.n_with_hits = 0
@@ -70,7 +70,7 @@ class SequenceHitSearch:
     @property
     def n_queries(self) -> int:
         """How many queries there are."""
-        return len(self._queries)
+        return len(self.queries)
 
     def say_whether_doubtful(self) -> None:
         """Advise one who found nothing where E-values say little."""
@@ -83,7 +83,7 @@ class SequenceHitSearch:
         size = max(1, _MAXIMUM_SCORES // max(1, len(self.database)))
         for first in range(0, len(self._order), size):
             numbers = self._order[first : first + size].tolist()
-            codes = [self._queries.codes(i) for i in numbers]
+            codes = [self.queries.codes(i) for i in numbers]
             lengths = np.array([len(code) for code in codes])
             with self._clock.stage("score"):
                 self.progress.stage("Scoring", int(lengths.sum()) * self.database.n_residues // STEP_CELLS)
@@ -182,17 +182,17 @@ class SequenceHitSearch:
         own = np.repeat(np.arange(len(numbers)), np.diff(offsets))
         subjects, e_values = (np.concatenate(column) for column in zip(*candidates, strict=True))
         best, ranks = scores[own, subjects].astype(np.int64), np.arange(len(own)) - offsets[own] + 1
-        queries = _places(self._queries, numbers)
+        queries = _places(self.queries, numbers)
         hits = Hits.of(
             align_pairs(
                 Pairs(
-                    _constant(self._queries.residues), self._queries.places(numbers[own]),
+                    _constant(self.queries.residues), self.queries.places(numbers[own]),
                     _constant(self.database.residues), self.database.places(subjects), best,
                 ), self.scheme, self._threads, self.progress,
             ),
-            _places(self._queries, numbers[own]), _places(self.database, subjects), best, ranks, self.statistics.bit_scores(best), e_values,
+            _places(self.queries, numbers[own]), _places(self.database, subjects), best, ranks, self.statistics.bit_scores(best), e_values,
         )  # fmt: skip
-        return QueryHits(queries.index, queries.names, queries.descriptions, self._queries.letters(numbers), offsets, hits)
+        return QueryHits(queries.index, queries.names, queries.descriptions, self.queries.letters(numbers), offsets, hits)
 
 
 def _constant(residues: NDArray[np.int8]) -> NDArray[np.int8]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import field_validator
 
 from engine.errors import ParameterError
+from engine.formats.translation_parameters import GENETIC_CODE, MINIMUM_FRAME, TRANSLATION
 from engine.parameters import SearchParameters, parameter
 from engine.sequences.matrices import matrix_name
 
@@ -32,6 +33,9 @@ class SequenceSearchParameters(SearchParameters):
     gap_extend: int = parameter(
         1, ge=0, le=_MAXIMUM_COST, title="Gap extension", group=_SCORING, help="Cost of each residue in a gap, the first one too."
     )
+    translation: Literal["none", "six-frame", "forward", "reverse"] = TRANSLATION
+    genetic_code: int = GENETIC_CODE
+    minimum_frame: int = MINIMUM_FRAME
     maximum_e_value: float = parameter(
         10.0,
         formerly="max_e_value",

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from engine.arrays import Texts
 from engine.files import atomic_file
+from engine.formats.feature_tables import FEATURES, features_table
+from engine.formats.features import Features
 from engine.jobs.progress import Progress
 from engine.sequence_search.hit_search import Batch, SequenceHitSearch
 from engine.sequence_search.tables import EXPECTATIONS, QUERIES, SCORES
+from engine.sequences.database import SequenceDatabase
 from engine.sequences.hits import expected_counts, hit_writer, hits_schema, hits_table
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from engine.project.run import Run
 
 __all__ = ["sinks"]
@@ -75,10 +82,11 @@ def _project_tables(run: Run, search: SequenceHitSearch) -> Iterator[Callable[[B
     """Takes batches, and writes ``hits``, ``queries``, ``score_counts`` and ``score_expectations`` of a run.
 
     ``queries``: one row a query. ``score_counts``: how many subjects have each score with each query. ``score_expectations``: how many
-    chance lets have it.
+    chance lets have it. ``features``: what the files say of the queries and of the subjects of hits, where they say anything.
     """
     import pyarrow as pa
 
+    is_hit = np.zeros(len(search.database), np.bool_)
     with (
         run.table_writer("hits", hits_schema(), _HITS_PER_GROUP) as hits,
         run.table_writer("queries", QUERIES.schema()) as queries,
@@ -111,6 +119,24 @@ def _project_tables(run: Run, search: SequenceHitSearch) -> Iterator[Callable[[B
                 counts.write(pa.table([np.full(len(score), index), score, count], schema=SCORES.schema()))
                 score, expected = expected_counts(statistics, length, search.database.lengths)
                 expectations.write(pa.table([np.full(len(score), index), score, expected], schema=EXPECTATIONS.schema()))
+            is_hit[found.hits.subject_index] = True
             progress.advance(batch.n_hits)
 
         yield write
+    of_hits = np.flatnonzero(is_hit[search.database.file_index])
+    if search.queries.features is not None or search.database.features is not None:
+        run.write_table(FEATURES.name, _features(((search.database, of_hits), (search.queries, np.arange(len(search.queries))))))
+
+
+def _features(chosen: Iterable[tuple[SequenceDatabase, NDArray[np.int64]]]) -> pa.Table:
+    """Features of some sequences; of several of one name, those of the first."""
+    accessions: list[str] = []
+    parts = []
+    for database, numbers in chosen:
+        names = Texts(database.accession_bytes, database.accession_offsets).take(numbers).strings()
+        known = set(accessions)
+        first = {name: place for place, name in reversed(list(enumerate(names))) if name not in known}
+        some = np.sort(np.fromiter(first.values(), np.int64, len(first)))
+        accessions += [names[place] for place in some.tolist()]
+        parts.append(Features.none(len(some)) if database.features is None else database.features.take(numbers[some]))
+    return features_table(accessions, Features.joined(parts))

@@ -8,6 +8,8 @@ from typing import Any
 
 from engine.entry import SearchRequest
 from engine.errors import ParameterError, StorageError
+from engine.formats.translation import Translation
+from engine.formats.translation_parameters import translation_of
 from engine.jobs.progress import Progress
 from engine.search_run import RunSpec, SearchRun, search_run
 from engine.sequence_search.compilation import ALIGNMENT, load_report_kernels
@@ -30,7 +32,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
 
     Parameters
     ----------
-    request : inputs ``queries`` and ``database``, FASTA files of proteins, also gzipped; `SequenceSearchParameters`. `out` is a file for
+    request : inputs ``queries`` and ``database``, files of proteins, also gzipped; `SequenceSearchParameters`. `out` is a file for
         the hits, in `format` (``tsv`` where it says none); `project` one to which a run with its tables is added; None for none. Its option
         ``all_scores`` is an ``.npy`` file for the scores of all pairs, int32 of shape (queries, subjects), in the order of the files. The
         device ``auto`` is the processor also where that has done the work before a GPU is ready.
@@ -59,7 +61,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
         run.begin(load_report_kernels)
         query_set = run.read()
         with run.step("index"):
-            database = _database(run)
+            database = _database(run, translation_of(parameters))
         warn_of_unusual_input(query_set, database, scheme, run.progress)
         with run.step("plan"):
             resources = opening().telling(run.progress)
@@ -98,11 +100,11 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
         )
 
 
-def _database(run: SearchRun[SequenceDatabase]) -> SequenceDatabase:
+def _database(run: SearchRun[SequenceDatabase], translation: Translation | None) -> SequenceDatabase:
     """The packed database; read into memory where the disk refuses to keep it."""
     paths, progress = run.paths("database"), run.progress
     try:
-        return open_database(paths, run.digests("database"), cache_store(), progress)
+        return open_database(paths, run.digests("database"), cache_store(), progress, translation)
     except StorageError as error:
         progress.message(f"The packed database could not be kept, and was read into memory: {error}", "warning")
-        return read_sequences(paths, progress)
+        return read_sequences(paths, progress, translation)

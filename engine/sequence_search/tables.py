@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.formats.feature_tables import FEATURES
 from engine.results.columns import Column, Table
 from engine.sequences.hit_columns import HITS
 
@@ -46,5 +47,5 @@ EXPECTATIONS = Table.of(
 
 TABLES = (QUERIES, HITS)
 """From the query to its hits."""
-STORED = (SCORES, EXPECTATIONS)
+STORED = (SCORES, EXPECTATIONS, FEATURES)
 """Further tables that a run keeps: how many subjects have each score with each query, and how many chance lets have it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 from engine.arrays import Texts, offsets_of, take_runs
 from engine.errors import InputError
 from engine.formats import Proteins, read_proteins
+from engine.formats.feature_files import open_features, write_features
+from engine.formats.features import Features
 from engine.formats.letters import looks_like_nucleotides, nucleotide_counts
+from engine.formats.translation import Translation
 from engine.jobs.progress import Progress
 from engine.project.cache import index_store
 from engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
@@ -53,6 +56,7 @@ class SequenceDatabase:
     accession_bytes, description_bytes : uint8, UTF-8, with their offsets (n + 1,) int64.
     n_repeated_names : sequences whose accession stood before in the files.
     n_nucleotides : sequences that look like DNA or RNA, see `engine.formats.letters`.
+    features : what the files say of the sequences, None where they say nothing.
     """
 
     residues: NDArray[np.int8]
@@ -64,6 +68,7 @@ class SequenceDatabase:
     description_offsets: NDArray[np.int64]
     n_repeated_names: int
     n_nucleotides: int
+    features: Features | None = None
 
     def __len__(self) -> int:
         return len(self.file_index)
@@ -110,18 +115,22 @@ def cache_store() -> IndexStore:
     return index_store(_NAME)
 
 
-def read_sequences(paths: Sequence[Path], progress: Progress) -> SequenceDatabase:
-    """Read FASTA files into memory, every record of them, shortest first.
+def read_sequences(paths: Sequence[Path], progress: Progress, translation: Translation | None = None) -> SequenceDatabase:
+    """Read files of proteins into memory, every record of them, shortest first; or the reading frames of nucleotides.
 
     Raises
     ------
     InputError : a file is missing, empty, damaged or no FASTA, or holds a character that is no residue.
     """
+    if translation is not None:
+        return _by_length(translation.read(paths, progress))
     return _by_length(read_proteins(paths, progress=progress, every_record=True))
 
 
-def open_database(paths: Sequence[Path], digests: Sequence[str], store: IndexStore, progress: Progress) -> SequenceDatabase:
-    """The packed database of FASTA files, opened where `store` has it, else packed there first.
+def open_database(
+    paths: Sequence[Path], digests: Sequence[str], store: IndexStore, progress: Progress, translation: Translation | None = None
+) -> SequenceDatabase:
+    """The packed database of files of proteins, or of nucleotides translated, opened where `store` has it, else packed there first.
 
     Parameters
     ----------
@@ -133,13 +142,15 @@ def open_database(paths: Sequence[Path], digests: Sequence[str], store: IndexSto
     """
     progress.stage("Opening the database")
     title = ", ".join(path.name for path in paths)
-    return store.get(key_parts(digests), title, lambda folder: _write(folder, read_sequences(paths, progress)), _open, progress)
+    parts = key_parts(digests, translation)
+    return store.get(parts, title, lambda folder: _write(folder, read_sequences(paths, progress, translation)), _open, progress)
 
 
-def key_parts(digests: Sequence[str]) -> dict[str, Any]:
-    """What makes a packed database, for its key: the digests of its files, and which code each letter gets."""
+def key_parts(digests: Sequence[str], translation: Translation | None = None) -> dict[str, Any]:
+    """What makes a packed database, for its key: the digests of its files, which code each letter gets, and how nucleotides are read."""
     codes = encode(np.frombuffer(LETTERS.encode(), np.uint8)).tolist()
-    return {"format": _FORMAT, "files": list(digests), "letters": LETTERS, "codes": codes}
+    translated = {} if translation is None else {"translation": translation.content()}
+    return {"format": _FORMAT, "files": list(digests), "letters": LETTERS, "codes": codes, **translated}
 
 
 def _by_length(proteins: Proteins) -> SequenceDatabase:
@@ -150,7 +161,9 @@ def _by_length(proteins: Proteins) -> SequenceDatabase:
     descriptions = take_runs(proteins.description_bytes, proteins.description_offsets, order)
     names = len({proteins.accession(i) for i in range(len(proteins))})
     n_nucleotides = int(looks_like_nucleotides(lengths, nucleotide_counts(proteins.residues, proteins.offsets)).sum())
-    return SequenceDatabase(residues, offsets, order.astype(np.uint32), *accessions, *descriptions, len(proteins) - names, n_nucleotides)
+    features = None if proteins.features is None else proteins.features.take(order)
+    places = order.astype(np.uint32)
+    return SequenceDatabase(residues, offsets, places, *accessions, *descriptions, len(proteins) - names, n_nucleotides, features)
 
 
 def _write(folder: Path, database: SequenceDatabase) -> None:
@@ -163,6 +176,8 @@ def _write(folder: Path, database: SequenceDatabase) -> None:
     )  # fmt: skip
     for name, column in zip(_COLUMNS, columns, strict=True):
         np.save(folder / f"{name}.npy", np.ascontiguousarray(column))
+    if database.features is not None:
+        write_features(folder, database.features)
     description = {"n_repeated_names": database.n_repeated_names, "n_nucleotides": database.n_nucleotides}
     (folder / _DESCRIPTION).write_text(json.dumps(description), encoding="utf-8")
 
@@ -180,6 +195,7 @@ def _open(folder: Path) -> SequenceDatabase:
         description["n_repeated_names"], description["n_nucleotides"],
     )  # fmt: skip
     checked_offsets(database.offsets, len(residues), f"{folder}: residues")
+    database = replace(database, features=open_features(folder, database.offsets))
     checked_texts(accessions, database.accession_offsets, f"{folder}: accessions")
     checked_texts(descriptions, database.description_offsets, f"{folder}: descriptions")
     require((lengths[1:] >= lengths[:-1]).all(), f"{folder}: the sequences of the database are not in order of length")

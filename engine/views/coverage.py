@@ -1,9 +1,9 @@
-"""Where peptides lie in a protein."""
+"""Where peptides lie in a protein, and what the database knows of its parts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 
 from engine.chemistry.peptidoforms import parse
 from engine.errors import ParameterError
+from engine.formats.features import FEATURE_GROUPS, FEATURE_KINDS
 
-__all__ = ["Coverage", "PlacedPeptide", "cover"]
+__all__ = ["Coverage", "PlacedPeptide", "ProteinFeature", "cover", "feature_lanes", "protein_features"]
+
+LANES_OF_GROUP = 3
+_GROUP_OF_KIND = {kind.name: kind.group for kind in FEATURE_KINDS}
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,24 @@ class PlacedPeptide:
 
 
 @dataclass(frozen=True)
+class ProteinFeature:
+    """A feature of the protein: residues `start` to `end`, counted from 0, the end not included; `group`, of
+    `engine.formats.features.FEATURE_GROUPS`, says what `kind` it is of."""
+
+    kind: str
+    group: str
+    start: int
+    end: int
+    description: str
+
+    @property
+    def told(self) -> str:
+        """What it is and where, in a line."""
+        place = f"residue {self.end}" if self.end == self.start + 1 else f"residues {self.start + 1} to {self.end}"
+        return f"{self.kind}{f': {self.description}' if self.description else ''} ({place})"
+
+
+@dataclass(frozen=True)
 class Coverage:
     """A protein and its peptides.
 
@@ -42,6 +64,7 @@ class Coverage:
     ----------
     title, description : of the protein. sequence : its n residues.
     peptides : by their first residue. covered : (n,) bool. modified : names of modifications by residue, from 0.
+    features : what the database knows of it.
     """
 
     title: str
@@ -50,6 +73,13 @@ class Coverage:
     covered: NDArray[np.bool_]
     modified: dict[int, tuple[str, ...]]
     description: str = ""
+    features: tuple[ProteinFeature, ...] = ()
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Groups of its features, in their usual order."""
+        there = {feature.group for feature in self.features}
+        return tuple(group for group in FEATURE_GROUPS if group in there)
 
     @property
     def fraction(self) -> float:
@@ -99,6 +129,36 @@ def cover(title: str, sequence: str, peptides: Iterable[Mapping[str, Any]], desc
             )
         )  # fmt: skip
     return Coverage(title, sequence, tuple(placed), covered, {residue: tuple(names) for residue, names in modified.items()}, description)
+
+
+def protein_features(rows: Iterable[Mapping[str, Any]], length: int) -> tuple[ProteinFeature, ...]:
+    """Features of a protein of `length` residues from rows with ``kind``, ``first``, ``last`` and ``description``; none of those that do
+    not lie in it, or are of no known kind."""
+    return tuple(
+        ProteinFeature(row["kind"], _GROUP_OF_KIND[row["kind"]], row["first"] - 1, row["last"], row["description"])
+        for row in rows
+        if row["kind"] in _GROUP_OF_KIND and 1 <= row["first"] <= row["last"] <= length
+    )
+
+
+def feature_lanes(features: Collection[ProteinFeature], groups: Collection[str]) -> list[tuple[int, ProteinFeature]]:
+    """Those of some groups, each with the line that it is drawn on: the groups below each other in their usual order, in each as many lines
+    as its features overlap, from the first residue on, but `LANES_OF_GROUP` at most; what has no room there shares the last.
+
+    >>> one, other = ProteinFeature("chain", "chain", 0, 9, ""), ProteinFeature("helix", "secondary structure", 2, 4, "")
+    >>> [(lane, feature.kind) for lane, feature in feature_lanes([other, one, one], FEATURE_GROUPS)]
+    [(0, 'chain'), (1, 'chain'), (2, 'helix')]
+    """
+    placed: list[tuple[int, ProteinFeature]] = []
+    n_lanes = 0
+    for group in (group for group in FEATURE_GROUPS if group in groups):
+        ends: list[int] = []
+        for feature in sorted((one for one in features if one.group == group), key=lambda one: (one.start, -one.end)):
+            lane = next((i for i, end in enumerate(ends) if end <= feature.start), len(ends))
+            ends[lane : lane + 1] = [feature.end]
+            placed.append((n_lanes + min(lane, LANES_OF_GROUP - 1), feature))
+        n_lanes += min(len(ends), LANES_OF_GROUP)
+    return placed
 
 
 def _modifications(peptide: str, start: int, end: int) -> tuple[tuple[int, str], ...]:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from engine.errors import ParameterError
+from engine.formats.feature_tables import FEATURES
 from engine.views.aligned_pair import AlignedPair
 from engine.views.conditions import Condition, Is, contains_in, where_clause
+from engine.views.coverage import ProteinFeature, protein_features
 from engine.views.histograms import Histogram
 from engine.views.tables import TableSource
 
@@ -20,6 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 _MAXIMUM_BARS = 500
+_TOLD_OF_HITS = ("domain", "site", "modification", "disulfide bond")
 _PAIR = (
     *("query", "subject", "description", "query_start", "subject_start", "aligned_query", "aligned_middle", "aligned_subject"),
     *("score", "bit_score", "e_value", "identity", "positives", "gap_openings", "alignment_length", "query_coverage"),
@@ -107,16 +110,22 @@ class Bar:
     bit_score: float | None
     e_value: float | None
     identity: float
+    features: tuple[ProteinFeature, ...] = ()
+    """What the database knows of the part of it that is aligned: domains, sites, modifications and disulfide bonds."""
 
 
 @dataclass(frozen=True)
 class QueryBars:
-    """A query and the hits that are drawn along it, best first; `total` says how many there are in all."""
+    """A query and the hits that are drawn along it, best first; `total` says how many there are in all.
+
+    `features`: what its file knows of the query.
+    """
 
     query: str
     query_length: int
     bars: tuple[Bar, ...]
     total: int
+    features: tuple[ProteinFeature, ...] = ()
 
 
 def bars_of_query(source: TableSource, index: int, conditions: Sequence[Condition] = ()) -> QueryBars:
@@ -129,7 +138,33 @@ def bars_of_query(source: TableSource, index: int, conditions: Sequence[Conditio
         parameters,
     ).to_pylist()
     total = rows[0]["total"] if rows else 0
-    return QueryBars(query, length, tuple(Bar(**{name: row[name] for name in row if name != "total"}) for row in rows), total)
+    own, of_hits = _features(source, query, length, f"hits{where} ORDER BY row LIMIT {_MAXIMUM_BARS}", parameters)
+    bars = (Bar(**{name: row[name] for name in row if name != "total"}, features=tuple(of_hits.get(row["row"], ()))) for row in rows)
+    return QueryBars(query, length, tuple(bars), total, own)
+
+
+def _features(
+    source: TableSource, query: str, length: int, hits: str, parameters: Sequence[Any]
+) -> tuple[tuple[ProteinFeature, ...], dict[int, list[ProteinFeature]]]:
+    """Features of a query, and of the aligned parts of some of its hits, by the rows of these; nothing where the run keeps none.
+
+    `hits` : what follows FROM in a query of the hits, whose rows are ``row``.
+    """
+    if FEATURES.name not in source.paths:
+        return (), {}
+    asked = "SELECT kind, first, last, description FROM features WHERE accession = ? ORDER BY file_row_number"
+    own = protein_features(source.query(asked, [query]).to_pylist(), length)
+    found: dict[int, list[ProteinFeature]] = {}
+    rows = source.query(
+        "SELECT found.row, found.subject_length AS length, features.kind, features.first, features.last, features.description FROM "
+        f"(SELECT file_row_number AS row, subject, subject_start, subject_end, subject_length FROM {hits}) AS found JOIN features "
+        "ON features.accession = found.subject AND features.first <= found.subject_end AND features.last >= found.subject_start "
+        "ORDER BY found.row, features.file_row_number",
+        parameters,
+    ).to_pylist()
+    for row in rows:
+        found.setdefault(row["row"], []).extend(one for one in protein_features([row], row["length"]) if one.group in _TOLD_OF_HITS)
+    return own, found
 
 
 def _query(source: TableSource, index: int) -> tuple[str, int]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from engine.formats.feature_tables import FEATURES
 from engine.results.counts import Count
 from engine.views.annotation import AnnotatedSpectrum, annotate_match, ions_to_show
 from engine.views.conditions import (
@@ -25,7 +26,7 @@ from engine.views.conditions import (
     accepted_at,
     where_clause,
 )
-from engine.views.coverage import Coverage, cover
+from engine.views.coverage import Coverage, cover, protein_features
 from engine.views.finished_run import FinishedRun
 from engine.views.histograms import Histogram, bin_counts, bin_edges
 from engine.views.peaks import Peaks
@@ -247,7 +248,11 @@ def coverage_of_group(source: TableSource, row: int, fdr: float) -> Coverage:
     peptides = source.query(
         f"SELECT file_row_number AS row, peptide, sequence, n_psms, q_value FROM peptides{where} ORDER BY row", parameters
     ).to_pylist()
-    return cover(first, protein["sequence"], peptides, protein["description"] or "")
+    found = cover(first, protein["sequence"], peptides, protein["description"] or "")
+    if FEATURES.name not in source.paths:
+        return found
+    features = source.query("SELECT kind, first, last, description FROM features WHERE accession = ? ORDER BY file_row_number", [first])
+    return replace(found, features=protein_features(features.to_pylist(), len(found.sequence)))
 
 
 def score_histogram(source: TableSource, fdr: float) -> Histogram:

@@ -256,7 +256,7 @@ class FileList(QWidget):
         if held is None:
             return f"{known.path.name} is a {known.format}; give files here"
         if (known.sort, self._asked.sort) == ("proteins", "spectra"):
-            return f"{known.path.name} is a FASTA file of sequences; add it to the protein databases"
+            return f"{known.path.name} is a {known.format} file of sequences; add it to the protein databases"
         return f"{known.path.name} holds {held} ({known.format}), not {_HELD[self._asked.sort]}"
 
     def _show_state(self) -> None:

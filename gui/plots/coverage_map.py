@@ -1,9 +1,9 @@
-"""The coverage map: a protein's sequence in rows, covered residues coloured, its peptides as bars below."""
+"""The coverage map: a protein's sequence in rows, covered residues coloured, below them its peptides as bars, and its features as spans."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
@@ -21,11 +21,13 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollArea, QWidget
 
+from engine.formats.features import FEATURE_GROUPS
 from engine.results.columns import Column
-from engine.views.coverage import Coverage, PlacedPeptide
+from engine.views.coverage import Coverage, PlacedPeptide, ProteinFeature, feature_lanes
 from gui.labels import answer_tooltip
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, ExportFigure, figure_font
+from gui.plots.feature_groups import GroupActions, colour_of_group, group_at, key_of_groups, key_tip, paint_key, told_features
 from gui.tables.columns import shown_text
 
 __all__ = ["CoverageMap"]
@@ -33,6 +35,8 @@ __all__ = ["CoverageMap"]
 _GROUP = 10
 _LANES = 6
 """Bars under each row at most; what lies deeper is still coloured in the sequence, and in the tables."""
+_FEATURE_LANES = 12
+"""Spans of features under each row at most."""
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _Q_VALUE = Column("q_value", "q-value", "", "probability")
@@ -41,7 +45,7 @@ _Q_VALUE = Column("q_value", "q-value", "", "probability")
 class _Layout:
     """Places of residues and bars for a font; the same on the screen and on paper."""
 
-    def __init__(self, coverage: Coverage, font: QFont, width: float) -> None:
+    def __init__(self, coverage: Coverage, font: QFont, width: float, shown: Collection[str] = FEATURE_GROUPS) -> None:
         metrics = QFontMetricsF(font)
         self.coverage = coverage
         self.line = metrics.height()
@@ -58,9 +62,20 @@ class _Layout:
         for peptide in coverage.peptides:
             for row in range(peptide.start // self.per_row, (peptide.end - 1) // self.per_row + 1):
                 self.lanes[row] = max(self.lanes[row], min(peptide.lane + 1, _LANES))
-        self.tops = [self.line * 2.2]
-        for lanes in self.lanes:
-            self.tops.append(self.tops[-1] + self.line * 1.45 + lanes * (self.bar + 2) + self.line * 0.5)
+        self.shown = shown
+        self.features = feature_lanes(coverage.features, shown)
+        in_row: list[set[int]] = [set() for _ in range(n_rows)]
+        for lane, feature in self.features:
+            for row in range(feature.start // self.per_row, (feature.end - 1) // self.per_row + 1):
+                in_row[row].add(lane)
+        # Lanes that a row does not need take no room in it.
+        self._places = [{lane: place for place, lane in enumerate(sorted(lanes)[:_FEATURE_LANES])} for lanes in in_row]
+        right = 2 * self.numbers + self.per_row * self.cell + (self.per_row // _GROUP) * self.gap
+        self.key = key_of_groups(coverage.groups, metrics, 4.0, self.line * 1.9, right)
+        self.tops = [self.line * 2.2 + (self.key[-1][1].bottom() - self.line * 1.7 if self.key else 0.0)]
+        for lanes, places in zip(self.lanes, self._places, strict=True):
+            below = lanes * (self.bar + 2) + len(places) * (self.bar + 2) + (self.line * 0.2 if places else 0.0)
+            self.tops.append(self.tops[-1] + self.line * 1.45 + below + self.line * 0.5)
 
     @property
     def size(self) -> QSizeF:
@@ -86,6 +101,43 @@ class _Layout:
             yield QRectF(first_cell.left() + 1, top, last_cell.right() - first_cell.left() - 2, self.bar)
             at = last + 1
 
+    def spans(self, lane: int, feature: ProteinFeature) -> Iterator[QRectF]:
+        """The span of a feature, in each row that it reaches into; none in the lanes that are not drawn."""
+        at = feature.start
+        while at < feature.end:
+            row = at // self.per_row
+            last = min(feature.end, (row + 1) * self.per_row) - 1
+            place = self._places[row].get(lane)
+            if place is not None:
+                first_cell, last_cell = self.residue(at), self.residue(last)
+                top = self.tops[row] + self.line * 1.55 + (self.lanes[row] + place) * (self.bar + 2)
+                yield QRectF(first_cell.left() + 1, top, last_cell.right() - first_cell.left() - 2, self.bar)
+            at = last + 1
+
+
+def _paint_features(painter: QPainter, layout: _Layout, colours: PlotColours, visible: QRectF | None) -> None:
+    """The key of the groups, and the spans of the features."""
+    paint_key(painter, layout.key, layout.shown, colours)
+    for lane, feature in layout.features:
+        colour = colour_of_group(colours, feature.group)
+        spans = list(layout.spans(lane, feature))
+        is_bond = feature.group == "disulfide bond" and feature.end - feature.start > 1
+        for number, span in enumerate(spans):
+            if visible is not None and not visible.intersects(span):
+                continue
+            if not is_bond:
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(colour)
+                painter.drawRect(span)
+                continue
+            # A bond holds two residues together, and nothing between them.
+            painter.fillRect(QRectF(span.left(), span.center().y() - 0.75, span.width(), 1.5), colour)
+            ends = [span.left()] if number == 0 else []
+            ends += [span.right() - layout.cell + 2] if number == len(spans) - 1 else []
+            for end in ends:
+                painter.fillRect(QRectF(end, span.top(), layout.cell - 2, span.height()), colour)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+
 
 def paint_coverage(
     painter: QPainter,
@@ -106,6 +158,8 @@ def paint_coverage(
     width = layout.size.width() - 8
     title = QFontMetricsF(heading).elidedText(coverage.title, Qt.TextElideMode.ElideRight, width)
     painter.drawText(QRectF(4, layout.line * 0.4, width, layout.line * 1.3), Qt.AlignmentFlag.AlignLeft, title)
+    painter.setFont(font)
+    _paint_features(painter, layout, colours, visible)
     fill = QColor(colours.target)
     fill.setAlpha(70)
     for row in range(len(layout.lanes)):
@@ -172,7 +226,8 @@ class _Canvas(QWidget):
         return font
 
     def lay_out(self) -> None:
-        self._layout = None if self.coverage is None else _Layout(self.coverage, self.letters, self._owner.viewport().width())
+        width = self._owner.viewport().width()
+        self._layout = None if self.coverage is None else _Layout(self.coverage, self.letters, width, self._owner.group_actions.shown)
         size = self._owner.viewport().size()
         if self._layout is not None:
             size = size.expandedTo(self._layout.size.toSize())
@@ -212,30 +267,62 @@ class _Canvas(QWidget):
         assert self._layout is not None
         return next(self._layout.bars(peptide), self._layout.residue(peptide.start))
 
+    def group_at(self, at: QPointF) -> str | None:
+        """The group of features whose name in the key is there."""
+        return None if self._layout is None else group_at(self._layout.key, at)
+
+    def place_of_group(self, group: str) -> QRectF:
+        """Where the name of a group stands in the key."""
+        assert self._layout is not None
+        return dict(self._layout.key)[group]
+
+    def features_at(self, at: QPointF) -> list[ProteinFeature]:
+        """The features whose spans are there, or those of the residue there."""
+        if self._layout is None:
+            return []
+        layout = self._layout
+        below = [one for lane, one in layout.features if any(span.adjusted(-1, -1, 1, 1).contains(at) for span in layout.spans(lane, one))]
+        return below or [
+            one for _, one in layout.features if any(layout.residue(place).contains(at) for place in range(one.start, one.end))
+        ]
+
+    def place_of_feature(self, feature: ProteinFeature) -> QRectF:
+        """Where the span of a feature begins."""
+        assert self._layout is not None
+        lane = next(lane for lane, one in self._layout.features if one == feature)
+        return next(self._layout.spans(lane, feature))
+
     def mousePressEvent(self, event: QMouseEvent) -> None:
         event.accept()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         event.accept()
+        group = self.group_at(event.position())
+        if group is not None and event.button() == Qt.MouseButton.LeftButton:
+            self._owner.group_actions[group].toggle()
+            return
         peptide = self.peptide_at(event.position())
         if peptide is not None and event.button() == Qt.MouseButton.LeftButton:
             self._choose(peptide)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        is_over = self.peptide_at(event.position()) is not None
+        is_over = self.peptide_at(event.position()) is not None or self.group_at(event.position()) is not None
         self.setCursor(Qt.CursorShape.PointingHandCursor if is_over else Qt.CursorShape.ArrowCursor)
 
     def event(self, event: QEvent) -> bool:
         return answer_tooltip(event, self, self.text_at) or super().event(event)
 
     def text_at(self, at: QPointF) -> str:
+        if (group := self.group_at(at)) is not None:
+            return key_tip(group, self._owner.group_actions.shown)
+        told = told_features(self.features_at(at))
         peptide = self.peptide_at(at)
         if peptide is None or self.coverage is None or self._layout is None:
-            return ""
+            return "\n".join(told)
         q_value = shown_text(_Q_VALUE, peptide.q_value, self.locale())
         lines = [peptide.peptide, f"residues {peptide.start + 1} to {peptide.end}, PSMs: {peptide.n_psms}, q-value: {q_value}"]
         lines += [f"{self.coverage.sequence[place]}{place + 1}: {name}" for place, name in peptide.modifications]
-        return "\n".join(lines)
+        return "\n".join([*lines, *told])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         peptides = self.coverage.peptides if self.coverage is not None else ()
@@ -272,6 +359,7 @@ class CoverageMap(QScrollArea):
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.viewport().setBackgroundRole(QPalette.ColorRole.Base)
         self.export_action = ExportAction(self, self._figure, self.message.emit)
+        self.group_actions = GroupActions(self, self.canvas.lay_out)
 
     @property
     def coverage(self) -> Coverage | None:
@@ -282,6 +370,7 @@ class CoverageMap(QScrollArea):
         """Show the map of a protein, or a text in its place."""
         self.canvas.coverage, self.canvas.text, self.canvas.chosen = coverage, text, None
         self.canvas.setAccessibleDescription(text if coverage is None else coverage.title)
+        self.group_actions.offer(() if coverage is None else coverage.groups)
         self.canvas.lay_out()
         self.verticalScrollBar().setValue(0)
 
@@ -302,7 +391,7 @@ class CoverageMap(QScrollArea):
     def _figure(self) -> ExportFigure | None:
         if self.coverage is None:
             return None
-        layout = _Layout(self.coverage, self._figure_font(), 1000.0)
+        layout = _Layout(self.coverage, self._figure_font(), 1000.0, self.group_actions.shown)
         return ExportFigure(
             "Coverage",
             layout.size,

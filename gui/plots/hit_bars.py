@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import QEvent, QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
@@ -21,12 +21,15 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
+from engine.formats.features import FEATURE_GROUPS
 from engine.results.columns import Column
+from engine.views.coverage import ProteinFeature, feature_lanes
 from engine.views.hits import Bar, QueryBars
 from engine.views.ticks import nice_ticks
 from gui.labels import answer_tooltip
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, ExportFigure, figure_font
+from gui.plots.feature_groups import GroupActions, colour_of_group, group_at, key_of_groups, key_tip, paint_key, told_features
 from gui.tables.columns import shown_text
 
 __all__ = ["BIT_SCORES", "HitBars"]
@@ -36,6 +39,9 @@ BIT_SCORES = (40.0, 50.0, 80.0, 200.0)
 _CLASSES = ("< 40", "40–50", "50–80", "80–200", "≥ 200")
 _E_VALUE = Column("e_value", "E-value", "", "e_value")
 _MAXIMUM_EXPORTED = 100
+_LANE = 6.0
+"""Height of a line of features of the query, with the room below it."""
+_FEATURE_LANES = 12
 _FIGURE_WIDTH = 480.0
 _NAMES_SHARE = 0.3
 """Part of a figure's width that the names of hits take at most."""
@@ -45,7 +51,15 @@ _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 class _Layout:
     """Places of bars for a font and a width. `names` of the hits stand before their bars, and above all that of the query."""
 
-    def __init__(self, shown: QueryBars, n_bars: int, font: QFont, width: float, names: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        shown: QueryBars,
+        n_bars: int,
+        font: QFont,
+        width: float,
+        names: Sequence[str] = (),
+        groups: Collection[str] = FEATURE_GROUPS,
+    ) -> None:
         metrics = QFontMetricsF(font)
         self.shown, self.n_bars, self.font, self.width = shown, n_bars, font, width
         self.line = metrics.height()
@@ -57,7 +71,14 @@ class _Layout:
         self.bar = max(4.0, round(self.line * 0.42))
         self.step = max(self.bar + 3, self.line if names else 0.0)
         self.heading = 1.8 * self.line if names else 0.0
-        self.top = 4.3 * self.line + self.heading
+        self.groups = groups
+        self.features = [(lane, one) for lane, one in feature_lanes(shown.features, groups) if lane < _FEATURE_LANES]
+        n_lanes = max((lane + 1 for lane, _ in self.features), default=0)
+        self.first_lane = 2.9 * self.line + self.heading + max(5.0, self.bar) + 0.35 * self.line
+        below = self.first_lane + n_lanes * _LANE
+        there = [group for group in FEATURE_GROUPS if any(one.group == group for one in shown.features)]
+        self.key = key_of_groups(there, metrics, self.left, below + 0.2 * self.line, self.right)
+        self.top = self.key[-1][1].bottom() + 0.6 * self.line if self.key else 4.3 * self.line + self.heading
 
     @property
     def size(self) -> QSizeF:
@@ -78,6 +99,15 @@ class _Layout:
         bar = self.shown.bars[place]
         left = self.x(bar.start)
         return QRectF(left, self.top + place * self.step, max(self.x(bar.end + 1) - left, 2.0), self.bar)
+
+    def span(self, lane: int, feature: ProteinFeature) -> QRectF:
+        """Of a feature of the query."""
+        left = self.x(feature.start + 1)
+        return QRectF(left, self.first_lane + lane * _LANE, max(self.x(feature.end + 1) - left, 2.0), _LANE - 2)
+
+    def features_at(self, at: QPointF) -> list[ProteinFeature]:
+        """Features of the query whose spans are at a place."""
+        return [one for lane, one in self.features if self.span(lane, one).adjusted(-1, -1, 1, 1).contains(at)]
 
     def place_at(self, at: QPointF) -> int | None:
         """The bar on whose line a place is."""
@@ -127,6 +157,16 @@ def paint_bars(painter: QPainter, layout: _Layout, colours: PlotColours, chosen:
         if at - width / 2 > last_right:
             painter.drawText(QRectF(at - 60, query.top() - 1.35 * line, 120, line), Qt.AlignmentFlag.AlignCenter, text)
             last_right = at + width / 2 + 6
+    paint_key(painter, layout.key, layout.groups, colours)
+    for lane, feature in layout.features:
+        span, colour = layout.span(lane, feature), colour_of_group(colours, feature.group)
+        if feature.group == "disulfide bond" and feature.end - feature.start > 1:
+            # A bond holds two residues together, and nothing between them.
+            painter.fillRect(QRectF(span.left(), span.center().y() - 0.5, span.width(), 1.0), colour)
+            painter.fillRect(QRectF(span.left(), span.top(), 2.0, span.height()), colour)
+            painter.fillRect(QRectF(span.right() - 2.0, span.top(), 2.0, span.height()), colour)
+        else:
+            painter.fillRect(span, colour)
     painter.setPen(Qt.PenStyle.NoPen)
     for place in range(layout.n_bars):
         box = layout.box(place)
@@ -184,6 +224,7 @@ class HitBars(QAbstractScrollArea):
         self.viewport().setBackgroundRole(QPalette.ColorRole.Base)
         self.viewport().setMouseTracking(True)
         self.export_action = ExportAction(self, self._figure, self.message.emit)
+        self.group_actions = GroupActions(self, self._lay_out)
 
     def show_bars(self, bars: QueryBars | None, text: str = "") -> None:
         """Show hits, or a text in their place; the chosen hit stays chosen."""
@@ -194,6 +235,7 @@ class HitBars(QAbstractScrollArea):
         self.setAccessibleDescription(self._text or f"{len(bars.bars) if bars else 0} hits along {bars.query if bars else ''}")
         if is_other:
             self.verticalScrollBar().setValue(0)
+        self.group_actions.offer({one.group for one in self.bars.features} if self.bars is not None else ())
         self._lay_out()
 
     def mark(self, row: int | None) -> None:
@@ -215,6 +257,13 @@ class HitBars(QAbstractScrollArea):
 
     def text_at(self, at: QPointF) -> str:
         """The hit on whose line a place of the viewport is."""
+        if self.bars is None:
+            return ""
+        layout, on_page = self._layout(), at + QPointF(0, self.verticalScrollBar().value())
+        if (group := group_at(layout.key, on_page)) is not None:
+            return key_tip(group, layout.groups)
+        if features := layout.features_at(on_page):
+            return "\n".join(told_features(features))
         bar = self._bar_at(at)
         if bar is None:
             return ""
@@ -224,9 +273,9 @@ class HitBars(QAbstractScrollArea):
             facts.insert(0, f"E-value {shown_text(_E_VALUE, bar.e_value, locale)}")
         if bar.bit_score is not None:
             facts.insert(0, f"{locale.toString(bar.bit_score, 'f', 1)} bits")
-        return "\n".join(
-            part for part in (bar.name, bar.description, ", ".join(facts), f"residues {bar.start} to {bar.end} of the query") if part
-        )
+        place = f"residues {bar.start} to {bar.end} of the query"
+        told = (bar.name, bar.description, ", ".join(facts), place, *told_features(bar.features))
+        return "\n".join(part for part in told if part)
 
     def sizeHint(self) -> QSize:
         """Room for some bars."""
@@ -240,6 +289,10 @@ class HitBars(QAbstractScrollArea):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Choose the hit on whose line the pointer is."""
         event.accept()
+        group = self._group_at(event.position())
+        if group is not None and event.button() == Qt.MouseButton.LeftButton:
+            self.group_actions[group].toggle()
+            return
         bar = self._bar_at(event.position())
         if bar is not None and event.button() == Qt.MouseButton.LeftButton:
             self._choose(bar)
@@ -250,7 +303,7 @@ class HitBars(QAbstractScrollArea):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Show what can be clicked."""
-        is_over = self._bar_at(event.position()) is not None
+        is_over = self._bar_at(event.position()) is not None or self._group_at(event.position()) is not None
         self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if is_over else Qt.CursorShape.ArrowCursor)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -287,7 +340,7 @@ class HitBars(QAbstractScrollArea):
 
     def _layout(self) -> _Layout:
         assert self.bars is not None
-        return _Layout(self.bars, len(self.bars.bars), self.font(), self.viewport().width())
+        return _Layout(self.bars, len(self.bars.bars), self.font(), self.viewport().width(), groups=self.group_actions.shown)
 
     def _lay_out(self) -> None:
         height = 0 if self.bars is None else round(self._layout().size.height())
@@ -307,6 +360,10 @@ class HitBars(QAbstractScrollArea):
         place = self._layout().place_at(at + QPointF(0, self.verticalScrollBar().value()))
         return None if place is None else self.bars.bars[place]
 
+    def _group_at(self, at: QPointF) -> str | None:
+        key = () if self.bars is None else self._layout().key
+        return group_at(key, at + QPointF(0, self.verticalScrollBar().value()))
+
     def _choose(self, bar: Bar) -> None:
         self.mark(bar.row)
         self.hitChosen.emit(bar.row)
@@ -316,5 +373,5 @@ class HitBars(QAbstractScrollArea):
             return None
         # On the screen a table beside the drawing names query and hits, which a figure in a document must do itself.
         names = [bar.name for bar in self.bars.bars[:_MAXIMUM_EXPORTED]]
-        layout = _Layout(self.bars, len(names), figure_font(7), _FIGURE_WIDTH, names)
+        layout = _Layout(self.bars, len(names), figure_font(7), _FIGURE_WIDTH, names, self.group_actions.shown)
         return ExportFigure(f"Hits of {self.bars.query}", layout.size, lambda painter, area: paint_bars(painter, layout, PAPER, None))

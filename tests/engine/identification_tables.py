@@ -143,8 +143,26 @@ class Identification:
     spectra: tuple[str, ...]
     parameters: dict[str, Any] = field(default_factory=lambda: dict(PARAMETERS))
 
-    def write(self, folder: Path) -> Path:
+    @property
+    def reading_frames(self) -> pa.Table:
+        """The proteins as reading frames of one sequence of nucleotides, one behind the other, every other read backward."""
+        targets = [protein for protein in self.database.values() if not protein.is_decoy]
+        ends = np.cumsum([3 * len(protein.sequence) for protein in targets])
+        return pa.table(
+            {
+                "accession": [protein.accession for protein in targets],
+                "sequence": ["a chromosome; 1"] * len(targets),
+                "first": [end - 3 * len(protein.sequence) + 1 for protein, end in zip(targets, ends.tolist(), strict=True)],
+                "last": ends,
+                "strand": ["+-"[i % 2] for i in range(len(targets))],
+            }
+        )
+
+    def write(self, folder: Path, *, is_translated: bool = False) -> Path:
+        """Write the tables as those of a run, of one that translated nucleotides with their places."""
         folder.mkdir(parents=True, exist_ok=True)
+        if is_translated:
+            pq.write_table(self.reading_frames, folder / "reading_frames.parquet")
         for name in ("psms", "peptides", "proteins"):
             pq.write_table(getattr(self, name), folder / f"{name}.parquet")
         return folder

@@ -36,6 +36,7 @@ import numpy as np
 from engine.errors import ProteoscopeError
 from engine.formats import read_proteins, read_spectra
 from engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, MAXIMUM_SECONDS
+from tests.engine.formats import entry_files
 from tests.engine.structures import examples
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -346,6 +347,28 @@ READERS = {
     "dta": Reader(_dta, _read_spectra, _LINES, (b"1000 2", b"=", b"1 1", b"\n\n", b"+", b"0 0", b"1e3 2", b"nan inf")),
     "pkl": Reader(_pkl, _read_spectra, _LINES, (b"500 1 2", b"=", b"1 1", b"\n\n", b"+", b"0 0 0", b"nan inf 1")),
     "fasta": Reader(_fasta, _read_proteins, _LINES, (b">", b";", b"*", b">>", b"> ", b"-", b"\x01", b"ACGT", b">P2\n", b"X", b"9")),
+    "swiss-prot": Reader(
+        lambda: [entry_files.SWISS_PROT.encode()], _read_proteins, _LINES,
+        (b"ID   ", b"//\n", b"FT                   ", b'/note="', b'"', b"SQ   ", b"AC   ;", b"?", b"..", b"<1", b"99999999999", b"\xff",
+         b"FT   VAR_SEQ", b" -> "),
+    ),
+    "uniprot-xml": Reader(
+        lambda: [entry_files.UNIPROT_XML.encode()], _read_proteins, _TAGS,
+        (*_XML_WORDS, b"<entry>", b"</entry>", b"<feature/>", b"<position/>", b'status="unknown"', b"<sequence/>", b"</uniprot>",
+         b'length="-1"', b"<accession/>", b"&bomb;", b"<name/>"),
+    ),
+    "genbank": Reader(
+        lambda: [entry_files.GENBANK.encode(), entry_files.GENBANK_PROTEIN.encode()], _read_proteins, _LINES,
+        (b"LOCUS ", b"//\n", b"ORIGIN", b"CONTIG", b"join(", b"complement(", b"1..2", b'/translation="', b'"', b"     CDS             ",
+         b"bond(", b"one-of(", b"order(", b"^", b"99999999999", b"\xff"),
+    ),
+    "embl": Reader(
+        lambda: [entry_files.EMBL.encode()], _read_proteins, _LINES,
+        (b"ID   ", b"//\n", b"SQ   ", b"FT   CDS             ", b"join(", b"CO   ", b'/translation="', b'"', b"XX", b"1..2", b"\xff"),
+    ),
+    "pir": Reader(
+        lambda: [entry_files.PIR.encode()], _read_proteins, _LINES, (b">", b">P1;", b"*", b";", b">XX;A\n", b"\xff", b"-", b"9", b"C;"),
+    ),
     "fastq": Reader(_fastq, _read_reads, _LINES, (b"@", b"+", b"@a\n", b"+\n", b"\r", b"ACGT", b"IIII", b"\x01", b".", b" ", b"\n\n")),
     "pdb": Reader(
         _pdb, _read_structure, _LINES,

@@ -83,7 +83,7 @@ def test_a_script_finds_the_packages_once_installed_or_in_a_checkout(installed: 
     )
     place, packages = (installed, installed / "proteoscope" / "top-level") if is_installed else (REPOSITORY, REPOSITORY)
     done = python(place, tmp_path, "script.py")
-    assert done.stdout == f"{packages / 'engine' / '__init__.py'} True engine.formats.fasta None\n", done.stderr
+    assert done.stdout == f"{packages / 'engine' / '__init__.py'} True engine.formats.protein_files None\n", done.stderr
 
 
 def test_a_process_that_uses_another_package_of_such_a_name_is_told(installed: Path, tmp_path: Path) -> None:

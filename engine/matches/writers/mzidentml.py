@@ -302,7 +302,7 @@ def _inputs(connection: duckdb.DuckDBPyConnection, search: SearchDescription, fi
     has_decoys = scalar(connection, "SELECT count(*) FROM forms WHERE is_decoy") > 0 or search.parameters.get("decoys", "none") != "none"
     for database_number, database in enumerate(_databases(search), start=1):
         described = attributes(id=f"SDB_{database_number}", location=file_address(database), name=Path(database).name)
-        yield f"<SearchDatabase{described}>\n{_file_format(formats_of('proteins')[0])}"
+        yield f"<SearchDatabase{described}>\n{_file_format(_database_format(database))}"
         yield f"<DatabaseName>\n{_user('name', Path(database).name)}</DatabaseName>\n"
         yield _term("MS:1001073", "database type amino acid")
         if has_decoys:
@@ -326,6 +326,12 @@ def _decoys(search: SearchDescription) -> Iterator[str]:
         yield _term("MS:1001195", "decoy DB type reverse")
     elif made == "shuffle":
         yield _term("MS:1001196", "decoy DB type randomized")
+
+
+def _database_format(database: str) -> FileFormat:
+    """The format that the name of a database tells, FASTA where it tells none of proteins."""
+    written_as = format_of_name(database)
+    return written_as if written_as is not None and written_as.sort == "proteins" else formats_of("proteins")[0]
 
 
 def _file_format(written_as: FileFormat | None) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from engine.errors import InputError, ProteoscopeError, StorageError
 from engine.jobs.progress import Cancelled, Progress
-from engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS
+from engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS, READING_FRAMES
 from engine.results.queries import create_view, is_out_of_memory, shut_off
 from engine.results.reader import TableFile, row_count
 
@@ -32,8 +32,8 @@ __all__ = [
 _MEMORY = "1GB"
 _BATCH = 8192
 _VECTOR = 2048
-_DESCRIBED = {"psms": EXPORTED_PSMS, "peptides": PEPTIDES, "proteins": PROTEINS}
-_TABLES = tuple(_DESCRIBED)
+_TABLES = ("psms", "peptides", "proteins")
+_DESCRIBED = {"psms": EXPORTED_PSMS, "peptides": PEPTIDES, "proteins": PROTEINS, READING_FRAMES.name: READING_FRAMES}
 _REMEDY = "Run the identification again"
 
 
@@ -44,6 +44,8 @@ class IdentificationTables:
     psms: Path | pa.Table
     peptides: Path | pa.Table
     proteins: Path | pa.Table
+    reading_frames: Path | None = None
+    """Of a search that translated nucleotides."""
 
     @classmethod
     def of_folder(cls, folder: str | Path) -> IdentificationTables:
@@ -57,7 +59,8 @@ class IdentificationTables:
         for path in paths.values():
             if not path.is_file():
                 raise InputError(path, "does not exist", remedy="Give the folder of an identification's results")
-        return cls(**paths)
+        frames = Path(folder) / f"{READING_FRAMES.name}.parquet"
+        return cls(**paths, reading_frames=frames if frames.is_file() else None)
 
     @contextmanager
     def opened(self, name: str, needed: Iterable[str] | None = None) -> Iterator[TableFile | pa.Table]:
@@ -102,7 +105,7 @@ def database(
             if progress is not None:
                 watcher.start()
             files = []
-            for name in _TABLES:
+            for name in _TABLES if tables.reading_frames is None else _DESCRIBED:
                 source = getattr(tables, name)
                 if isinstance(source, Path):
                     files.append(source)

@@ -15,7 +15,7 @@ SAMPLES = REPOSITORY / "resources" / "samples"
 SPECTRA, DATABASE = SAMPLES / "BSA1.mzML.gz", SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
 HEAVY = (
     "numpy", "numba", "scipy.linalg", "sklearn", "pydantic", "pyarrow", "pyarrow.parquet", "pyarrow.dataset", "duckdb", "gemmi", "lxml",
-    "pyteomics", "msgpack", "pandas", "cupy", "PIL", "Bio.Align", "PySide6", "pyqtgraph", "gui.window",
+    "pyteomics", "Bio", "Bio.Align", "msgpack", "pandas", "cupy", "PIL", "PySide6", "pyqtgraph", "gui.window",
 )  # fmt: skip
 MODELS = ("identification", "sequence_search", "structure_search", "clustering", "modified_search", "read_alignment")
 COMPUTING = {"numpy", "numba", "pydantic", "pyarrow"}

@@ -12,13 +12,14 @@ from pytestqt.qtbot import QtBot
 from engine.entry import ExportRequest
 from engine.identification.entry import IDENTIFICATION
 from engine.jobs import Progress
+from engine.matches.exporting import OF_GENOMES
 from engine.project import Project
 from gui.results.export import ExportDialog, fitted
 from gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
 from tests.gui.result_views import settle
 
-FORMATS = {export.name: export for export in IDENTIFICATION.exports}
+FORMATS = {export.name: export for export in IDENTIFICATION.exports if export.name not in OF_GENOMES}
 
 
 @pytest.fixture(scope="session")

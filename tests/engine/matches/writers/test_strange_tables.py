@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.errors import InputError, ProteoscopeError
-from engine.matches.exporting import FORMATS, export
+from engine.matches.exporting import FORMATS, OF_GENOMES, export
 from engine.matches.writers.tables import IdentificationTables, database
 from engine.matches.writers.tsv import write_table
 from tests.engine.identification_tables import PARAMETERS, identification
@@ -41,7 +41,7 @@ def evil_names(secret, out):
 @pytest.mark.parametrize("format", FORMATS)
 def test_names_of_columns_run_nothing(small, tmp_path, secret, format):
     written = tmp_path / "written.csv"
-    folder = small.write(tmp_path / "results")
+    folder = small.write(tmp_path / "results", is_translated=format in OF_GENOMES)
     clean = tmp_path / "clean"
     export(folder, format, clean, PARAMETERS)
     for name in ("psms", "peptides", "proteins"):
@@ -130,7 +130,7 @@ def test_a_table_without_a_column_of_ours_is_refused(small, tmp_path):
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("value", [None, float("nan")])
 def test_matches_of_spectra_without_a_precursor_are_refused(small, tmp_path, format, value):
-    folder = small.write(tmp_path / "results")
+    folder = small.write(tmp_path / "results", is_translated=format in OF_GENOMES)
     at = small.psms.column_names.index("precursor_mz")
     precursor_mz = pa.array([value, *small.psms["precursor_mz"].to_pylist()[1:]], pa.float64())
     pq.write_table(small.psms.set_column(at, "precursor_mz", precursor_mz), folder / "psms.parquet")

@@ -1,0 +1,191 @@
+"""Entries of databases that know more than sequences: cut from the file, parsed by Biopython, and made into columns.
+
+A format is an `EntryFormat`: where its entries end, and how a text of some becomes `Entry`. Sequences and headers are checked as those of
+FASTA are: entries become FASTA in memory, and that reader's columns.
+"""
+
+from __future__ import annotations
+
+import string
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from engine.errors import InputError, shortened
+from engine.formats.fasta import MAXIMUM_CHROMOSOME_BYTES, are_of_chromosome, parse_fasta, too_long
+from engine.formats.features import FeatureRow, Features
+from engine.formats.protein_records import MAXIMUM_NUCLEOTIDES, MAXIMUM_RESIDUES, ProteinRecords
+from engine.formats.sources import Block, ByteSource, blocks
+from engine.jobs.progress import Progress
+
+__all__ = ["Entry", "EntryError", "EntryFormat", "clean_sequence", "feature_row", "flat_file_cut", "read_entries"]
+
+MAXIMUM_LINE_BYTES = 1 << 20
+"""Of formats with lines; theirs have 80 letters, some descriptions a few thousand."""
+MAXIMUM_ENTRY_BYTES = 64 << 20
+"""Of a protein: the longest of UniProt takes 3 MB as XML."""
+_LETTERS = (string.ascii_uppercase + "*").encode()
+_DROPPED = b" \t\r\n0123456789-."
+_CAPITALS = bytes.maketrans(string.ascii_lowercase.encode(), string.ascii_uppercase.encode())
+
+
+class Entry(NamedTuple):
+    """An entry: its accession and description as FASTA has them, sequence, features, and the line of the text where it begins, from 1."""
+
+    accession: str
+    description: str
+    sequence: bytes
+    features: Sequence[FeatureRow]
+    line: int
+
+
+class EntryError(ValueError):
+    """An entry is broken: the line of the text where it begins, from 1, or where the fault is, and the reason."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(reason)
+        self.line, self.reason = line, reason
+
+
+class EntryFormat(Protocol):
+    """A format of entries.
+
+    Attributes
+    ----------
+    name : as the registry has it. has_lines : whether its lines are short.
+    """
+
+    name: str
+    has_lines: bool
+
+    def cut(self, text: bytes) -> int:
+        """Behind which byte of a text an entry ends, the last such place; 0 where none does."""
+
+    def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
+        """The entries of a part of the file that ends between two, or, the last, with the file.
+
+        `with_chromosomes` : of records of nucleotides their own sequences, not those of the proteins that they code for.
+
+        Raises
+        ------
+        EntryError : one of them is broken or cut off.
+        """
+
+
+def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress, *, with_chromosomes: bool) -> list[ProteinRecords]:
+    """The entries of a file as records, with their features.
+
+    Raises
+    ------
+    InputError : an entry is broken, cut off, too long or has no name, or a sequence a character that is no residue. Cancelled : the user
+        asked to stop.
+    """
+    from Bio import BiopythonWarning
+
+    path, parts, n_lines, n_outside = source.path, [], 0, 0
+    most = MAXIMUM_CHROMOSOME_BYTES if with_chromosomes or written_as.has_lines else MAXIMUM_ENTRY_BYTES
+
+    def cut(text: bytes) -> int:
+        if written_as.has_lines and len(text) - 1 - max(text.rfind(b"\n"), text.rfind(b"\r")) > MAXIMUM_LINE_BYTES:
+            place = f"line {n_lines + _n_lines(text) + 1}"
+            reason = f"the line is longer than {MAXIMUM_LINE_BYTES:,} bytes"
+            raise InputError(path, reason, place=place, remedy=f"Is it what its beginning looks like, {written_as.name}?")
+        end = written_as.cut(text)
+        if not end and len(text) > most:
+            reason = f"no entry ends within {most >> 20} MB"
+            raise InputError(path, reason, place=f"line {n_lines + 1}", remedy="Download it again")
+        return end
+
+    for block in blocks(source, cut, most=2 * most):
+        try:
+            with warnings.catch_warnings():
+                # What Biopython finds odd, and reads all the same.
+                warnings.simplefilter("ignore", BiopythonWarning)
+                entries = [
+                    _checked(entry, path, n_lines, with_chromosomes)
+                    for entry in written_as.entries(block, with_chromosomes=with_chromosomes)
+                ]
+        except EntryError as error:
+            place = f"line {n_lines + error.line}"
+            raise InputError(
+                path, error.reason, place=place, remedy=f"Download the {written_as.name} file again, or remove the entry"
+            ) from None
+        except RecursionError:
+            raise InputError(path, "its parts are nested too deeply", place=f"after line {n_lines}", remedy="Download it again") from None
+        if entries:
+            records, n = _records(path, entries, n_lines, with_chromosomes)
+            parts.append(records)
+            n_outside += n
+        n_lines += _n_lines(block.text)
+        progress.advance(block.consumed)
+    if n_outside:
+        progress.message(f"{path}: {n_outside:,} features that lie outside their sequences are left out", "warning")
+    return parts
+
+
+def _n_lines(text: bytes) -> int:
+    return text.count(b"\n") or text.count(b"\r")
+
+
+def _checked(entry: Entry, path: Path, n_lines: int, with_chromosomes: bool) -> Entry:
+    """An entry whose sequence and name are what they must be."""
+    accession = "".join(entry.accession.split()[:1])
+    if not accession:
+        raise EntryError(entry.line, "the entry has no accession")
+    other = entry.sequence.translate(None, _LETTERS)
+    if other:
+        letter = other[:1].decode("latin-1")
+        shown = repr(letter) if letter.isprintable() else f"byte {other[0]}"
+        raise EntryError(entry.line, f"{shown} in the sequence of {shortened(accession)} is not a residue")
+    if len(entry.sequence) > MAXIMUM_RESIDUES:
+        letters = np.frombuffer(entry.sequence, np.uint8)
+        if not (with_chromosomes and len(letters) <= MAXIMUM_NUCLEOTIDES and are_of_chromosome(letters)):
+            raise too_long(path, letters, n_lines + entry.line, with_chromosomes=with_chromosomes)
+    return entry._replace(accession=accession)
+
+
+def _records(path: Path, entries: list[Entry], n_lines: int, with_chromosomes: bool) -> tuple[ProteinRecords, int]:
+    """Columns of some entries, and how many of their features lie outside."""
+    text = b"".join(
+        b">%b %b\n%b\n"
+        % (entry.accession.encode("utf-8", "replace"), " ".join(entry.description.split()).encode("utf-8", "replace"), entry.sequence)
+        for entry in entries
+    )
+    records, _ = parse_fasta(path, Block(text, 0, True, True, 0), n_lines, every_record=True, with_chromosomes=with_chromosomes)
+    inside = [[one for one in entry.features if 1 <= one.first <= one.last <= len(entry.sequence)] for entry in entries]
+    kept = [i for i, entry in enumerate(entries) if entry.sequence]
+    if len(kept) < len(entries):
+        records, _ = parse_fasta(path, Block(text, 0, True, True, 0), n_lines, every_record=False, with_chromosomes=with_chromosomes)
+    n_outside = sum(len(entry.features) for entry in entries) - sum(map(len, inside))
+    lines = n_lines + np.array([entries[i].line for i in kept], np.int64)
+    return replace(records, lines=lines, features=Features.of([inside[i] for i in kept])), n_outside
+
+
+def clean_sequence(sequence: bytes) -> bytes:
+    """Capitals without blanks, digits and gaps, and without ``*`` at the end, as the reader of FASTA has them.
+
+    >>> clean_sequence(b"mkv-l 10 *")
+    b'MKVL'
+    """
+    return sequence.translate(_CAPITALS, _DROPPED).rstrip(b"*")
+
+
+def feature_row(kind: int, start: object, end: object, text: str) -> FeatureRow | None:
+    """A feature from positions of Biopython (from 0, the end behind the last), None where one of them is unknown."""
+    try:
+        return FeatureRow(kind, int(start) + 1, int(end), text)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        return None
+
+
+def flat_file_cut(text: bytes) -> int:
+    """Behind the last line ``//`` that ends with the text or before it."""
+    for end in (b"\n//\n", b"\n//\r\n", b"\r//\r"):
+        at = text.rfind(end)
+        if at >= 0:
+            return at + len(end)
+    return 0

@@ -1,0 +1,55 @@
+"""Features of proteins as a table of a run, whichever search found the proteins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.results.columns import Column, Rule, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from engine.formats.features import Features
+
+__all__ = ["FEATURES", "features_table"]
+
+
+def _are_ordered(first: Any, last: Any) -> bool:
+    import pyarrow.compute as pc
+
+    return bool(pc.all(pc.less_equal(first, last)).as_py() is not False)
+
+
+FEATURES = Table.of(
+    "features",
+    "Features",
+    (
+        Column("accession", "Protein", "Accession of the protein", width=20),
+        Column("kind", "Kind", "What it is, as domain, modified residue or variant", width=18),
+        Column("first", "First", "First residue, from 1", "integer", 7, type="int32", low=1),
+        Column("last", "Last", "Last residue, from 1", "integer", 7, type="int32", low=1),
+        Column("description", "Description", "What the database says of it", width=40),
+    ),
+    rules=(Rule(("first", "last"), "has features that end before they begin", _are_ordered),),
+)
+"""Features of the proteins that were found, where the database says any."""
+
+
+def features_table(accessions: list[str], features: Features) -> pa.Table:
+    """Features of proteins as a table; `accessions` of the n proteins."""
+    import numpy as np
+    import pyarrow as pa
+
+    from engine.formats.features import FEATURE_KINDS
+
+    owner = np.repeat(np.arange(len(accessions)), np.diff(features.offsets))
+    kinds = pa.array([kind.name for kind in FEATURE_KINDS], pa.string())
+    return FEATURES.arrow(
+        {
+            "accession": pa.array(accessions, pa.string()).take(pa.array(owner)),
+            "kind": kinds.take(pa.array(features.kind)),
+            "first": features.first,
+            "last": features.last,
+            "description": features.texts.arrow(),
+        }
+    )

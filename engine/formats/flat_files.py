@@ -1,0 +1,188 @@
+"""Records of GenBank and EMBL, of proteins or of nucleotides, and of PIR, parsed by Biopython.
+
+The formats: https://www.ncbi.nlm.nih.gov/genbank/samplerecord and https://www.insdc.org/submitting-standards/feature-table for both of the
+first; PIR is NBRF's. A record of nucleotides gives the proteins that its coding sequences spell out (``/translation``), named as NCBI's own
+FASTA files name them, or, where nucleotides are wanted, its sequence.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from engine.errors import shortened
+from engine.formats.entries import Entry, EntryError, clean_sequence, feature_row, flat_file_cut
+from engine.formats.features import FeatureRow, kind_code
+from engine.formats.sources import Block
+
+__all__ = ["Embl", "GenBank", "Pir"]
+
+_PARSER_FAULTS = (ValueError, KeyError, IndexError, AttributeError, TypeError, AssertionError, NotImplementedError)
+_RECORD_END = re.compile(rb"^//[ \t]*(?:\n|\Z)", re.MULTILINE)
+_GENBANK_LENGTH = re.compile(rb"^LOCUS +\S+ +(\d+) (?:bp|aa)", re.MULTILINE)
+_EMBL_LENGTH = re.compile(rb"^ID +[^\n]*?(\d+) (?:BP|AA)\.", re.MULTILINE)
+_TEXTS = ("note", "product", "region_name", "site_type", "bond_type", "sec_str_type", "gene")
+"""Qualifiers that say what a feature is, the best first."""
+_KINDS_OF_SITES = {
+    "phosphorylation": "modified residue",
+    "glycosylation": "glycosylation",
+    "active": "active site",
+    "lipid-binding": "lipidation",
+}
+"""What GenBank's sites are called in their qualifier."""
+
+
+class _FlatFile:
+    """Records that end with a line ``//``."""
+
+    name: str
+    has_lines = True
+    _parser: str
+    _beginning: bytes
+    _length: re.Pattern[bytes]
+
+    def cut(self, text: bytes) -> int:
+        """See `engine.formats.entries.EntryFormat`."""
+        return flat_file_cut(text)
+
+    def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
+        """See `engine.formats.entries.EntryFormat`."""
+        text = block.text.removeprefix(b"\xef\xbb\xbf")
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
+        line = at = 0
+        for end in _RECORD_END.finditer(text):
+            yield from self._of_record(text[at : end.end()], line + 1, with_chromosomes)
+            line += text.count(b"\n", at, end.end())
+            at = end.end()
+        if text[at:].strip():
+            raise EntryError(line + 1, "the last record is cut off: it has no line // at its end")
+
+    def _of_record(self, text: bytes, line: int, with_chromosomes: bool) -> Iterator[Entry]:
+        from Bio import SeqIO
+
+        begins = text.find(self._beginning)
+        if begins < 0 or (begins and text[begins - 1 : begins] != b"\n"):
+            raise EntryError(line, f"the record does not begin with {self._beginning.decode().strip()}")
+        line += text.count(b"\n", 0, begins)
+        if text.count(b"\n" + self._beginning, begins) > 0:
+            raise EntryError(line, "the record is cut off: another begins in it")
+        try:
+            record = next(SeqIO.parse(io.StringIO(text[begins:].decode("utf-8", "replace")), self._parser), None)
+        except _PARSER_FAULTS as error:
+            raise EntryError(line, f"the record is broken ({shortened(str(error).strip())})") from None
+        if record is None:
+            raise EntryError(line, "the record is broken")
+        is_protein = record.annotations.get("molecule_type") == "protein"
+        if is_protein or with_chromosomes:
+            yield _whole(record, self._checked_sequence(record, text, line), line, _protein_features(record) if is_protein else ())
+            return
+        for feature in record.features:
+            if feature.type == "CDS" and feature.location is not None and "translation" in feature.qualifiers:
+                yield _coded(record, feature, line)
+
+    def _checked_sequence(self, record: Any, text: bytes, line: int) -> bytes:
+        """The sequence of a record, as long as it says."""
+        from Bio.Seq import UndefinedSequenceError
+
+        try:
+            sequence = clean_sequence(bytes(record.seq))
+        except UndefinedSequenceError:
+            raise EntryError(line, "the record has no sequence, only where it is to be found") from None
+        told = self._length.search(text)
+        if told is not None and int(told.group(1)) != len(sequence.rstrip(b"*")):
+            reason = f"the sequence has {len(sequence):,} letters, and the record says {int(told.group(1)):,}"
+            raise EntryError(line, f"{reason}: it is cut off or damaged")
+        return sequence
+
+
+class GenBank(_FlatFile):
+    """GenBank, and GenPept for proteins."""
+
+    name = "GenBank"
+    _parser = "genbank"
+    _beginning = b"LOCUS "
+    _length = _GENBANK_LENGTH
+
+
+class Embl(_FlatFile):
+    """EMBL."""
+
+    name = "EMBL"
+    _parser = "embl"
+    _beginning = b"ID   "
+    _length = _EMBL_LENGTH
+
+
+def _whole(record: Any, sequence: bytes, line: int, features: Sequence[FeatureRow]) -> Entry:
+    return Entry(_name(record), record.description.rstrip("."), sequence, features, line)
+
+
+def _name(record: Any) -> str:
+    """The accession with its version, or the name of the locus where there is none."""
+    return str(record.id if record.id.strip(". ") and record.id != "<unknown id>" else record.name)
+
+
+def _coded(record: Any, feature: Any, line: int) -> Entry:
+    """The protein of a coding sequence, named by its own accession, its locus or its place."""
+    told = feature.qualifiers
+    start, end = int(feature.location.start) + 1, int(feature.location.end)
+    place = f"{_name(record)}:{start}-{end}({'-' if feature.location.strand == -1 else '+'})"
+    accession = next((told[name][0] for name in ("protein_id", "locus_tag") if told.get(name)), place)
+    title = next((told[name][0] for name in ("product", "gene", "note") if told.get(name)), "")
+    organism = record.annotations.get("organism", "")
+    description = f"{title} [{organism}]" if organism else title
+    return Entry(accession, description, clean_sequence(told["translation"][0].encode("ascii", "replace")), (), line)
+
+
+def _protein_features(record: Any) -> list[FeatureRow]:
+    rows = []
+    for feature in record.features:
+        told = {name: values[0] for name, values in feature.qualifiers.items() if values}
+        detail = told.get("sec_str_type", "").split("-")[-1].split()[-1:]
+        kind = kind_code(_KINDS_OF_SITES.get(told.get("site_type", ""), feature.type), "".join(detail))
+        if kind >= 0 and feature.location is not None:
+            text = next((told[name] for name in _TEXTS if name in told), "")
+            row = feature_row(kind, feature.location.start, feature.location.end, text)
+            rows += [row] if row is not None else []
+    return rows
+
+
+class Pir:
+    """PIR: ``>P1;`` and a name, a line of description, and a sequence that ends with ``*``."""
+
+    name = "PIR"
+    has_lines = True
+
+    def cut(self, text: bytes) -> int:
+        """See `engine.formats.entries.EntryFormat`."""
+        return max(text.rfind(b"\n>"), text.rfind(b"\r>")) + 1
+
+    def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
+        """See `engine.formats.entries.EntryFormat`."""
+        from Bio.SeqIO.PirIO import PirIterator
+
+        del with_chromosomes
+        text = block.text.removeprefix(b"\xef\xbb\xbf")
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
+        starts = [found.start() for found in re.finditer(rb"^>", text, re.MULTILINE)]
+        line = 1 + text.count(b"\n", 0, starts[0]) if starts else 1
+        for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+            body = text[start:end]
+            try:
+                record = next(PirIterator(io.StringIO(_sequence_of_pir(body).decode("utf-8", "replace"))), None)
+            except _PARSER_FAULTS as error:
+                raise EntryError(line, f"the record is broken ({shortened(str(error).strip())})") from None
+            if record is None:
+                raise EntryError(line, "the record has no description and no sequence")
+            yield Entry(record.id, record.description, clean_sequence(bytes(record.seq)), (), line)
+            line += body.count(b"\n")
+
+
+def _sequence_of_pir(body: bytes) -> bytes:
+    """A record up to the end of its sequence, without the remarks behind it."""
+    header, newline, rest = body.partition(b"\n")
+    description, second, letters = rest.partition(b"\n")
+    sequence, star, _ = letters.partition(b"*")
+    return b"".join((header, newline, description, second, b"".join(sequence.split()) + star + b"\n"))

@@ -1,0 +1,107 @@
+"""Read protein databases, in whichever format they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.formats.fasta import read_fasta
+from engine.formats.letters import are_nucleotides
+from engine.formats.protein_records import TRANSLATE, ProteinRecords, join_records
+from engine.formats.proteins import Proteins
+from engine.formats.recognition import recognise
+from engine.formats.registry import FileFormat
+from engine.formats.sources import ByteSource
+from engine.jobs.progress import Progress
+
+if TYPE_CHECKING:
+    from engine.formats.entries import EntryFormat
+
+__all__ = ["read_proteins"]
+
+_BEGIN_WITH_A_NAME = "Give a FASTA file: begin each sequence with a line > and a name"
+
+
+def read_proteins(
+    paths: Sequence[str | Path], *, progress: Progress | None = None, every_record: bool = False, with_chromosomes: bool = False
+) -> Proteins:
+    """Read the proteins of files, in the order given: FASTA, or a format that knows more of them (see `engine.formats.registry`).
+
+    Of a record of nucleotides in GenBank or EMBL the proteins are those that its coding sequences spell out. Letters become capitals;
+    blanks, digits and gaps (``-``, ``.``) within a sequence are dropped, ``*`` at its end too. Lines of FASTA that begin with ``;`` are
+    comments. Records without residues are left out. A record whose accession and sequence both stood before is left out;
+    the same accession with another sequence is an error, because results are reported by
+    accession and nobody could tell which of the two was found.
+
+    Parameters
+    ----------
+    every_record : keep each record of the files, in their order, those without residues and those of a name that stood before too, and
+        take nucleotides for what they look like to the caller: for searches that tell records apart by their place. They read no spectra,
+        so that remedies speak of FASTA alone.
+    with_chromosomes : nucleotides are wanted: their sequences may have up to `MAXIMUM_NUCLEOTIDES` letters, and of GenBank and EMBL the
+        sequences themselves are taken, not what they code for.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the line, the reason and the remedy: a file that is missing, unreadable, empty, cut off or in another format, a
+        character that is no residue, a record without a name, two sequences of one name, nucleotides instead of proteins, no sequence at
+        all, a sequence of more than `MAXIMUM_RESIDUES`, or `MAXIMUM_NUCLEOTIDES`.
+    Cancelled
+        When the user asked to stop.
+    """
+    progress = progress or Progress()
+    files = [Path(path) for path in paths]
+    if not files:
+        raise ValueError("no files of proteins were given")
+    total = 0
+    for path in files:
+        with ByteSource(path) as source:
+            _check_kind(source, every_record)
+            total += source.size
+    progress.stage("Reading sequences" if with_chromosomes else "Reading proteins", total)
+    parts = [part for path in files for part in _read_file(path, progress, every_record=every_record, with_chromosomes=with_chromosomes)]
+    if every_record or with_chromosomes:
+        return join_records(parts, every_record=every_record)
+    letters = np.zeros(256, dtype=np.int64)
+    for part in parts:
+        letters += np.bincount(part.residues, minlength=256)
+    if are_nucleotides(letters):
+        raise InputError(files[0], "the sequences are nucleotides, not proteins", remedy=TRANSLATE)
+    return join_records(parts, every_record=every_record)
+
+
+def _read_file(path: Path, progress: Progress, *, every_record: bool, with_chromosomes: bool) -> list[ProteinRecords]:
+    with ByteSource(path) as source:
+        written_as = _check_kind(source, every_record)
+        if written_as.reader:
+            # Loaded here, and not on top: Biopython is for those who read such files.
+            from engine.formats.entries import read_entries
+
+            module, _, name = written_as.reader.partition(":")
+            entry_format: EntryFormat = getattr(import_module(module), name)()
+            parts = read_entries(source, entry_format, progress, with_chromosomes=with_chromosomes)
+        else:
+            parts = read_fasta(source, progress, every_record=every_record, with_chromosomes=with_chromosomes)
+    if not any(len(part.residues) for part in parts):
+        remedy = TRANSLATE if written_as.reader else "Give a FASTA file with sequences"
+        raise InputError(path, "there is no protein sequence in it", remedy=remedy)
+    return parts
+
+
+def _check_kind(source: ByteSource, every_record: bool) -> FileFormat:
+    try:
+        found = recognise(source)
+    except InputError as error:
+        if every_record and "mzML" in error.remedy:
+            raise InputError(error.path, error.reason, place=error.place, remedy=_BEGIN_WITH_A_NAME) from None
+        raise
+    if found.sort != "proteins":
+        remedy = _BEGIN_WITH_A_NAME if every_record else "Give it among the spectra, and a FASTA file of proteins here"
+        raise InputError(source.path, f"is a file of spectra ({found.name}), where a FASTA file of proteins belongs", remedy=remedy)
+    return found

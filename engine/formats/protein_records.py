@@ -1,0 +1,102 @@
+"""Protein records as they are read, block by block, and how they become one set of columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError, shortened
+from engine.formats.features import Features
+from engine.formats.proteins import Proteins
+
+__all__ = ["MAXIMUM_NUCLEOTIDES", "MAXIMUM_RESIDUES", "TRANSLATE", "ProteinRecords", "join_records"]
+
+TRANSLATE = "Give a protein database; identify and align translate nucleotides with translation=six-frame"
+"""What to do with nucleotides where proteins are wanted."""
+MAXIMUM_RESIDUES = 1_000_000
+"""Of one protein; the largest known have 45,000. What is longer is a chromosome."""
+MAXIMUM_NUCLEOTIDES = 300_000_000
+"""Of one sequence of nucleotides, where these are wanted; the longest human chromosome has 249,000,000."""
+
+
+@dataclass
+class ProteinRecords:
+    """Records of a block: residues and header texts end to end with their offsets, line of each header, digest of each sequence."""
+
+    path: Path
+    residues: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    accessions: list[bytes]
+    descriptions: list[bytes]
+    lines: NDArray[np.int64]
+    digests: NDArray[np.uint64]
+    n_read: int
+    """Records of the block, those without residues too."""
+    features: Features | None = None
+    """What the file knows of them, where it is of a format that says such things."""
+
+
+def join_records(parts: list[ProteinRecords], *, every_record: bool) -> Proteins:
+    """One set of columns, with every record or without those that stood before."""
+    bases = np.cumsum([0] + [int(part.offsets[-1]) for part in parts])
+    residues = np.concatenate([part.residues for part in parts])
+    offsets = np.concatenate([*(part.offsets[:-1] + base for part, base in zip(parts, bases, strict=False)), bases[-1:]]).astype(np.int64)
+    accessions = [accession for part in parts for accession in part.accessions]
+    descriptions = [description for part in parts for description in part.descriptions]
+    if not every_record and len(set(accessions)) < len(accessions):
+        kept = _without_duplicates(parts, residues, offsets, accessions)
+    else:
+        kept = np.arange(len(accessions))
+    features = _features(parts)
+    if len(kept) < len(accessions):
+        mask = np.zeros(len(accessions), dtype=np.bool_)
+        mask[kept] = True
+        lengths = np.diff(offsets)
+        residues = residues[np.repeat(mask, lengths)]
+        offsets = np.concatenate([[0], np.cumsum(lengths[mask])]).astype(np.int64)
+        accessions, descriptions = [accessions[i] for i in kept.tolist()], [descriptions[i] for i in kept.tolist()]
+        features = None if features is None else features.take(kept)
+    return Proteins(residues, offsets, *_column(accessions), *_column(descriptions), features)
+
+
+def _features(parts: list[ProteinRecords]) -> Features | None:
+    """The features of all records, None where no file says any."""
+    if all(part.features is None for part in parts):
+        return None
+    return Features.joined([Features.none(len(part.accessions)) if part.features is None else part.features for part in parts])
+
+
+def _without_duplicates(
+    parts: list[ProteinRecords], residues: NDArray[np.uint8], offsets: NDArray[np.int64], accessions: list[bytes]
+) -> NDArray[np.int64]:
+    """Which records to keep. Digests decide where they differ; where they agree, the residues are compared."""
+    digests = np.concatenate([part.digests for part in parts])
+    lines = np.concatenate([part.lines for part in parts])
+    paths = [part.path for part in parts for _ in part.accessions]
+    first: dict[bytes, int] = {}
+    kept = []
+    for i, accession in enumerate(accessions):
+        before = first.setdefault(accession, i)
+        if before == i:
+            kept.append(i)
+            continue
+        one, other = (residues[offsets[k] : offsets[k + 1]] for k in (before, i))
+        if digests[before] != digests[i] or not np.array_equal(one, other):
+            where = f"line {lines[before]}" if paths[before] == paths[i] else f"{paths[before]}, line {lines[before]}"
+            raise InputError(
+                paths[i],
+                f"the accession {shortened(accession.decode())} has another sequence here than in {where}",
+                place=f"line {lines[i]}",
+                remedy="Rename or remove one of the two, so that results can be told apart",
+            )
+    return np.array(kept, dtype=np.int64)
+
+
+def _column(texts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Texts end to end, and their offsets."""
+    offsets = np.zeros(len(texts) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)), out=offsets[1:])
+    return np.frombuffer(b"".join(texts), dtype=np.uint8), offsets

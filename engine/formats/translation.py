@@ -1,0 +1,141 @@
+"""Databases of nucleotides: translated in their reading frames, which are named by their places.
+
+A frame is what stands between two stop codons, or between one and an end of the sequence: where a gene begins in it nobody knows, and a
+peptide lies in it all the same. Genetic codes are NCBI's (https://www.ncbi.nlm.nih.gov/Taxonomy/Utils/wprintgc.cgi), from Biopython.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import Texts, offsets_of
+from engine.errors import InputError, ParameterError
+from engine.formats import Proteins, read_proteins
+from engine.formats.letters import letter_counts
+from engine.jobs.progress import Progress
+
+__all__ = ["Direction", "FramePlace", "Translation", "place_of_frame"]
+
+Direction = Literal["none", "six-frame", "forward", "reverse"]
+_STRANDS = {"six-frame": (True, True), "forward": (True, False), "reverse": (False, True)}
+_IUPAC = np.frombuffer(b"ACGTUNRYSWKMBDHV", np.uint8)
+_BASES = np.frombuffer(b"ACGTUN", np.uint8)
+_BASE_SHARE = 0.8
+_PLACE = re.compile(r"(.+):([1-9]\d{0,17})-([1-9]\d{0,17})\(([+-])\)")
+
+
+@dataclass(frozen=True)
+class FramePlace:
+    """Where a reading frame lies: first and last nucleotide, from 1, on the strand ``+`` or ``-`` of a sequence."""
+
+    sequence: str
+    first: int
+    last: int
+    strand: str
+
+
+def place_of_frame(accession: str) -> FramePlace | None:
+    """The place by which a reading frame is named, None where it is none.
+
+    >>> place_of_frame("chr1:301-330(-)")
+    FramePlace(sequence='chr1', first=301, last=330, strand='-')
+    """
+    found = _PLACE.fullmatch(accession)
+    return None if found is None else FramePlace(found[1], int(found[2]), int(found[3]), found[4])
+
+
+@dataclass(frozen=True)
+class Translation:
+    """How nucleotides become proteins: in which `direction`, by which of NCBI's genetic codes, and what a frame must have, in residues.
+
+    Raises
+    ------
+    ParameterError : there is no such genetic code.
+    """
+
+    direction: Direction
+    genetic_code: int
+    minimum_length: int
+
+    def __post_init__(self) -> None:
+        _codons(self.genetic_code)
+
+    def content(self) -> dict[str, Any]:
+        """All that decides the proteins, for the key of what is made of them; the codons themselves, not the number of their code."""
+        codons = hashlib.sha256(_codons(self.genetic_code).tobytes()).hexdigest()
+        return {"direction": self.direction, "codons": codons, "minimum_length": self.minimum_length}
+
+    def read(self, paths: Sequence[Path], progress: Progress) -> Proteins:
+        """Read files of nucleotides and translate them.
+
+        Raises
+        ------
+        InputError : a file cannot be read, holds proteins, or has no frame that is long enough. Cancelled : the user asked to stop.
+        """
+        nucleotides = read_proteins(paths, progress=progress, with_chromosomes=True)
+        counts = letter_counts(nucleotides.residues)
+        if counts[_IUPAC].sum() < counts.sum() or counts[_BASES].sum() < _BASE_SHARE * counts.sum():
+            reason = "the sequences are proteins, and nucleotides were to be translated"
+            raise InputError(paths[0], reason, remedy="Set translation=none, or give a database of nucleotides")
+        progress.stage("Translating nucleotides")
+        proteins = self.translated(nucleotides)
+        if not len(proteins):
+            reason = f"no reading frame has {self.minimum_length:,} residues"
+            raise InputError(paths[0], reason, remedy="Lower minimum_frame, or give another genetic code")
+        return proteins
+
+    def translated(self, nucleotides: Proteins) -> Proteins:
+        """The reading frames of sequences of nucleotides as proteins, named ``sequence:first-last(strand)``, from 1."""
+        from kernels.cpu.translation import frames
+
+        strands = np.array(_STRANDS[self.direction])
+        rules = (nucleotides.residues, nucleotides.offsets, _codons(self.genetic_code), self.minimum_length, strands)
+        n_frames, n_residues = frames(*rules, np.empty((0, 5), np.int64), np.empty(0, np.uint8))
+        places, residues = np.empty((n_frames, 5), np.int64), np.empty(n_residues, np.uint8)
+        frames(*rules, places, residues)
+        names = Texts(nucleotides.accession_bytes, nucleotides.accession_offsets).strings()
+        rows = [(names[row[0]], *row[1:]) for row in places.tolist()]
+        accessions = Texts.of(f"{name}:{first + 1}-{last + 1}({'+' if strand > 0 else '-'})" for name, first, last, strand, _ in rows)
+        descriptions = Texts.of(f"Reading frame {strand * (frame + 1):+d}" for *_, strand, frame in rows)
+        offsets = offsets_of((places[:, 2] - places[:, 1] + 1) // 3)
+        return Proteins(residues, offsets, accessions.letters, accessions.offsets, descriptions.letters, descriptions.offsets)
+
+
+@cache
+def _codons(genetic_code: int) -> NDArray[np.uint8]:
+    """(4096,) uint8: the residue of each three sets of bases, as `kernels.cpu.translation` numbers them; X where they are no codon, or one
+    of several residues.
+
+    A codon that may be a stop and a residue (codes 27, 28 and 31) is read as the residue, as Biopython does.
+    """
+    from Bio.Data.CodonTable import TranslationError, ambiguous_dna_by_id
+
+    from kernels.cpu.translation import BASES
+
+    if genetic_code not in ambiguous_dna_by_id:
+        known = ", ".join(str(number) for number in sorted(ambiguous_dna_by_id))
+        raise ParameterError(f"genetic_code: NCBI has no code {genetic_code}; expected one of {known}")
+    table = ambiguous_dna_by_id[genetic_code]
+    residues = np.full(4096, ord("X"), np.uint8)
+    for place, codon in enumerate(map("".join, product(BASES, repeat=3))):
+        if "-" in codon:
+            continue
+        try:
+            residues[place] = ord(table.forward_table[codon])
+        except TranslationError:
+            pass  # of several residues, or of a residue and a stop
+        except KeyError:
+            if codon in table.stop_codons:
+                residues[place] = ord("*")
+    residues.flags.writeable = False
+    return residues

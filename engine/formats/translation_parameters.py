@@ -1,0 +1,49 @@
+"""Parameters of the searches that translate nucleotides, each declared once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from engine.parameters import parameter
+
+if TYPE_CHECKING:
+    from engine.formats.translation import Translation
+
+__all__ = ["GENETIC_CODE", "MINIMUM_FRAME", "TRANSLATION", "TranslationSettings", "translation_of"]
+
+_DATABASE = "Database"
+
+TRANSLATION = parameter(
+    "none", title="Translate nucleotides", group=_DATABASE,
+    help="Search the reading frames of a database of nucleotides, in all six frames or of one strand, from stop codon to stop codon.",
+)  # fmt: skip
+GENETIC_CODE = parameter(
+    1, ge=1, le=33, title="Genetic code", group=_DATABASE, advanced=True,
+    help="NCBI's number of the genetic code by which nucleotides are translated: 1 is the standard code, 11 that of bacteria.",
+)  # fmt: skip
+MINIMUM_FRAME = parameter(
+    30, ge=1, le=100000, title="Shortest reading frame", unit="residues", group=_DATABASE, advanced=True,
+    help="Reading frames with fewer residues between two stop codons are not searched.",
+)  # fmt: skip
+
+
+class TranslationSettings(Protocol):
+    """Settings that decide the translation, by the names that every search's parameters have for it."""
+
+    translation: Literal["none", "six-frame", "forward", "reverse"]
+    genetic_code: int
+    minimum_frame: int
+
+
+def translation_of(settings: TranslationSettings) -> Translation | None:
+    """How a database of nucleotides becomes proteins, None where it is of proteins.
+
+    Raises
+    ------
+    ParameterError : there is no such genetic code.
+    """
+    if settings.translation == "none":
+        return None
+    from engine.formats.translation import Translation
+
+    return Translation(settings.translation, settings.genetic_code, settings.minimum_frame)

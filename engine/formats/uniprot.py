@@ -1,0 +1,220 @@
+"""Entries of UniProt, as text (``.dat``, of Swiss-Prot and TrEMBL) and as XML, parsed by Biopython.
+
+The formats: https://web.expasy.org/docs/userman.html and https://www.uniprot.org/docs/uniprot.xsd. Accession and description are made as
+UniProt's own FASTA files have them (https://www.uniprot.org/help/fasta-headers), so that both give the same tables.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from engine.errors import shortened
+from engine.formats.entries import Entry, EntryError, clean_sequence, feature_row, flat_file_cut
+from engine.formats.features import FeatureRow, kind_code
+from engine.formats.sources import Block
+from engine.formats.tags import xml_encoding
+
+__all__ = ["SwissProtText", "UniprotXml"]
+
+_NEEDED = re.compile(rb"^(?:ID|AC|DT|DE|GN|OS|OX|PE|FT|SQ|  |//)[^\n]*\n?", re.MULTILINE)
+"""Lines of an entry that are parsed; the others, references and comments above all, are two thirds of it."""
+_ENTRY_START = re.compile(rb"^ID   ", re.MULTILINE)
+_MAXIMUM_CONTINUED = 500
+"""Lines of one feature; a description of a splice variant takes some forty."""
+_LONG_FEATURE = re.compile(rb"(?:^FT {10}[^\n]*\n){%d}" % _MAXIMUM_CONTINUED, re.MULTILINE)
+_EVIDENCE = re.compile(r" ?\{[A-Z]{2,}:[^}]*\}")
+_FULL_NAME = re.compile(r"(?:RecName|SubName): Full=(.*?);")
+_FRAGMENT = re.compile(r"Flags:[^:]*\b(Fragments?)\b")
+_COMMON_NAME = re.compile(
+    r" \((?!strain|isolate|subsp|serovar|serotype|biovar|pathovar|clone|type|group|lineage)[^()]*(?:\([^()]*\)[^()]*)*\)$"
+)
+_SEQUENCE_VERSION = re.compile(r"sequence version (\d+)")
+_PARSER_FAULTS = (ValueError, KeyError, IndexError, AttributeError, TypeError, AssertionError, NotImplementedError)
+"""What Biopython's parsers raise at texts that are not what they expect."""
+_EXISTENCE = {
+    "evidence at protein level": 1, "evidence at transcript level": 2, "inferred from homology": 3, "predicted": 4, "uncertain": 5,
+}  # fmt: skip
+
+
+class SwissProtText:
+    """UniProt's text: lines that begin with two letters, entries that end with ``//``."""
+
+    name = "Swiss-Prot text"
+    has_lines = True
+
+    def cut(self, text: bytes) -> int:
+        """See `engine.formats.entries.EntryFormat`."""
+        return flat_file_cut(text)
+
+    def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
+        """See `engine.formats.entries.EntryFormat`."""
+        from Bio import SwissProt
+
+        del with_chromosomes
+        text = _with_line_ends(block.text)
+        lines = _entry_lines(text)
+        if block.is_last and text.strip():
+            raise EntryError(lines[-1] if lines else 1, "the last entry is cut off: it has no line // at its end")
+        if (found := _LONG_FEATURE.search(text)) is not None:
+            raise EntryError(text.count(b"\n", 0, found.start()) + 1, f"a feature has more than {_MAXIMUM_CONTINUED:,} lines")
+        records = SwissProt.parse(io.StringIO(b"".join(_NEEDED.findall(text)).decode("utf-8", "replace")))
+        number = 0
+        while True:
+            line = lines[min(number, len(lines) - 1)] if lines else 1
+            try:
+                record = next(records, None)
+            except _PARSER_FAULTS as error:
+                raise EntryError(line, f"the entry is broken ({shortened(str(error).strip())})") from None
+            if record is None:
+                break
+            yield self._entry(record, line)
+            number += 1
+        if number < len(lines):
+            raise EntryError(lines[number], "the entry has no line // at its end")
+
+    def _entry(self, record: Any, line: int) -> Entry:
+        if not record.accessions or not record.accessions[0]:
+            raise EntryError(line, "the entry has no accession")
+        sequence = clean_sequence(record.sequence.encode("ascii", "replace"))
+        if len(sequence) != record.sequence_length:
+            reason = f"the sequence has {len(sequence):,} residues, and its line ID says {record.sequence_length:,}"
+            raise EntryError(line, f"{reason}: it is cut off or damaged")
+        source = "sp" if record.data_class in ("Reviewed", "STANDARD") else "tr"
+        names = _EVIDENCE.sub("", record.description)
+        full = _FULL_NAME.search(names)
+        title = full.group(1).strip() if full else names.rstrip(". ;")
+        fragment = _FRAGMENT.search(names)
+        version = record.sequence_update[1] if record.sequence_update else 0
+        description = _description(
+            f"{title} ({fragment.group(1)})" if fragment and "(Fragment" not in title else title,
+            _EVIDENCE.sub("", record.organism.rstrip(". ")),
+            "".join(record.taxonomy_id[:1]),
+            _gene(record.gene_name[0] if record.gene_name else {}),
+            record.protein_existence,
+            version,
+        )
+        features = [row for row in map(_text_feature, record.features) if row is not None]
+        return Entry(f"{source}|{record.accessions[0]}|{record.entry_name}", description, sequence, features, line)
+
+
+def _entry_lines(text: bytes) -> list[int]:
+    """The lines in which entries begin, from 1."""
+    lines, at, line = [], 0, 1
+    for found in _ENTRY_START.finditer(text):
+        line += text.count(b"\n", at, found.start())
+        at = found.start()
+        lines.append(line)
+    return lines
+
+
+def _with_line_ends(text: bytes) -> bytes:
+    text = text.removeprefix(b"\xef\xbb\xbf")
+    return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
+
+
+def _text_feature(feature: Any) -> FeatureRow | None:
+    kind = kind_code(feature.type)
+    if kind < 0 or feature.location.ref:  # another isoform's
+        return None
+    told = feature.qualifiers
+    text = _EVIDENCE.sub("", told.get("note") or told.get("description") or told.get("ligand") or "")
+    return feature_row(kind, feature.location.start, feature.location.end, text.rstrip("."))
+
+
+def _gene(names: dict[str, Any]) -> str:
+    found = names.get("Name") or next((names[key][0] for key in ("OrderedLocusNames", "ORFNames") if names.get(key)), "")
+    return _EVIDENCE.sub("", found)
+
+
+def _description(title: str, organism: str, taxonomy: str, gene: str, existence: int | str, version: int | str) -> str:
+    """Name, organism (OS), its number in NCBI's taxonomy (OX), gene (GN), existence (PE) and version (SV)."""
+    while (shorter := _COMMON_NAME.sub("", organism)) != organism:
+        organism = shorter
+    parts = (("OS", organism), ("OX", taxonomy), ("GN", gene), ("PE", existence), ("SV", version))
+    return " ".join([title, *(f"{key}={value}" for key, value in parts if value)])
+
+
+class UniprotXml:
+    """UniProt's XML. Only what stands between ``<entry`` and ``</entry>`` is parsed, below a head of our own: no declaration is."""
+
+    name = "UniProt XML"
+    has_lines = False
+
+    def __init__(self) -> None:
+        self._encoding = "utf-8"
+
+    def cut(self, text: bytes) -> int:
+        """See `engine.formats.entries.EntryFormat`."""
+        return text.rfind(b"</entry>") + len(b"</entry>") if b"</entry>" in text else 0
+
+    def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
+        """See `engine.formats.entries.EntryFormat`."""
+        from xml.etree.ElementTree import ParseError
+
+        from Bio.SeqIO.UniprotIO import UniprotIterator
+
+        del with_chromosomes
+        if block.is_first:
+            self._encoding = xml_encoding(block.text)
+        start = block.text.find(b"<entry")
+        if block.is_last:
+            if b"</uniprot>" not in block.text or start >= 0:
+                at = block.text.count(b"\n", 0, max(start, 0)) + 1
+                raise EntryError(at, "the file is cut off: it does not end with </uniprot>")
+            return
+        head = b'<?xml version="1.0" encoding="%b"?><uniprot xmlns="http://uniprot.org/uniprot">' % self._encoding.encode()
+        before = block.text.count(b"\n", 0, start)
+        text = block.text[start:]
+        lines = []
+        at = line = 0
+        while (found := text.find(b"<entry", at)) >= 0:
+            line += text.count(b"\n", at, found)
+            lines.append(before + line + 1)
+            line += text.count(b"\n", found, found + 6)
+            at = found + 6
+        records = UniprotIterator(io.BytesIO(head + text + b"</uniprot>"))
+        number = 0
+        while True:
+            here = lines[min(number, len(lines) - 1)] if lines else 1
+            try:
+                record = next(records, None)
+            except ParseError as error:
+                raise EntryError(before + error.position[0], f"the XML is broken ({shortened(str(error).partition(':')[0])})") from None
+            except _PARSER_FAULTS as error:
+                raise EntryError(here, f"the entry is broken ({shortened(str(error).strip()) or type(error).__name__})") from None
+            if record is None:
+                return
+            yield self._entry(record, here)
+            number += 1
+
+    def _entry(self, record: Any, line: int) -> Entry:
+        told = record.annotations
+        sequence = clean_sequence(bytes(record.seq or b""))
+        if told.get("sequence_length", len(sequence)) != len(sequence) or not sequence:
+            reason = f"the sequence has {len(sequence):,} residues, and its element says {told.get('sequence_length', 'none')}"
+            raise EntryError(line, f"{reason}: it is cut off or damaged")
+        source = "sp" if told.get("dataset") == "Swiss-Prot" else "tr"
+        title = record.description if record.description != "<unknown description>" else ""
+        if "sequence_fragment" in told:
+            title = f"{title} ({'Fragments' if told['sequence_fragment'] == 'multiple' else 'Fragment'})"
+        taxonomy = next((name.partition(":")[2] for name in record.dbxrefs if name.startswith("NCBI Taxonomy:")), "")
+        genes = (told.get(f"gene_name_{kind}") for kind in ("primary", "ordered locus", "ORF"))
+        gene = next((name if isinstance(name, str) else name[0] for name in genes if name), "")
+        existence = _EXISTENCE.get("".join(told.get("proteinExistence", ())[:1]).lower(), 0)
+        description = _description(title, told.get("organism", ""), taxonomy, gene, existence, told.get("sequence_version", 0))
+        features = [row for row in map(_xml_feature, record.features) if row is not None]
+        return Entry(f"{source}|{record.id}|{record.name}", description, sequence, features, line)
+
+
+def _xml_feature(feature: Any) -> FeatureRow | None:
+    kind = kind_code(feature.type)
+    if kind < 0 or feature.location is None:
+        return None
+    told = feature.qualifiers
+    text = told.get("description", "") or next((one["name"] for one in told.get("ligands", ()) if one["name"]), "")
+    if told.get("original") and told.get("variation"):
+        text = f"{told['original']} -> {told['variation']}" + (f" ({text})" if text else "")
+    return feature_row(kind, feature.location.start, feature.location.end, text)

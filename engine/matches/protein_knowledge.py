@@ -1,0 +1,39 @@
+"""What a database knows of the proteins that were found, as tables of a run: their features, and the places of reading frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from engine.arrays import Texts
+from engine.formats.feature_tables import FEATURES, features_table
+from engine.formats.translation import place_of_frame
+from engine.matches.columns import READING_FRAMES
+from engine.peptides.protein_index import ProteinIndex
+from engine.project.run import Run
+
+__all__ = ["write_protein_knowledge"]
+
+
+def write_protein_knowledge(run: Run, proteins: ProteinIndex, found: Iterable[str], *, is_translated: bool) -> None:
+    """Write what is known of the proteins that were found, by their accessions in order.
+
+    The tables are `FEATURES` and `READING_FRAMES`, each where the database has such a thing.
+
+    Raises
+    ------
+    StorageError : the disk refused.
+    """
+    wanted = list(found)
+    if is_translated:
+        places = [(accession, place) for accession in wanted if (place := place_of_frame(accession)) is not None]
+        names = ("sequence", "first", "last", "strand")
+        columns: dict[str, Any] = {name: [getattr(place, name) for _, place in places] for name in names}
+        run.write_table(READING_FRAMES.name, READING_FRAMES.arrow({"accession": [accession for accession, _ in places], **columns}))
+    if proteins.features is not None:
+        known = Texts(proteins.proteins.accession_bytes, proteins.proteins.accession_offsets)[: proteins.n_targets].strings()
+        numbers = {accession: i for i, accession in enumerate(known)}
+        chosen = np.array([numbers[accession] for accession in wanted if accession in numbers], np.int64)
+        run.write_table(FEATURES.name, features_table([known[i] for i in chosen.tolist()], proteins.features.take(chosen)))

@@ -1,0 +1,111 @@
+"""Places of peptides on the nucleotides that were translated, as GFF3 and as BED.
+
+GFF3 (https://github.com/The-Sequence-Ontology/Specifications/blob/master/gff3.md) counts from 1, the last included; a peptide is a ``CDS``
+of phase 0, since its first base begins a codon, and its score is the q-value. BED (https://samtools.github.io/hts-specs/BEDv1.pdf) counts
+from 0, the end not included; its score is -100 log10 of the q-value, up to 1000.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from engine.files import atomic_file
+from engine.jobs.progress import Progress
+from engine.matches.writers.tables import rows, scalar
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["write_bed", "write_gff3"]
+
+_IN_NAMES = "!$*+-.:?@^_|~"
+"""What GFF3 lets stand as it is in the name of a sequence, besides letters and digits."""
+_IN_ATTRIBUTES = " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
+_MOST_BED_SCORE, _BED_SCORE_OF_TENTH = 1000, 100
+_LONGEST_BED_NAME = 255
+_TOLD_TOGETHER = 1000
+"""Places between two looks at a cancel."""
+_QUERY = """
+    SELECT frames.sequence, frames.first, frames.last, frames.strand, places.peptide, places.start, places.length, places.accession,
+        places.q_value, places.n_psms
+    FROM (
+        SELECT peptides.peptide, length(peptides.sequence) AS length, peptides.q_value, peptides.n_psms,
+            unnest(psms.proteins) AS accession, unnest(psms.protein_starts) AS start
+        FROM peptides JOIN psms ON psms.psm_id = peptides.best_psm
+        WHERE NOT peptides.is_decoy AND (peptides.q_value <= {fdr} OR {is_without_decoys})
+    ) AS places JOIN reading_frames AS frames ON frames.accession = places.accession
+    ORDER BY frames.sequence, CASE frames.strand WHEN '+' THEN frames.first + 3 * (places.start - 1)
+        ELSE frames.last - 3 * (places.start - 1 + places.length) END, places.length, frames.strand, places.peptide, places.accession
+"""
+
+
+class _PlacedPeptide(NamedTuple):
+    """A peptide at a place of nucleotides: first and last, from 1."""
+
+    sequence: str
+    first: int
+    last: int
+    strand: str
+    peptide: str
+    frame: str
+    q_value: float | None
+    n_psms: int
+
+
+def write_gff3(connection: duckdb.DuckDBPyConnection, out: Path, fdr: float, progress: Progress | None = None) -> None:
+    """Write the places of the peptides that are accepted at `fdr`, of a `tables.database` connection with ``reading_frames``.
+
+    Raises
+    ------
+    StorageError : the disk refused.
+    """
+    with atomic_file(out) as file:
+        file.write(b"##gff-version 3\n")
+        for number, one in enumerate(_places(connection, out, fdr, progress), start=1):
+            score = "." if one.q_value is None else f"{one.q_value:.4g}"
+            name, frame = (quote(text, safe=_IN_ATTRIBUTES) for text in (one.peptide, one.frame))
+            told = f"ID=peptide{number};Name={name};reading_frame={frame};psms={one.n_psms}"
+            cells = (quote(one.sequence, safe=_IN_NAMES), "Proteoscope", "CDS", one.first, one.last, score, one.strand, 0, told)
+            file.write(("\t".join(map(str, cells)) + "\n").encode())
+
+
+def write_bed(connection: duckdb.DuckDBPyConnection, out: Path, fdr: float, progress: Progress | None = None) -> None:
+    """The same as BED, of six columns.
+
+    Raises
+    ------
+    StorageError : the disk refused.
+    """
+    with atomic_file(out) as file:
+        for one in _places(connection, out, fdr, progress):
+            score = 0 if one.q_value is None else _bed_score(one.q_value)
+            cells = ("_".join(one.sequence.split()), one.first - 1, one.last, one.peptide[:_LONGEST_BED_NAME], score, one.strand)
+            file.write(("\t".join(map(str, cells)) + "\n").encode())
+
+
+def _bed_score(q_value: float) -> int:
+    if q_value <= 0:
+        return _MOST_BED_SCORE
+    return max(0, min(_MOST_BED_SCORE, round(-_BED_SCORE_OF_TENTH * math.log10(q_value))))
+
+
+def _places(connection: duckdb.DuckDBPyConnection, out: Path, fdr: float, progress: Progress | None) -> Iterator[_PlacedPeptide]:
+    is_without_decoys = "true" if scalar(connection, "SELECT count(q_value) = 0 FROM peptides") else "false"
+    query = _QUERY.format(fdr=float(fdr), is_without_decoys=is_without_decoys)
+    if progress is not None:
+        progress.stage(f"writing {out.name}", scalar(connection, f"SELECT count(*) FROM ({query})"))
+    n_told = n_read = 0
+    for sequence, first, last, strand, peptide, start, length, frame, q_value, n_psms in rows(connection, query):
+        before, behind = 3 * (start - 1), 3 * (start - 1 + length)
+        bounds = (first + before, first + behind - 1) if strand == "+" else (last - behind + 1, last - before)
+        yield _PlacedPeptide(sequence, *bounds, strand, peptide, frame, q_value, n_psms)
+        n_read += 1
+        if progress is not None and n_read - n_told == _TOLD_TOGETHER:
+            progress.advance(_TOLD_TOGETHER)
+            n_told = n_read
+    if progress is not None:
+        progress.advance(n_read - n_told)

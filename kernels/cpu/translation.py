@@ -1,0 +1,89 @@
+"""Nucleotides as amino acids, in all reading frames, from one stop codon to the next."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["BASES", "frames"]
+
+BASES = "-ACMGRSVTWYHKDBN"
+"""The letter of each set of bases (IUPAC): A is bit 0, C bit 1, G bit 2, T bit 3; the first, of no base, stands for what is no letter."""
+_STOP, _UNKNOWN = np.uint8(ord("*")), np.uint8(ord("X"))
+
+
+def _base_sets() -> NDArray[np.uint8]:
+    sets = np.zeros(256, np.uint8)
+    for bases, letter in enumerate(BASES):
+        sets[ord(letter)] = sets[ord(letter.lower())] = bases
+    for uracil in "Uu":
+        sets[ord(uracil)] = BASES.index("T")
+    return sets
+
+
+_BASE_SETS = _base_sets()
+_COMPLEMENTS = np.array([sum(((bases >> bit) & 1) << (3 - bit) for bit in range(4)) for bases in range(16)], np.uint8)
+
+
+@njit(nogil=True, cache=True)
+def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, residues):
+    """Open reading frames of sequences: what stands between two stop codons, or a stop codon and an end, in each frame.
+
+    Parameters
+    ----------
+    nucleotides : (total,) uint8, letters. offsets : (n + 1,) int64 into it.
+    residue_of_codon : (4096,) uint8, the residue of three sets of bases, the first in the highest bits.
+    minimum : residues that a frame must have, those of unknown codons (X) not counted.
+    strands : (2,) bool, whether to read the sequences themselves, and their reverse complements.
+    places : (f, 5) int64, written where there is room: sequence, first and last nucleotide of the frame, from 0 and on the sequence itself,
+        the last included; strand (1 or -1), frame (0 to 2 from the end where reading begins).
+    residues : (r,) uint8, written where there is room: residues of the frames, end to end.
+
+    Returns
+    -------
+    frames and residues that there are, whether they were written or not.
+    """
+    n_frames, n_residues = 0, 0
+    for sequence in range(len(offsets) - 1):
+        start, stop = offsets[sequence], offsets[sequence + 1]
+        length = stop - start
+        for strand in range(2):
+            if not strands[strand]:
+                continue
+            for frame in range(3):
+                first, known, written = frame, 0, n_residues
+                at = frame
+                while at <= length:
+                    residue = _STOP
+                    if at + 3 <= length:
+                        codon = 0
+                        for i in range(3):
+                            if strand == 0:
+                                bases = _BASE_SETS[nucleotides[start + at + i]]
+                            else:
+                                bases = _COMPLEMENTS[_BASE_SETS[nucleotides[stop - 1 - at - i]]]
+                            codon = codon * 16 + bases
+                        residue = residue_of_codon[codon]
+                    if residue != _STOP:
+                        if written < len(residues):
+                            residues[written] = residue
+                        written += 1
+                        known += residue != _UNKNOWN
+                        at += 3
+                        continue
+                    if known > 0 and known >= minimum:
+                        if n_frames < len(places):
+                            last = at - 1
+                            places[n_frames, 0] = sequence
+                            places[n_frames, 1] = first if strand == 0 else length - 1 - last
+                            places[n_frames, 2] = last if strand == 0 else length - 1 - first
+                            places[n_frames, 3] = 1 - 2 * strand
+                            places[n_frames, 4] = frame
+                        n_frames += 1
+                        n_residues = written
+                    if at + 3 > length:
+                        break
+                    at += 3
+                    first, known, written = at, 0, n_residues
+    return n_frames, n_residues

@@ -1,0 +1,221 @@
+"""Databases that know more than sequences, against Biopython and against FASTA of the same, and what is broken."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from Bio import SeqIO
+
+import resources
+from engine.errors import InputError
+from engine.formats import Proteins, read_proteins
+from engine.formats.features import FEATURE_GROUPS, FEATURE_KINDS
+from engine.formats.letters import count_sequences
+from engine.formats.registry import FORMATS
+from engine.jobs.progress import Progress, RecordingProgress
+from tests.engine.formats import entry_files
+
+TEXTS = {
+    "Swiss-Prot text": ("swiss", entry_files.SWISS_PROT, ".dat"),
+    "UniProt XML": ("uniprot-xml", entry_files.UNIPROT_XML.replace("https://uniprot", "http://uniprot"), ".xml"),
+    "GenBank": ("genbank", entry_files.GENBANK_PROTEIN, ".gp"),
+    "PIR": ("pir", entry_files.PIR.replace("C;Species: nobody\n", ""), ".pir"),
+}
+FEATURES = [
+    ("signal peptide", 1, 18, ""),
+    ("chain", 19, 65, "Protein one"),
+    ("domain", 20, 60, "A domain of a name that goes on in the next line; truncated"),
+    ("modified residue", 30, 30, "Phosphoserine"),
+    ("variant", 40, 40, "E -> K (in a breed; dbSNP:rs1)"),
+    ("disulfide bond", 55, 58, ""),
+    ("strand", 3, 7, ""),
+]
+
+
+def records(proteins: Proteins) -> list[tuple[str, str, str]]:
+    return [(proteins.accession(i), proteins.description(i), proteins.sequence(i)) for i in range(len(proteins))]
+
+
+def features_of(proteins: Proteins, i: int) -> list[tuple[str, int, int, str]]:
+    assert proteins.features is not None
+    found = proteins.features.take(np.array([i]))
+    return [
+        (FEATURE_KINDS[kind].name, first, last, text)
+        for kind, first, last, text in zip(
+            found.kind.tolist(), found.first.tolist(), found.last.tolist(), found.texts.strings(), strict=True
+        )
+    ]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_sequences_are_those_that_biopython_reads(written: Callable[..., Path], name: str) -> None:
+    parser, text, suffix = TEXTS[name]
+    expected = [str(record.seq) for record in SeqIO.parse(io.BytesIO(text.encode()) if "xml" in parser else io.StringIO(text), parser)]
+    proteins = read_proteins([written(text, f"database{suffix}")])
+    assert [sequence for _, _, sequence in records(proteins)] == expected
+
+
+@pytest.mark.parametrize("text", [entry_files.SWISS_PROT, entry_files.UNIPROT_XML])
+def test_uniprot_gives_what_its_fasta_gives(written: Callable[..., Path], text: str) -> None:
+    expected = records(read_proteins([written(entry_files.FASTA_OF_UNIPROT, "same.fasta")]))
+    assert records(read_proteins([written(text, "database.dat")])) == expected
+
+
+@pytest.mark.parametrize("text", [entry_files.SWISS_PROT, entry_files.UNIPROT_XML])
+def test_features_are_kept_but_those_of_other_isoforms_and_unknown_places(written: Callable[..., Path], text: str) -> None:
+    proteins = read_proteins([written(text, "database.dat")])
+    assert features_of(proteins, 0) == FEATURES
+    assert features_of(proteins, 1) == []
+
+
+def test_features_of_genbank_are_of_the_same_kinds(written: Callable[..., Path]) -> None:
+    proteins = read_proteins([written(entry_files.GENBANK_PROTEIN, "one.gp")])
+    assert records(proteins) == [("NP_000001.2", "protein one [Bos taurus]", entry_files.SEQUENCES["Q00001"])]
+    assert features_of(proteins, 0) == [
+        ("signal peptide", 1, 18, ""),
+        ("chain", 19, 65, "protein one"),
+        ("region", 20, 60, "A domain"),
+        ("modified residue", 30, 30, "phosphorylation"),
+        ("disulfide bond", 55, 58, "disulfide"),
+        ("strand", 3, 7, "sheet"),
+    ]
+
+
+@pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
+def test_nucleotides_give_the_proteins_that_they_code_for_or_themselves(written: Callable[..., Path], text: str) -> None:
+    path = written(text, "contig.gb")
+    coded = records(read_proteins([path]))
+    assert coded == [("TOY1.1", "first protein [Toy bacterium]", "MKWVTFI"), ("TOY_2", "second protein [Toy bacterium]", "MQFRA")]
+    assert records(read_proteins([path], with_chromosomes=True)) == [("CTG1.1", "A contig", entry_files.CONTIG)]
+
+
+@pytest.mark.parametrize("name", [*TEXTS, "EMBL"])
+def test_line_ends_gzip_and_blocks_change_nothing(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    text = entry_files.EMBL if name == "EMBL" else TEXTS[name][1]
+    expected = records(read_proteins([written(text, "plain.dat")]))
+    forms = (("\ufeff" + text).replace("\n", "\r\n").encode(), text.replace("\n", "\r").encode(), gzip.compress(text.encode()))
+    assert all(records(read_proteins([written(form, "other.dat")])) == expected for form in forms)
+    monkeypatch.setattr("engine.formats.sources.blocks.__defaults__", (300,))
+    found = read_proteins([written(text * 3 if name != "UniProt XML" else text, "plain.dat")])
+    assert records(found) == expected
+
+
+def test_a_database_may_be_of_files_of_several_formats(written: Callable[..., Path]) -> None:
+    paths = [written(">A\nACD\n", "a.fasta"), written(entry_files.SWISS_PROT, "b.dat"), written(entry_files.FASTA_OF_UNIPROT, "c.fasta")]
+    proteins = read_proteins(paths)
+    assert [proteins.accession(i) for i in range(len(proteins))] == ["A", "sp|Q00001|ONE_BOVIN", "tr|Q00002|TWO_BOVIN"]
+    assert features_of(proteins, 0) == [] and features_of(proteins, 1) == FEATURES
+
+
+def test_formats_are_told_by_their_content(written: Callable[..., Path]) -> None:
+    from engine.formats.recognition import recognise
+    from engine.formats.sources import ByteSource
+
+    texts = {
+        "Swiss-Prot text": entry_files.SWISS_PROT, "UniProt XML": entry_files.UNIPROT_XML, "GenBank": entry_files.GENBANK,
+        "EMBL": entry_files.EMBL, "PIR": entry_files.PIR, "FASTA": ">P1;a name\nACDEF\n>P2\nACD*\n",
+    }  # fmt: skip
+    for name, text in texts.items():
+        path = written(text, "database.txt")
+        with ByteSource(path) as source:
+            assert recognise(source).name == name
+        assert (count_sequences(path) is None) == (name != "FASTA")
+
+
+def test_each_kind_of_feature_is_of_a_group_and_each_name_of_one_kind() -> None:
+    assert {kind.group for kind in FEATURE_KINDS} == set(FEATURE_GROUPS)
+    names = [name for kind in FEATURE_KINDS for name in {kind.name, *kind.names}]
+    assert len(names) == len(set(names))
+
+
+SWISS, XML, GENBANK = entry_files.SWISS_PROT, entry_files.UNIPROT_XML, entry_files.GENBANK_PROTEIN
+_SECOND = SWISS.count("\n", 0, SWISS.index("ID   TWO")) + 1
+BROKEN = {
+    "text cut off in a sequence": (SWISS[:-40], rf"line {_SECOND}: .*cut off"),
+    "text cut off at an entry": (SWISS[: SWISS.index("SQ   ")], r"line 1: .*cut off"),
+    "no end between two": (SWISS.replace("//\n", "", 1), r"line 1: the entry is broken|line \d+: "),
+    "a sequence too short": (SWISS.replace("MADEAALALQ", "MADEA"), rf"line {_SECOND}: the sequence has 53 residues, .* 58"),
+    "a sequence of signs": (SWISS.replace("MADEAALALQ", "MADE#ALALQ"), rf"line {_SECOND}: '#' in the sequence of tr.Q00002.TWO_BOVIN"),
+    "no accession": (SWISS.replace("AC   Q00002; Z99999;\n", ""), rf"line {_SECOND}: the entry has no accession"),
+    "no numbers": (SWISS.replace("1..18", "one..two"), r"line 1: the entry is broken"),
+    "XML cut off": (XML[:-30], r"cut off"),
+    "XML cut off in an entry": (XML[: XML.index("<proteinExistence")], r"line 3: .*cut off"),
+    "XML that is not nested": (XML.replace("</gene>", "", 1), r"line \d+: the XML is broken"),
+    "an entity": (XML.replace("Protein one", "&bomb;", 1), r"line 6: the XML is broken \(undefined entity"),
+    "XML without sequence": (XML.replace('length="58"', 'length="57"'), r"the sequence has 58 residues, and its element says 57"),
+    "a record cut off": (GENBANK[:-4], r"line 1: the last record is cut off"),
+    "two records in one": (GENBANK.replace("//\n", "") + GENBANK, r"line 1: the record is cut off: another begins in it"),
+    "a record too short": (GENBANK.replace("mkwvtfisll", "mkwv"), r"line 1: the sequence has 59 letters, and the record says 65"),
+    "another before the record": ("//\n" + GENBANK, "no known format|begin with LOCUS"),
+    "PIR without sequence": (entry_files.PIR + ">P1;THREE\n", r"line 10: the record"),
+    "PIR without an end": (entry_files.PIR.replace("*\nC;Species: nobody\n", ""), r"line 6: the record is broken"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_entry_is_one_sentence_with_its_line(written: Callable[..., Path], name: str) -> None:
+    text, expected = BROKEN[name]
+    path = written(text, "database.dat")
+    with pytest.raises(InputError, match=expected) as raised:
+        read_proteins([path])
+    assert str(raised.value).startswith(str(path)) and "\n" not in str(raised.value) and raised.value.remedy
+
+
+@pytest.mark.parametrize("begins", [SWISS[:200], GENBANK[:300], SWISS + "ID   " + "x" * 100])
+def test_an_endless_line_is_refused_before_it_is_read(written: Callable[..., Path], begins: str) -> None:
+    path = written(begins + "A" * (9 << 20), "database.dat")
+    with pytest.raises(InputError, match=r"line \d+: the line is longer than 1,048,576 bytes"):
+        read_proteins([path])
+
+
+def test_a_declaration_in_xml_is_refused_wherever_it_stands(written: Callable[..., Path]) -> None:
+    bomb = '<!DOCTYPE uniprot [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;"><!ENTITY f SYSTEM "file:///etc/passwd">]>'
+    before, _, after = XML.partition("<uniprot")
+    for text in (f"{before}{bomb}<uniprot{after}", XML.replace("<entry", f"{bomb}<entry", 1), XML.replace("<gene>", f"{bomb}<gene>", 1)):
+        with pytest.raises(InputError, match=r"document type declaration|XML is broken"):
+            read_proteins([written(text, "database.xml")])
+    # Behind so much else it is not looked for: it is not parsed either.
+    far = before + "<!-- " + "x" * (1 << 18) + " -->" + bomb + "<uniprot" + after
+    with pytest.raises(InputError):
+        read_proteins([written(far.replace("Protein one", "&b;", 1), "database.xml")])
+
+
+def test_features_outside_their_sequence_are_left_out_and_told(written: Callable[..., Path]) -> None:
+    progress = RecordingProgress(Progress())
+    path = written(SWISS.replace("55..58", "55..66").replace("3..7", "66..70"), "database.dat")
+    proteins = read_proteins([path], progress=progress)
+    assert [found for found in FEATURES if found[0] not in ("disulfide bond", "strand")] == features_of(proteins, 0)
+    assert any("2 features that lie outside their sequences" in text for text in map(str, progress.messages))
+
+
+def test_a_feature_of_endless_lines_is_refused(written: Callable[..., Path]) -> None:
+    lines = "FT                   word word word\n" * 100_000
+    text = SWISS.replace(
+        'FT                   /note="Protein one"\n', f'FT                   /note="Protein\n{lines}FT                   one"\n'
+    )
+    with pytest.raises(InputError, match="a feature has more than 500 lines"):
+        read_proteins([written(text, "database.dat")])
+
+
+def test_biopython_is_loaded_only_for_such_files(written: Callable[..., Path]) -> None:
+    code = "import sys; from engine.formats import read_proteins; read_proteins([sys.argv[1]]); print('Bio' in sys.modules)"
+    for text, expected in ((entry_files.FASTA_OF_UNIPROT, "False"), (SWISS, "True")):
+        path = written(text, "database.dat")
+        done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True, cwd=resources.path().parent)
+        assert done.stdout.strip() == expected
+
+
+def test_each_format_of_entries_is_named_as_the_registry_has_it() -> None:
+    from importlib import import_module
+
+    for written_as in FORMATS:
+        if written_as.sort == "proteins" and written_as.reader:
+            module, _, name = written_as.reader.partition(":")
+            assert getattr(import_module(module), name)().name == written_as.name

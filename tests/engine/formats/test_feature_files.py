@@ -1,0 +1,87 @@
+"""Features of proteins as columns of an index: opened as they were written, and looked at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.arrays import Texts
+from engine.formats import Proteins, read_proteins
+from engine.formats.feature_files import open_features, write_features
+from engine.formats.features import FEATURE_KINDS, FeatureRow, Features
+from engine.peptides.protein_index import build_protein_index, open_protein_index
+from engine.project.columns import UnsoundIndexError
+from tests.engine.formats import entry_files
+
+OFFSETS = np.array([0, 10, 10, 15])
+ROWS = [[FeatureRow(0, 1, 10, "é"), FeatureRow(29, 3, 3, "A -> T")], [], [FeatureRow(6, 2, 5, "x" * 1000)]]
+
+
+def content(features: Features) -> list[tuple[int, int, int, int, str]]:
+    owner = np.repeat(np.arange(len(features.offsets) - 1), np.diff(features.offsets))
+    columns = (owner.tolist(), features.kind.tolist(), features.first.tolist(), features.last.tolist(), features.texts.strings())
+    return list(zip(*columns, strict=True))
+
+
+def test_features_are_taken_joined_and_opened_as_they_are(tmp_path: Path) -> None:
+    features = Features.of(ROWS)
+    expected = [(0, 0, 1, 10, "é"), (0, 29, 3, 3, "A -> T"), (2, 6, 2, 5, "x" * 300)]
+    assert content(features) == expected
+    write_features(tmp_path, features)
+    opened = open_features(tmp_path, OFFSETS)
+    assert opened is not None and content(opened) == expected
+    assert content(features.take(np.array([2, 0]))) == [(0, *expected[2][1:]), (1, *expected[0][1:]), (1, *expected[1][1:])]
+    joined = Features.joined([features.take(np.array([2])), Features.none(2), features])
+    assert content(joined) == [(0, *expected[2][1:]), *((owner + 3, *rest) for owner, *rest in expected)]
+    assert open_features(tmp_path / "elsewhere", OFFSETS) is None
+
+
+SPOILT: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "offsets": lambda column: column[::-1].copy(),
+    "kind": lambda column: np.full_like(column, len(FEATURE_KINDS)),
+    "first": lambda column: column - 1,
+    "last": lambda column: column + 1,
+    "text_bytes": lambda column: np.full_like(column, 0xFF),
+    "text_offsets": lambda column: column[:-1].copy(),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_spoilt_columns_are_refused(tmp_path: Path, name: str) -> None:
+    write_features(tmp_path, Features.of(ROWS))
+    path = tmp_path / f"feature_{name}.npy"
+    np.save(path, SPOILT[name](np.load(path)))
+    with pytest.raises(UnsoundIndexError):
+        open_features(tmp_path, OFFSETS)
+
+
+def test_features_of_another_versions_kinds_are_refused(tmp_path: Path) -> None:
+    write_features(tmp_path, Features.of(ROWS))
+    path = tmp_path / "feature_kinds.json"
+    path.write_text(json.dumps({"kinds": "something else"}))
+    with pytest.raises(UnsoundIndexError, match="other kinds"):
+        open_features(tmp_path, OFFSETS)
+
+
+@pytest.mark.parametrize(("decoys", "prefix"), [("reverse", "DECOY_"), ("none", "DECOY_"), ("existing", "tr|")])
+def test_features_follow_their_proteins_into_the_index(tmp_path: Path, written: Callable[..., Path], decoys: str, prefix: str) -> None:
+    proteins: Proteins = read_proteins([written(entry_files.SWISS_PROT, "database.dat")])
+    contaminants = None if decoys == "existing" else read_proteins([written(">C\nACDEFGHIK\n", "contaminants.fasta")])
+    cleaves = np.zeros((26, 26), bool)
+    build_protein_index(
+        tmp_path, proteins, database="x", decoys=decoys, decoy_prefix=prefix, cleaves=cleaves, contaminants=contaminants
+    )  # fmt: skip
+    index = open_protein_index(tmp_path)
+    assert index.features is not None and len(index.features.offsets) == index.n_targets + 1
+    assert [row[1:] for row in content(index.features)] == [row[1:] for row in content(proteins.features.take(np.array([0])))]  # type: ignore[union-attr]
+    assert isinstance(index.features.texts, Texts) and index.kept is None
+
+
+def test_an_index_of_a_database_without_features_has_none(tmp_path: Path, written: Callable[..., Path]) -> None:
+    proteins = read_proteins([written(entry_files.FASTA_OF_UNIPROT, "database.fasta")])
+    build_protein_index(tmp_path, proteins, database="x", decoys="reverse", decoy_prefix="DECOY_", cleaves=np.zeros((26, 26), bool))
+    assert open_protein_index(tmp_path).features is None and not list(tmp_path.glob("feature*"))

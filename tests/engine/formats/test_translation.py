@@ -1,0 +1,110 @@
+"""Reading frames of nucleotides, against Biopython's translation and plain loops."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from Bio.Data.CodonTable import ambiguous_dna_by_id
+from Bio.Seq import Seq
+
+from engine.errors import InputError, ParameterError
+from engine.formats import Proteins, read_proteins
+from engine.formats.translation import Translation, place_of_frame
+from engine.jobs.progress import Progress
+from tests.engine.formats import entry_files
+
+
+def records(proteins: Proteins) -> list[tuple[str, str]]:
+    return [(proteins.accession(i), proteins.sequence(i)) for i in range(len(proteins))]
+
+
+def by_biopython(name: str, nucleotides: str, direction: str, code: int, minimum: int) -> set[tuple[str, str]]:
+    """Frames between stop codons, their places by counting."""
+    length, found = len(nucleotides), set()
+    for strand in "+-" if direction == "six-frame" else "+" if direction == "forward" else "-":
+        read = Seq(nucleotides) if strand == "+" else Seq(nucleotides).reverse_complement()
+        for frame in range(3):
+            whole = read[frame : frame + (length - frame) // 3 * 3]
+            at = frame
+            for protein in str(whole.translate(table=code)).split("*"):
+                first, last = at + 1, at + 3 * len(protein)
+                if strand == "-":
+                    first, last = length - last + 1, length - first + 1
+                if len(protein.replace("X", "")) >= minimum:
+                    found.add((f"{name}:{first}-{last}({strand})", protein))
+                at += 3 * len(protein) + 3
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:This table contains")
+@pytest.mark.parametrize("direction", ["six-frame", "forward", "reverse"])
+@pytest.mark.parametrize("code", [1, 2, 11, 27])
+def test_frames_are_those_between_stop_codons_of_biopython(written: Callable[..., Path], direction: str, code: int) -> None:
+    chance = random.Random(code)
+    contigs = {f"contig{n}": "".join(chance.choices("ACGTNRY", (9, 9, 9, 9, 0.2, 0.1, 0.1), k=n)) for n in (1, 2, 3, 4, 5, 61, 1000, 5003)}
+    path = written("".join(f">{name} a contig\n{text.lower()}\n" for name, text in contigs.items()), "genome.fasta")
+    found = records(Translation(direction, code, 5).read([path], Progress()))  # type: ignore[arg-type]
+    expected = set()
+    for name, text in contigs.items():
+        expected |= by_biopython(name, text, direction, code, 5)
+    assert len(found) == len(set(found)) and set(found) == expected
+
+
+def test_a_frame_is_what_its_place_spells(shared_data: Path) -> None:
+    path = shared_data / "dna" / "dna_lambda.fasta"
+    genome = read_proteins([path], with_chromosomes=True).sequence(0)
+    proteins = Translation("six-frame", 11, 100).read([path], Progress())
+    assert len(proteins) > 100
+    for accession, protein in records(proteins):
+        place = place_of_frame(accession)
+        assert place is not None
+        spelt = Seq(genome[place.first - 1 : place.last])
+        assert str((spelt if place.strand == "+" else spelt.reverse_complement()).translate(table=11)) == protein
+
+
+def test_each_codon_of_each_genetic_code_is_biopythons() -> None:
+    from engine.formats.translation import _codons
+    from kernels.cpu.translation import BASES
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some codons are stops and residues
+        for code in ambiguous_dna_by_id:
+            residues = _codons(code)
+            for place, codon in enumerate(map("".join, product(BASES, repeat=3))):
+                assert chr(residues[place]) == ("X" if "-" in codon else str(Seq(codon).translate(table=code)))
+
+
+def test_uracil_is_read_as_thymine_and_genbank_by_its_sequence(written: Callable[..., Path]) -> None:
+    path = written(entry_files.GENBANK, "contig.gb")
+    found = records(Translation("six-frame", 11, 5).read([path], Progress()))
+    assert ("CTG1.1:1-21(+)", "MKWVTFI") in found and ("CTG1.1:34-48(-)", "MQFRA") in [
+        (name, text[:5]) for name, text in found if text[:2] == "MQ"
+    ]
+    rna = written(f">CTG1.1\n{entry_files.CONTIG.replace('T', 'U')}\n", "rna.fasta")
+    assert records(Translation("six-frame", 11, 5).read([rna], Progress())) == found
+
+
+def test_proteins_are_not_translated_and_codes_that_are_none_are_refused(written: Callable[..., Path]) -> None:
+    with pytest.raises(InputError, match=r"the sequences are proteins, and nucleotides were to be translated.*translation=none"):
+        Translation("six-frame", 1, 30).read([written(entry_files.FASTA_OF_UNIPROT, "p.fasta")], Progress())
+    with pytest.raises(InputError, match="no reading frame has 1,000 residues"):
+        Translation("six-frame", 1, 1000).read([written(">c\nACGTACGT\n", "c.fasta")], Progress())
+    with pytest.raises(ParameterError, match="genetic_code: NCBI has no code 7; expected one of 1, 2, 3"):
+        Translation("six-frame", 7, 30)
+
+
+def test_names_that_are_no_places_have_none() -> None:
+    assert [place_of_frame(name) for name in ("sp|P1|A", "c:0-3(+)", "c:1-3", "c:1-3(.)", "")] == [None] * 5
+    place = place_of_frame("a:b:4-9(-)")
+    assert place is not None and (place.sequence, place.first, place.last, place.strand) == ("a:b", 4, 9, "-")
+
+
+def test_the_key_of_an_index_holds_the_codons_and_not_the_number_of_their_code() -> None:
+    contents = [Translation("six-frame", code, 30).content() for code in (1, 2)]
+    assert contents[0] != contents[1] and not any(np.isin([1, 2], list(content.values())).any() for content in contents)

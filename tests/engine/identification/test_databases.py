@@ -1,0 +1,234 @@
+"""Searches in databases that are written in other formats than FASTA."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow.parquet as parquet
+import pytest
+from Bio.Seq import Seq
+
+from engine.entry import ExportRequest
+from engine.errors import ParameterError
+from engine.formats import read_proteins
+from engine.formats.translation import place_of_frame
+from engine.identification.parameters import IdentificationParameters
+from engine.jobs.progress import Progress
+from engine.matches.run_exporting import export_run
+from engine.parameters import read_preset
+from engine.project import Project
+from engine.sequence_search.parameters import SequenceSearchParameters
+from engine.views.finished_run import open_run
+from engine.views.hits import bars_of_query
+from engine.views.identification import coverage_of_group
+from tests.engine.formats.entry_files import swiss_prot_entry
+from tests.searching import align, identify
+
+SAMPLES = Path(__file__).resolve().parents[3] / "resources" / "samples"
+N_PROTEINS = 200
+FEATURES_OF_ALBUMIN = """FT   SIGNAL          1..18
+FT   DOMAIN          19..210
+FT                   /note="Albumin 1"
+FT   MOD_RES         82
+FT                   /note="Phosphoserine"
+FT   VARIANT         214
+FT                   /note="A -> T"
+FT   DISULFID        77..86
+FT   HELIX           590..606
+"""
+DESCRIPTION = "Protein p{0} (Fragment) OS=Bos taurus OX=9913 GN=gene{1} PE=1 SV=3"
+
+
+def chosen_proteins() -> list[str]:
+    """Bovine albumin, which the sample's spectra are of, and others."""
+    known = read_proteins([SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"])
+    albumin = next(i for i in range(len(known)) if known.accession(i) == "P02769|ALBU_BOVIN")
+    return [known.sequence(i) for i in (albumin, *range(N_PROTEINS - 1))]
+
+
+@pytest.fixture(scope="module")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The same proteins as FASTA and as UniProt's text."""
+    folder = tmp_path_factory.mktemp("databases")
+    chosen = chosen_proteins()
+    fasta, text = [], []
+    for i, sequence in enumerate(chosen):
+        accession, name = f"A0A{i:07d}", f"P{i}_BOVIN"
+        fasta.append(f">sp|{accession}|{name} {DESCRIPTION.format(i, accession[-1])}\n{sequence}\n")
+        text.append(swiss_prot_entry(accession, name, sequence, FEATURES_OF_ALBUMIN if i == 0 else ""))
+    (folder / "same.fasta").write_text("".join(fasta))
+    (folder / "same.dat").write_text("".join(text))
+    return folder / "same.fasta", folder / "same.dat"
+
+
+def test_uniprot_text_is_searched_as_its_fasta_is(databases: tuple[Path, Path], tmp_path: Path) -> None:
+    parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
+    for path in databases:
+        found = identify([SAMPLES / "BSA1.mzML.gz"], [path], tmp_path / path.suffix, parameters, threads=2)
+        assert found.n_peptides > 0
+    for name in ("psms", "peptides", "proteins"):
+        one, other = ((tmp_path / path.suffix / "exports" / f"{name}.tsv").read_bytes() for path in databases)
+        assert one == other and b"A0A0000000" in one
+
+
+def test_what_the_database_knows_of_the_proteins_found_is_kept_and_placed(databases: tuple[Path, Path], tmp_path: Path) -> None:
+    parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
+    for path in databases:
+        identify([SAMPLES / "BSA1.mzML.gz"], [path], tmp_path / path.suffix, parameters, threads=2)
+    bare, knowing = (open_run(tmp_path / path.suffix) for path in databases)
+    assert "features" not in bare.tables.paths
+    source = knowing.tables.source("features")
+    rows = source.query("SELECT accession, kind, first, last, description FROM features").to_pylist()
+    albumin = "sp|A0A0000000|P0_BOVIN"
+    assert [tuple(row.values()) for row in rows] == [
+        (albumin, "signal peptide", 1, 18, ""), (albumin, "domain", 19, 210, "Albumin 1"),
+        (albumin, "modified residue", 82, 82, "Phosphoserine"),
+        (albumin, "variant", 214, 214, "A -> T"), (albumin, "disulfide bond", 77, 86, ""), (albumin, "helix", 590, 606, ""),
+    ]  # fmt: skip
+    proteins = knowing.tables.source("proteins")
+    place = proteins.query("SELECT file_row_number AS row FROM proteins WHERE list_contains(accessions, ?)", [albumin])["row"][0].as_py()
+    coverage = coverage_of_group(proteins, place, 0.01)
+    assert [(one.kind, one.start, one.end) for one in coverage.features] == [(row["kind"], row["first"] - 1, row["last"]) for row in rows]
+    assert coverage_of_group(bare.tables.source("proteins"), place, 0.01).features == ()
+    for run in (bare, knowing):
+        run.tables.close()
+
+
+def test_a_known_variant_is_found_only_where_it_is_asked_for_and_is_named(tmp_path: Path) -> None:
+    albumin, *others = chosen_proteins()
+    at = albumin.index("HLVDEPQNLIK") + 9
+    # What the database has is not what the spectra are of, but it knows of that.
+    other = albumin[:at] + "A" + albumin[at + 1 :]
+    feature = f'FT   VARIANT         {at + 1}\nFT                   /note="A -> I (in a breed)"\n'
+    text = [swiss_prot_entry("A0A0000000", "P0_BOVIN", other, feature)]
+    text += [swiss_prot_entry(f"A0A{i:07d}", f"P{i}_BOVIN", sequence) for i, sequence in enumerate(others, start=1)]
+    path = tmp_path / "variants.dat"
+    path.write_text("".join(text))
+    parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
+    found = {}
+    for is_asked in (False, True):
+        folder = tmp_path / f"asked-{is_asked}"
+        identify([SAMPLES / "BSA1.mzML.gz"], [path], folder, parameters.changed(known_variants=is_asked), threads=2)
+        rows = parquet.read_table(Project.open(folder).table("peptides", None)).to_pylist()
+        found[is_asked] = {row["sequence"]: row["proteins"] for row in rows if not row["is_decoy"] and row["q_value"] <= 0.01}
+    assert "HLVDEPQNLIK" not in found[False]
+    assert found[True].pop("HLVDEPQNLIK") == [f"sp|A0A0000000|P0_BOVIN:A{at + 1}I"]
+    assert all(":" not in name for names in found[True].values() for name in names)
+
+
+def test_features_of_queries_and_of_aligned_parts_of_hits_are_kept(databases: tuple[Path, Path], tmp_path: Path) -> None:
+    query = tmp_path / "query.dat"
+    whole = read_proteins([databases[1]]).sequence(0)
+    query.write_text(swiss_prot_entry("Q1", "QUERY", whole[60:120], "FT   SITE            5\nFT   REGION          50..60\n"))
+    align([query], [databases[1]], None, SequenceSearchParameters(), project_folder=tmp_path / "project", threads=2)
+    run = open_run(tmp_path / "project")
+    bars = bars_of_query(run.tables.source("queries"), 0)
+    assert [(one.kind, one.start, one.end) for one in bars.features] == [("site", 4, 5), ("region", 49, 60)]
+    best = bars.bars[0]
+    assert best.name == "sp|A0A0000000|P0_BOVIN" and (best.start, best.end) == (1, 60)
+    # Those of residues 61 to 120 of albumin; signal, variant and helix are not told of hits.
+    assert [(one.kind, one.start, one.end) for one in best.features] == [
+        ("domain", 18, 210), ("modified residue", 81, 82), ("disulfide bond", 76, 86),
+    ]  # fmt: skip
+    run.tables.close()
+
+
+def test_sequences_are_found_in_uniprot_text_as_in_its_fasta(databases: tuple[Path, Path], tmp_path: Path) -> None:
+    query = tmp_path / "query.fasta"
+    query.write_text("".join(databases[0].read_text().splitlines(keepends=True)[:4]))
+    tables = []
+    for path in databases:
+        align([query], [path], tmp_path / f"{path.suffix}.tsv", SequenceSearchParameters(), threads=2)
+        tables.append((tmp_path / f"{path.suffix}.tsv").read_text())
+    assert tables[0] == tables[1] and tables[0].count("\n") > 2
+
+
+CODONS = {
+    "A": "GCT", "C": "TGT", "D": "GAT", "E": "GAA", "F": "TTT", "G": "GGT", "H": "CAT", "I": "ATT", "K": "AAA", "L": "CTG", "M": "ATG",
+    "N": "AAT", "P": "CCG", "Q": "CAG", "R": "CGT", "S": "TCT", "T": "ACT", "V": "GTT", "W": "TGG", "Y": "TAT",
+}  # fmt: skip
+
+
+def test_peptides_of_nucleotides_are_placed_where_their_codons_are(tmp_path: Path) -> None:
+    genes = ["".join(CODONS[residue] for residue in sequence if residue in CODONS) for sequence in chosen_proteins()]
+    # Albumin on the reverse strand, half of it once more on the forward strand of another contig, with ends that shift the frames.
+    contigs = {
+        "one 1": "AC" + str(Seq("ATG" + genes[0] + "TAA").reverse_complement()) + "G",
+        "two;2": "T" + genes[0][: len(genes[0]) // 6 * 3] + "TAACC" + "TAA".join(genes[1:]),
+    }
+    genome = tmp_path / "genome.fasta"
+    genome.write_text("".join(f">{name}\n{text}\n" for name, text in contigs.items()))
+    parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution")).changed(
+        translation="six-frame", minimum_frame=20
+    )
+    found = identify([SAMPLES / "BSA1.mzML.gz"], [genome], tmp_path / "project", parameters, threads=2)
+    assert found.n_peptides > 5
+    project = Project.open(tmp_path / "project")
+    run = project.latest("identify")
+    for name in ("gff3", "bed"):
+        export_run(project, ExportRequest(run, name, tmp_path / f"places.{name}"), Progress())
+    peptides = project.table("peptides", run)
+    accepted = {row["sequence"] for row in parquet.read_table(peptides).to_pylist() if not row["is_decoy"] and row["q_value"] <= 0.01}
+    by_name = {name.split()[0]: text for name, text in contigs.items()}
+    placed = []
+    lines = (tmp_path / "places.gff3").read_text().splitlines()
+    assert lines[0] == "##gff-version 3"
+    for line in lines[1:]:
+        name, source, kind, first, last, score, strand, phase, told = line.split("\t")
+        assert (source, kind, phase) == ("Proteoscope", "CDS", "0") and 0 <= float(score) <= 0.01
+        told = dict(pair.split("=") for pair in told.split(";"))
+        place = place_of_frame(unquote(told["reading_frame"]))
+        assert place is not None and place.first <= int(first) <= int(last) <= place.last and place.strand == strand
+        spelt = Seq(by_name[unquote(name)][int(first) - 1 : int(last)])
+        spelt = str((spelt if strand == "+" else spelt.reverse_complement()).translate())
+        assert spelt == re.sub(r"\[[^]]*\]|-", "", unquote(told["Name"]))
+        placed.append((unquote(name), int(first), int(last), strand, spelt))
+    assert {spelt for *_, spelt in placed} == accepted
+    # Each place at which the codons of an accepted peptide stand in a reading frame, by brute force.
+    everywhere = set()
+    for name, text in by_name.items():
+        for strand, read in (("+", text), ("-", str(Seq(text).reverse_complement()))):
+            for frame in range(3):
+                protein = str(Seq(read[frame : frame + (len(read) - frame) // 3 * 3]).translate())
+                for spelt in accepted:
+                    for at in (found.start() for found in re.finditer(f"(?={spelt})", protein)):
+                        first = frame + 3 * at + 1
+                        last = first + 3 * len(spelt) - 1
+                        everywhere.add(
+                            (name, first, last, "+", spelt)
+                            if strand == "+"
+                            else (name, len(text) - last + 1, len(text) - first + 1, "-", spelt)
+                        )
+    # Where no enzyme would cut a peptide out it has no place.
+    assert set(placed) <= everywhere and len(placed) == len(set(placed)) and {name for name, *_ in placed} == set(by_name)
+    bed = [line.split("\t") for line in (tmp_path / "places.bed").read_text().splitlines()]
+    assert [(name, int(start) + 1, int(end), strand) for name, start, end, _, _, strand in bed] == [place[:4] for place in placed]
+    assert all(0 <= int(score) <= 1000 and peptide for *_, peptide, score, _ in bed)
+    frames = parquet.read_table(project.table("reading_frames", run)).to_pylist()
+    assert ("one", 6, 6 + len(genes[0]) + 2, "-") in [(row["sequence"], row["first"], row["last"], row["strand"]) for row in frames]
+
+
+def test_a_run_without_translation_has_no_places(databases: tuple[Path, Path], tmp_path: Path) -> None:
+    parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
+    identify([SAMPLES / "BSA1.mzML.gz"], [databases[0]], tmp_path / "project", parameters, threads=2)
+    project = Project.open(tmp_path / "project")
+    with pytest.raises(ParameterError, match=r"the run translated no nucleotides.*translation=six-frame"):
+        export_run(project, ExportRequest(project.latest("identify"), "bed", tmp_path / "places.bed"), Progress())
+
+
+def test_a_sequence_search_finds_proteins_in_reading_frames(databases: tuple[Path, Path], tmp_path: Path) -> None:
+    protein = read_proteins([databases[0]]).sequence(0)
+    gene = "".join(CODONS[residue] for residue in protein)
+    contig = "CCA" + str(Seq("TAA" + gene + "TAG").reverse_complement()) + "AC"
+    query, genome, out = tmp_path / "query.fasta", tmp_path / "genome.fasta", tmp_path / "hits.tsv"
+    query.write_text(f">Q\n{protein[100:200]}\n")
+    genome.write_text(f">contig\n{contig}\n")
+    align([query], [genome], out, SequenceSearchParameters().changed(translation="six-frame"), threads=2)
+    with out.open(encoding="utf-8", newline="") as file:
+        best = next(csv.DictReader(file, delimiter="\t"))
+    place = place_of_frame(best["subject"])
+    assert place is not None and (place.first, place.last, place.strand) == (7, 6 + len(gene), "-")
+    assert (float(best["identity"]), best["subject_start"], best["subject_end"]) == (1.0, "101", "200")

@@ -1,0 +1,97 @@
+"""Places of peptides on nucleotides, against counting codons in plain Python, and the rules of both formats."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.errors import InputError, ParameterError
+from engine.jobs.progress import Cancelled, Progress
+from engine.matches.exporting import OF_GENOMES, export
+from tests.engine.identification_tables import Identification, identification
+
+
+@pytest.fixture(scope="module")
+def small() -> Identification:
+    return identification()
+
+
+def expected_places(small: Identification, fdr: float) -> list[tuple[str, int, int, str, str]]:
+    """Sequence, first and last nucleotide from 1, strand, peptide, of all places of accepted peptides."""
+    frames = {row["accession"]: row for row in small.reading_frames.to_pylist()}
+    psms = {row["psm_id"]: row for row in small.psms.to_pylist()}
+    found = []
+    for peptide in small.peptides.to_pylist():
+        if peptide["is_decoy"] or peptide["q_value"] is None or peptide["q_value"] > fdr:
+            continue
+        best = psms[peptide["best_psm"]]
+        for accession, start in zip(best["proteins"], best["protein_starts"], strict=True):
+            frame, length = frames[accession], len(peptide["sequence"])
+            codons = [range(frame["first"] + 3 * k, frame["first"] + 3 * k + 3) for k in range((frame["last"] - frame["first"] + 1) // 3)]
+            if frame["strand"] == "-":
+                codons.reverse()
+            bases = [base for codon in codons[start - 1 : start - 1 + length] for base in codon]
+            found.append((frame["sequence"], min(bases), max(bases), frame["strand"], peptide["peptide"]))
+    return found
+
+
+@pytest.mark.parametrize("fdr", [0.01, 0.2])
+def test_gff3_and_bed_hold_each_place_of_each_accepted_peptide(small: Identification, tmp_path: Path, fdr: float) -> None:
+    folder = small.write(tmp_path / "run", is_translated=True)
+    expected = sorted(expected_places(small, fdr))
+    assert expected or fdr < 0.1
+    export(folder, "gff3", tmp_path / "places.gff3", {"fdr": fdr})
+    export(folder, "bed", tmp_path / "places.bed", {"fdr": fdr})
+    lines = (tmp_path / "places.gff3").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "##gff-version 3"
+    found, names = [], []
+    for line in lines[1:]:
+        name, source, kind, first, last, score, strand, phase, told = line.split("\t")
+        # As the specification has it: characters that mean something are escaped, identifiers are of one line each.
+        assert re.fullmatch(r"([a-zA-Z0-9.:^*$@!+_?|~-]|%[0-9A-F]{2})+", name)
+        assert (source, kind, phase) == ("Proteoscope", "CDS", "0") and float(score) <= fdr
+        attributes = dict(pair.split("=") for pair in told.split(";"))
+        names.append(attributes["ID"])
+        found.append((unquote(name), int(first), int(last), strand, unquote(attributes["Name"])))
+    assert sorted(found) == expected and len(set(names)) == len(names)
+    assert [place[1] for place in found] == sorted(place[1] for place in found)
+    bed = []
+    for line in (tmp_path / "places.bed").read_text(encoding="utf-8").splitlines():
+        name, start, end, peptide, score, strand = line.split("\t")
+        assert " " not in name and 0 <= int(score) <= 1000
+        bed.append((name.replace("_", " "), int(start) + 1, int(end), strand, peptide))
+    assert sorted(bed) == expected
+
+
+@pytest.mark.parametrize("format", OF_GENOMES)
+def test_a_run_that_translated_nothing_is_told_what_to_do(small: Identification, tmp_path: Path, format: str) -> None:
+    with pytest.raises(ParameterError, match=f"{format}: the run translated no nucleotides"):
+        export(small.write(tmp_path / "run"), format, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("format", OF_GENOMES)
+def test_a_cancelled_export_leaves_what_stood_there(small: Identification, tmp_path: Path, format: str) -> None:
+    folder = small.write(tmp_path / "run", is_translated=True)
+    (tmp_path / "out").write_text("old")
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(Cancelled):
+        export(folder, format, tmp_path / "out", {}, progress)
+    assert (tmp_path / "out").read_text() == "old"
+
+
+@pytest.mark.parametrize(("column", "value"), [("last", 5), ("strand", "?"), ("first", 0)])
+def test_places_of_a_stranger_are_looked_at(small: Identification, tmp_path: Path, column: str, value: object) -> None:
+    folder = small.write(tmp_path / "run", is_translated=True)
+    frames = small.reading_frames
+    at = frames.column_names.index(column)
+    spoilt = pa.array([value, *frames[column].to_pylist()[1:]], frames.schema.field(column).type)
+    pq.write_table(frames.set_column(at, column, spoilt), folder / "reading_frames.parquet")
+    with pytest.raises(InputError, match=r"reading_frames\.parquet"):
+        export(folder, "bed", tmp_path / "out")

@@ -1,0 +1,209 @@
+"""Known variants as extra peptides, and their decoys, against a digestion of whole changed proteins in plain Python."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.chemistry.enzymes import enzyme
+from engine.errors import ParameterError
+from engine.execution.resources import Resources
+from engine.formats import Proteins, read_proteins
+from engine.identification.parameters import IdentificationParameters
+from engine.jobs.progress import Progress
+from engine.peptides.digestion import Digestion
+from engine.peptides.indexes import Databases, Indexes, build_indexes, key_parts
+from engine.peptides.peptide_index import build_peptide_index
+from engine.peptides.variants import with_variants
+from tests.engine.formats.entry_files import swiss_prot_entry
+
+LENGTHS = (6, 20)
+MISSED = 1
+RESIDUES = "ACDEFGHIKLMNPQRSTVWYKR"
+
+
+def random_protein(chance: random.Random, length: int) -> str:
+    return "M" + "".join(chance.choices(RESIDUES, k=length - 1))
+
+
+def variants_of(chance: random.Random, sequence: str, n: int) -> list[tuple[int, str, str]]:
+    """Place from 1, residues there, and what stands in their place; nothing for missing ones."""
+    found = [(1, sequence[:1], "K"), (len(sequence), sequence[-1:], "R")]
+    for _ in range(n):
+        first, length = chance.randrange(1, len(sequence) - 4), chance.choice((1, 1, 1, 2, 3))
+        new = "".join(chance.choices(RESIDUES, k=chance.choice((0, 1, 1, 1, 1, 2, 4))))
+        found.append((first, sequence[first - 1 : first - 1 + length], new))
+    return [one for one in dict.fromkeys(found) if one[1].replace("I", "L") != one[2].replace("I", "L")]
+
+
+def digest(sequence: str) -> set[str]:
+    """Tryptic peptides (not before proline), with and without a first methionine."""
+    cuts = [0, *(i + 1 for i in range(len(sequence) - 1) if sequence[i] in "KR" and sequence[i + 1] != "P"), len(sequence)]
+    found = set()
+    for i, start in enumerate(cuts[:-1]):
+        for stop in cuts[i + 1 : i + 2 + MISSED]:
+            found.add(sequence[start:stop])
+            if start == 0 and sequence[0] == "M":
+                found.add(sequence[1:stop])
+    return {peptide for peptide in found if LENGTHS[0] <= len(peptide) <= LENGTHS[1]}
+
+
+def changed(sequence: str, first: int, old: str, new: str) -> str:
+    assert sequence[first - 1 : first - 1 + len(old)] == old
+    return sequence[: first - 1] + new + sequence[first - 1 + len(old) :]
+
+
+def written_database(folder: Path, sequences: dict[str, str], variants: dict[str, list[tuple[int, str, str]]], more: str = "") -> Path:
+    text = []
+    for accession, sequence in sequences.items():
+        features = []
+        for first, old, new in variants[accession]:
+            place = f"{first}" if len(old) == 1 else f"{first}..{first + len(old) - 1}"
+            told = f"{old} -> {new} (in a strain)" if new else "Missing (in a strain)"
+            features.append(f'FT   VARIANT         {place}\nFT                   /note="{told}"\n')
+        text.append(swiss_prot_entry(accession, f"{accession}_BOVIN", sequence, "".join(features) + more))
+    path = folder / "database.dat"
+    path.write_text("".join(text))
+    return path
+
+
+def parameters(**changes: object) -> IdentificationParameters:
+    usual = {
+        "enzyme": "Trypsin", "missed_cleavages": MISSED, "minimum_length": LENGTHS[0], "maximum_length": LENGTHS[1], "minimum_mass": 100.0,
+        "maximum_mass": 10000.0, "known_variants": True,
+    }  # fmt: skip
+    return IdentificationParameters().changed(**{**usual, **changes})
+
+
+def built(folder: Path, database: Path, settings: IdentificationParameters) -> Indexes:
+    folder.mkdir()
+    databases = Databases([database], [], {"database": ["x"]}, None, settings.known_variants)
+    return build_indexes(databases, folder, settings, Resources(2, (), True, Progress()))
+
+
+def peptides_of(indexes: Indexes) -> tuple[set[str], set[str]]:
+    """Peptides that targets have, and those that decoys alone have."""
+    residues = np.asarray(indexes.proteins.proteins.residues).tobytes().decode()
+    found: tuple[set[str], set[str]] = (set(), set())
+    for start, length in zip(indexes.peptides.position.tolist(), indexes.peptides.length.tolist(), strict=True):
+        found[start >= indexes.proteins.first_decoy_residue].add(residues[start : start + length])
+    return found
+
+
+@pytest.fixture(params=[5, 24, 43])
+def known(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dict[str, str], dict[str, list[tuple[int, str, str]]]]:
+    chance = random.Random(request.param)
+    sequences = {f"Q0000{i}": random_protein(chance, length) for i, length in enumerate((40, 90, 300, 301))}
+    variants = {accession: variants_of(chance, sequence, 40) for accession, sequence in sequences.items()}
+    return written_database(tmp_path, sequences, variants), sequences, variants
+
+
+def test_the_peptides_are_those_of_proteins_changed_as_a_whole_and_decoys_those_of_these_reversed(known, tmp_path: Path) -> None:
+    database, sequences, variants = known
+    targets, decoys = peptides_of(built(tmp_path / "index", database, parameters()))
+    expected: set[str] = set()
+    reverse: set[str] = set()
+    for accession, sequence in sequences.items():
+        for whole in (sequence, *(changed(sequence, *variant) for variant in variants[accession])):
+            expected |= digest(whole)
+            reverse |= digest(whole[::-1])
+    assert targets == expected
+    assert decoys == reverse - expected
+    bare, bare_decoys = peptides_of(built(tmp_path / "bare", database, parameters(known_variants=False)))
+    added, added_decoys = len(targets - bare), len(decoys - bare_decoys)
+    assert added > 200 and abs(added - added_decoys) < 0.1 * added
+
+
+@pytest.mark.parametrize("decoys", ["pseudo-reverse", "shuffle"])
+def test_other_decoys_are_as_many(known, tmp_path: Path, decoys: str) -> None:
+    database, *_ = known
+    # Decoys have other cuts than their targets, with variants or without, where a first methionine may go and before proline.
+    made = {"decoys": decoys, "clip_methionine": False, "enzyme": "Trypsin/P"}
+    targets, of_decoys = peptides_of(built(tmp_path / "index", database, parameters(**made)))
+    bare, bare_decoys = peptides_of(built(tmp_path / "bare", database, parameters(**made, known_variants=False)))
+    added, added_decoys = len(targets - bare), len(of_decoys - bare_decoys)
+    assert added > 200 and abs(added - added_decoys) <= 0.02 * added
+
+
+def test_each_place_in_an_entry_is_one_that_its_variant_changes(known, tmp_path: Path) -> None:
+    database, sequences, _ = known
+    indexes = built(tmp_path / "index", database, parameters())
+    proteins, peptides = indexes.proteins, indexes.peptides
+    assert proteins.kept is not None
+    owner = np.repeat(np.arange(len(peptides)), np.diff(peptides.pointer))
+    for start, length in zip(peptides.occurrence.tolist(), peptides.length[owner].tolist(), strict=True):
+        protein = int(proteins.protein_of(np.array([start]))[0])
+        if protein >= proteins.n_targets or protein < len(sequences):
+            continue
+        name = proteins.proteins.accession(protein)
+        accession, change = name.split("|")[1], name.rpartition(":")[2]
+        whole = sequences[accession]
+        peptide = proteins.proteins.sequence(protein)[start - int(proteins.proteins.offsets[protein]) :][:length]
+        # A methionine that is clipped, or missing residues of a repeat, may leave what was there before.
+        if re.fullmatch(r"[A-Z]\d\d+[A-Z]", change):
+            assert peptide not in digest(whole), (name, peptide)
+
+
+def test_what_cannot_be_applied_is_counted(tmp_path: Path) -> None:
+    more = (
+        'FT   VARIANT         5\nFT                   /note="W -> K"\n'  # the sequence has another residue there
+        'FT   VARIANT         6\nFT                   /note="Requires a partner"\n'
+        'FT   VARIANT         7\nFT                   /note="I -> L (of the same mass)"\n'
+    )
+    path = written_database(tmp_path, {"Q00001": "MAAAAAILLKAAAAAAAAAAAAAAAAA"}, {"Q00001": [(9, "L", "V"), (9, "L", "V")]}, more)
+    found = with_variants(read_proteins([path]), maximum_length=20, cleaves=enzyme("Trypsin").cleavage_table())
+    assert (found.n_variants, found.n_others) == (1, 3)
+    assert [found.proteins.accession(i) for i in range(len(found.proteins))] == ["sp|Q00001|Q00001_BOVIN", "sp|Q00001|Q00001_BOVIN:L9V"]
+
+
+def test_without_the_parameter_keys_and_columns_are_as_they_were(known, tmp_path: Path) -> None:
+    database, *_ = known
+    settings = parameters(known_variants=False)
+    digestion = Digestion.of(settings, "specific")
+    plain = Databases([database], [], {"database": ["x"]})
+    assert key_parts(plain, settings, digestion).keys() == {"format", "inputs", "decoys", "decoy_prefix", "decoy_seed", "digestion"}
+    assert key_parts(plain._replace(has_variants=True), settings, digestion) != key_parts(plain, settings, digestion)
+    built(tmp_path / "index", database, settings)
+    assert not list((tmp_path / "index").glob("protein_kept*"))
+
+
+def test_a_database_with_decoys_of_its_own_has_no_variants(tmp_path: Path) -> None:
+    sequences = {"Q00001": "MAAAAAALLK", "D00001": "KLLAAAAAAM"}
+    path = written_database(tmp_path, sequences, {"Q00001": [(9, "L", "V")], "D00001": []})
+    with pytest.raises(ParameterError, match="known_variants: a database with decoys of its own"):
+        built(tmp_path / "index", path, parameters(decoys="existing", decoy_prefix="sp|D"))
+
+
+def test_a_database_without_features_has_no_variants(tmp_path: Path) -> None:
+    path = tmp_path / "plain.fasta"
+    path.write_text(">P\nMAAAAAALLK\n")
+    proteins: Proteins = read_proteins([path])
+    found = with_variants(proteins, maximum_length=20, cleaves=enzyme("Trypsin").cleavage_table())
+    assert (found.n_variants, found.n_others, len(found.proteins)) == (0, 0, 1)
+
+
+def test_of_some_proteins_the_same_peptides_count(known, tmp_path: Path) -> None:
+    database, *_ = known
+    settings = parameters()
+    proteins, peptides = built(tmp_path / "index", database, settings)
+    residues = np.asarray(proteins.proteins.residues).tobytes().decode()
+    owner = np.repeat(np.arange(len(peptides)), np.diff(peptides.pointer))
+    chosen = np.arange(0, len(proteins), 3)
+    occurrence = np.asarray(peptides.occurrence).astype(np.int64)
+    is_of_chosen = np.isin(proteins.protein_of(occurrence), chosen)
+    expected = {
+        (start, residues[start : start + length])
+        for start, length in zip(occurrence[is_of_chosen].tolist(), peptides.length[owner][is_of_chosen].tolist(), strict=True)
+    }
+    (tmp_path / "some").mkdir()
+    digestion = Digestion.of(settings, "specific")
+    some = build_peptide_index(
+        tmp_path / "some", proteins, digestion, Resources(2, [], True, Progress()), memory_bytes=1 << 20, selected=chosen
+    )  # fmt: skip
+    of_some = np.repeat(np.arange(len(some)), np.diff(some.pointer))
+    found = zip(np.asarray(some.occurrence).tolist(), some.length[of_some].tolist(), strict=True)
+    assert {(start, residues[start : start + length]) for start, length in found} == expected
