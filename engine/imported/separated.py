@@ -94,7 +94,7 @@ class Cells:
                 self.path, f"{shortened(repr(texts[row].as_py()), 60)} in column {name} is no number", place=f"line {self.line[row]}",
                 remedy="Give the table as its program wrote it",
             )  # fmt: skip
-        found: NDArray[np.float64] = pc.cast(pc.ltrim(texts, "+"), pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
+        found: NDArray[np.float64] = pc.cast(pc.utf8_ltrim(texts, "+"), pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
         return found
 
     def whole(self, *names: str, missing: int) -> NDArray[np.int64]:

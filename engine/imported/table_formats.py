@@ -290,7 +290,7 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
             scores.pop("score_main", None)
     identifier = cells.text("PSM_ID")
     sequence = cells.text("sequence")
-    key = pc.binary_join_element_wise(identifier, references, sequence, cells.text("modifications"), charge.astype("U4"), "\t")
+    key = pc.binary_join_element_wise(identifier, references, sequence, cells.text("modifications"), pa.array(charge).cast(pa.string()), "\t")
     values: Values = {
         "run": pa.array(names[np.minimum(number, len(names) - 1)], pa.string()), "native_id": native, "charge": charge,
         "retention_time": _numbers_of(pc.extract_regex(cells.text("retention_time"), r"^(?P<rt>[\d.eE+-]+)"), "rt", np.nan),
