@@ -74,7 +74,10 @@ class ImportSummary(Summary):
             "best match": "that of the best match, which is no estimate of their own", "none": "not known: the results have neither q-values nor decoys",
         }  # fmt: skip
         names = {"psms": "PSMs", "peptides": "peptides", "proteins": "protein groups"}
-        return "q-values of " + "; of ".join(f"{names[level]}: {told[self.source_of[level]]}" for level in names)
+        levels: dict[str, list[str]] = {}
+        for level, name in names.items():
+            levels.setdefault(self.source_of[level], []).append(name)
+        return "q-values of " + "; of ".join(f"{' and '.join(some)}: {told[source]}" for source, some in levels.items())
 
     def record(self) -> dict[str, Any]:
         """As every summary, with plain mappings."""

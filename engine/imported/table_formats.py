@@ -39,6 +39,7 @@ _NO_FEATURES = {
     "spectrum", "file_name",
 }  # fmt: skip
 """Columns of Percolator's and mokapot's tables that are no features."""
+_TARGETS, _DECOYS = ("1", "true", "+1", "1.0"), ("-1", "false", "0", "-1.0")
 _PSM_ID = (
     r"^(?P<run>.*?)_(?P<scan>\d+)_(?P<charge>\d+)_(?P<rank>\d+)$",  # Comet, Proteoscope, Crux, MS-GF+'s converter
     r"^(?P<run>.*)\.(?P<scan>\d+)\.\d+\.(?P<charge>\d+)(?:_(?P<rank>\d+))?$",  # MSFragger and whatever follows the TPP
@@ -59,10 +60,9 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
     cells = read_cells(source, progress, joins_last=True)
     is_direction = pc.equal(pc.utf8_lower(cells.text("SpecId", "PSMId")), "defaultdirection").to_numpy(zero_copy_only=False)
     ids = cells.required("PSMId", "SpecId", "PSM ID")
-    label = cells.whole("Label", missing=0)
-    if cells.has("Label") and not label.any():
-        truth = pc.utf8_lower(cells.text("Label"))
-        label = np.where(pc.equal(truth, "true").to_numpy(zero_copy_only=False), 1, -1)
+    truth = pc.utf8_lower(cells.text("Label"))
+    is_target, is_other = (pc.is_in(truth, value_set=pa.array(some)).to_numpy(zero_copy_only=False) for some in (_TARGETS, _DECOYS))
+    label = is_target.astype(np.int64) - is_other
     parts = _parts_of_ids(ids)
     run = cells.text("filename", "file", "file_name") if any(map(cells.has, ("filename", "file", "file_name"))) else parts["run"]
     scan = cells.whole("ScanNr", "scan", missing=-1)

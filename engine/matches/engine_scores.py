@@ -68,7 +68,7 @@ ENGINE_SCORES = (
         -1, is_logarithmic=True,
     ),
     EngineScore("hyperscore", "Engine's hyperscore", "Hyperscore of X!Tandem, MSFragger or Sage", (
-        "hyperscore", "ms:1001331", "x!tandem:hyperscore", "xtandem", "ms:1003409",
+        "hyperscore", "ms:1001331", "x!tandem:hyperscore", "xtandem", "ms:1003409", "ln(hyperscore)",
     )),
     EngineScore("xcorr", "Engine's XCorr", "Cross-correlation of Comet or SEQUEST", (
         "xcorr", "ms:1002252", "ms:1001155", "comet:xcorr", "sequest:xcorr", "xcorr score",
