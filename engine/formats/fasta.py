@@ -108,7 +108,9 @@ def _check_kind(source: ByteSource, every_record: bool) -> None:
         raise
     if found.sort != "proteins":
         if found.sort == "identifications":
-            raise InputError(source.path, f"holds identifications ({found.name}), where a FASTA file of proteins belongs", remedy="Give a FASTA file")
+            raise InputError(
+                source.path, f"holds identifications ({found.name}), where a FASTA file of proteins belongs", remedy="Give a FASTA file"
+            )
         remedy = _BEGIN_WITH_A_NAME if every_record else "Give it among the spectra, and a FASTA file of proteins here"
         raise InputError(source.path, f"is a file of spectra ({found.name}), where a FASTA file of proteins belongs", remedy=remedy)
 

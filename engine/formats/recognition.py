@@ -70,7 +70,8 @@ def recognise(source: ByteSource) -> FileFormat:
         source.path,
         "is in no known format",
         place="line 1",
-        remedy=f"Spectra may be {names_of('spectra')}, proteins {names_of('proteins')}, results {names_of('identifications')}, each also gzipped",
+        remedy=f"Spectra may be {names_of('spectra')}, proteins {names_of('proteins')}, results of search engines "
+        f"{names_of('identifications')}, each also gzipped",
     )
 
 

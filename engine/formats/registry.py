@@ -167,9 +167,11 @@ FORMATS: tuple[FileFormat, ...] = (
     FileFormat("Comet text", "identifications", (".comet.txt",), f"{_TABLES}:read_comet", is_like=_is_comet),
     FileFormat(
         "Percolator or mokapot", "identifications", (".psms.tsv", ".psms.txt", ".pin"), f"{_TABLES}:read_percolator",
-        is_like=_has_columns(("psmid", "score", "q-value"), ("specid", "label", "peptide"), ("specid", "mokapot q-value"), ("specid", "label", "scannr")),
+        is_like=_has_columns(("psmid", "score", "q-value"), ("specid", "label", "peptide"), ("specid", "mokapot q-value")),
     ),
-    FileFormat("Sage", "identifications", (".sage.tsv",), f"{_TABLES}:read_sage", is_like=_has_columns(("peptide", "scannr", "hyperscore"))),
+    FileFormat(
+        "Sage", "identifications", (".sage.tsv",), f"{_TABLES}:read_sage", is_like=_has_columns(("peptide", "scannr", "hyperscore"))
+    ),
     FileFormat(
         "MSFragger", "identifications", (".psm.tsv",), f"{_TABLES}:read_msfragger",
         is_like=_has_columns(("scannum", "peptide", "hyperscore"), ("spectrum", "peptide", "hyperscore", "assigned modifications")),

@@ -51,7 +51,8 @@ def _add_identification(
     called = identification.get("score_type", "")
     sense = 1 if identification.get("higher_score_better", "true").lower() == "true" else -1
     told: dict[str, Any] = {
-        "native_id": reference, "run": run.strip().removeprefix("file://"), "retention_time": number_of(source, identification, "RT", place),
+        "native_id": reference, "run": run.strip().removeprefix("file://"),
+        "retention_time": number_of(source, identification, "RT", place),
         "precursor_mz": number_of(source, identification, "MZ", place),
     }  # fmt: skip
     hits = identification.findall("{*}PeptideHit")

@@ -30,22 +30,20 @@ _MAXIMUM_RANK = 127
 _SUFFIXES = (":reversed", ":reverse", "-decoy", "_decoy")
 
 
-@dataclass(frozen=True)
+@dataclass
 class ImportSettings:
-    """What tables of results are made by: as `engine.matches.run_tables.TableSettings` asks it."""
+    """What tables of results are made by, as `engine.matches.run_tables.TableSettings` asks it: the parameters, and whether anything is
+    known of error rates (``existing``) or not (``none``)."""
 
     parameters: ImportParameters
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
+    fdr: float
+    plus_one: bool
 
-    @property
-    def fdr(self) -> float:
-        """The false discovery rate that results are counted at."""
-        return self.parameters.fdr
-
-    @property
-    def plus_one(self) -> bool:
-        """Whether one decoy more than seen counts."""
-        return self.parameters.plus_one
+    @classmethod
+    def of(cls, parameters: ImportParameters) -> ImportSettings:
+        """Those that parameters ask for."""
+        return cls(parameters, "existing", parameters.fdr, parameters.plus_one)
 
     def model_dump(self, *, mode: str) -> dict[str, Any]:
         """The parameters by name."""

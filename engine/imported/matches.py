@@ -1,4 +1,4 @@
-"""Matches of result files with all that can be told of them here: their spectra, named modifications, masses, proteins, and what is left out."""
+"""Matches of result files with all that can be told of them here: spectra, named modifications, masses, proteins; and what is left out."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ class ImportedMatches:
     ----------
     row : (n,) int64, of the identifications. spectrum, charge, peptide : (n,) int64, into the spectra and `peptides`.
     observed_mass : (n,) float64, dalton, as measured. isotope_error : (n,) int64.
-    protein_offsets, protein, start : CSR, int64: proteins into those of `places`, and the first residue in each, from 0, -1 where not known.
+    protein_offsets, protein, start : CSR, int64: proteins into those of `places`, and the first residue in each, from 0, -1 where it is
+        not known.
     left_out : (m,) int64, of the identifications; reason : m texts.
     found_by : how many matches by what their spectrum was found by. unknown : modifications that nobody knows.
     """
@@ -139,8 +140,8 @@ def collect_matches(
     pairs, offsets = take_runs(row_pairs, row_offsets, row)
     spectrum, charge, mass = of[row], charge[row], peptides.mass[found.peptide[row]]
     observed = (spectra.precursor_mz[spectrum] - PROTON_MASS) * charge
-    isotope = np.clip(np.round((observed - mass) / ISOTOPE_SPACING), *_ISOTOPES)
-    isotope = np.where(np.abs(observed - mass - isotope * ISOTOPE_SPACING) <= _NEAR_ISOTOPE, isotope, 0).astype(np.int64)
+    nearest = np.clip(np.round((observed - mass) / ISOTOPE_SPACING), *_ISOTOPES).astype(np.int64)
+    isotope = np.where(np.abs(observed - mass - nearest * ISOTOPE_SPACING) <= _NEAR_ISOTOPE, nearest, 0)
     ways = np.bincount(in_spectra.way[row], minlength=len(WAYS)) if len(row) else np.zeros(len(WAYS), np.int64)
     return ImportedMatches(
         row, spectrum, charge, found.peptide[row], peptides, observed, isotope, offsets, places.protein[pairs], places.start[pairs], places,

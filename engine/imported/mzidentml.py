@@ -120,7 +120,7 @@ class _Reader:
         if peptide < 0:
             self.found.leave("its peptide is no sequence of residues")
             return
-        known = [self.evidence[one] for one in references or self.evidence_of.get(peptide_id, ()) if one in self.evidence]
+        known = [self.evidence[one] for one in references or self.evidence_of.get(peptide_id, []) if one in self.evidence]
         proteins = list(dict.fromkeys(self.accessions[protein] for protein, _ in known if protein in self.accessions))
         told_decoys = [decoy for _, decoy in known if decoy is not None]
         charge = whole_number_of(self.source, item, "chargeState", place, 0)

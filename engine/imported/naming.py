@@ -69,7 +69,11 @@ class Namer:
             is_first, is_last = noted.position <= 1, noted.position >= length
             key = (noted._replace(position=0), residue, is_first, is_last)
             if key not in self._noted:
-                known = self._named(noted, residue, is_first=is_first, is_last=is_last) if len(self._noted) < _MAXIMUM_KINDS else _by_mass(noted)
+                known = (
+                    self._named(noted, residue, is_first=is_first, is_last=is_last)
+                    if len(self._noted) < _MAXIMUM_KINDS
+                    else _by_mass(noted)
+                )
                 self._noted[key] = self._number(known)
             number = self._noted[key]
             if number is None:

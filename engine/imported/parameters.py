@@ -50,6 +50,6 @@ class ImportParameters(SpectrumSearchParameters):
     @field_validator("decoy_prefixes")
     @classmethod
     def _some_letters(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if any(not prefix or len(prefix) > 40 for prefix in value):  # noqa: PLR2004 - as long as the prefix of our own decoys may be
+        if any(not prefix or len(prefix) > 40 for prefix in value):
             raise ValueError("a prefix has 1 to 40 letters")
         return value

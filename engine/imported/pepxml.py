@@ -49,7 +49,8 @@ def _add_query(source: ByteSource, query: Any, run: str, found: MatchCollector, 
     mass = number_of(source, query, "precursor_neutral_mass", place)
     told = {
         "run": run, "native_id": query.get("spectrumNativeID", ""), "title": spectrum, "charge": charge,
-        "scan": whole_number_of(source, query, "start_scan", place, -1), "retention_time": number_of(source, query, "retention_time_sec", place),
+        "scan": whole_number_of(source, query, "start_scan", place, -1),
+        "retention_time": number_of(source, query, "retention_time_sec", place),
         "precursor_mz": mass / charge + 1.007276466622 if charge > 0 else math.nan,
     }  # fmt: skip
     for hit in query.iter("{*}search_hit"):

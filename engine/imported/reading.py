@@ -42,6 +42,8 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
             found: Identifications = getattr(import_module(module), name)(source, progress)
         if not len(found):
             reason = next(iter(found.unread), "")
-            raise InputError(path, f"holds no match of a spectrum and a peptide{f': {reason}' if reason else ''}", remedy="Give other results")
+            raise InputError(
+                path, f"holds no match of a spectrum and a peptide{f': {reason}' if reason else ''}", remedy="Give other results"
+            )
         parts.append(found)
     return joined(parts)

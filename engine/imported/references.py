@@ -54,7 +54,6 @@ class FoundSpectra(NamedTuple):
 def find_spectra(found: Identifications, spectra: Spectra) -> FoundSpectra:
     """Find the spectrum of each match."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     n = len(found)
     file, ignores_files = _files(found.run, spectra)
@@ -150,9 +149,7 @@ def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.Str
     return _rows_of_numbers(codes, file, known.indices.to_numpy(zero_copy_only=False).astype(np.int64), spectra)
 
 
-def _rows_of_numbers(
-    wanted: NDArray[np.int64], file: NDArray[np.int64], number: NDArray[np.int64], spectra: Spectra
-) -> NDArray[np.int64]:
+def _rows_of_numbers(wanted: NDArray[np.int64], file: NDArray[np.int64], number: NDArray[np.int64], spectra: Spectra) -> NDArray[np.int64]:
     """The spectrum with a number in its file; in any file, if one alone has it, where the file is not known."""
     found = np.full(len(wanted), UNKNOWN, np.int64)
     has_number = np.flatnonzero(number >= 0)
@@ -172,9 +169,7 @@ def _rows_of_numbers(
     return found
 
 
-def _rows_of_times(
-    found: Identifications, file: NDArray[np.int64], spectra: Spectra, is_open: NDArray[np.bool_]
-) -> NDArray[np.int64]:
+def _rows_of_times(found: Identifications, file: NDArray[np.int64], spectra: Spectra, is_open: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The one spectrum at a retention time with an m/z, where results tell no name."""
     rows = np.full(len(found), UNKNOWN, np.int64)
     nameless = (found.scan < 0) & (found.index < 0) & (found.row < 0)
@@ -188,7 +183,8 @@ def _rows_of_times(
         return rows
     order = known[np.argsort(spectra.retention_time[known], kind="stable")]
     times = spectra.retention_time[order]
-    low, high = (np.searchsorted(times, found.retention_time[asked] + shift, side) for shift, side in ((-_SECONDS, "left"), (_SECONDS, "right")))
+    low = np.searchsorted(times, found.retention_time[asked] - _SECONDS, side="left")
+    high = np.searchsorted(times, found.retention_time[asked] + _SECONDS, side="right")
     most = int((high - low).max(initial=0))
     n_fitting = np.zeros(len(asked), np.int64)
     for step in range(min(most, 200)):  # spectra within a second of each other

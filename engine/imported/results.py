@@ -224,7 +224,8 @@ def _psm_table(
         "charge": matches.charge.astype(np.int8), "observed_mass": matches.observed_mass, "calculated_mass": matches.calculated_mass,
         "mass_error_ppm": _known(matches.mass_error_ppm), "isotope_error": matches.isotope_error.astype(np.int8),
         "peptide": pa.array(peptides.texts, pa.string()).take(at), "sequence": pa.array(peptides.sequences, pa.string()).take(at),
-        "proteins": pa.ListArray.from_arrays(lists, accessions), "missed_cleavages": peptides.missed_cleavages[matches.peptide].astype(np.int8),
+        "proteins": pa.ListArray.from_arrays(lists, accessions),
+        "missed_cleavages": peptides.missed_cleavages[matches.peptide].astype(np.int8),
         "matched_ions": np.minimum(judged.matched, 32767).astype(np.int16), "total_ions": np.minimum(judged.total, 32767).astype(np.int16),
         "spectral_dot_product": missing, "hyperscore": missing, "score": _known(judged.score), "delta_score": missing,
         "q_value": _known(judged.rates.q_value), "posterior_error_probability": _known(judged.rates.posterior_error),
@@ -277,7 +278,7 @@ def _peptide_table(peptides: _Peptides, psm_table: pa.Table, row_of: Integers) -
 def _protein_table(
     matches: ImportedMatches, judged: JudgedMatches, peptides: _Peptides, database: Proteins | None
 ) -> tuple[ProteinGroups, ErrorRates, pa.Table]:
-    """Groups from the peptides at the false discovery rate (from all, where nothing says how sure they are), by the sequences' best forms."""
+    """Groups from the peptides at the false discovery rate (from all, where nobody says how sure they are), by the sequences' best forms."""
     import pyarrow as pa
 
     settings, places = judged.settings, matches.places
@@ -315,7 +316,9 @@ def _protein_table(
         razor, least = groups.razor_group, peptides.rates.q_value[accepted][first]
         rates = ErrorRates(_least(razor[razor >= 0], least[razor >= 0], len(groups)), unknown, "best match", "none")
     row = places.row[groups.members[groups.member_offsets[:-1]]] if len(groups) else np.zeros(0, np.int64)
-    covered, length, texts, residues = np.full(len(groups), np.nan), np.zeros(len(groups), np.int64), [None] * len(groups), [""] * len(groups)
+    covered, length = np.full(len(groups), np.nan), np.zeros(len(groups), np.int64)
+    texts: list[str | None] = [None] * len(groups)
+    residues = [""] * len(groups)
     if database is not None:
         lengths = np.repeat(np.diff(matches.peptides.residue_offsets)[matches.peptide[evidence]], np.diff(offsets))
         placed = start >= 0
@@ -329,10 +332,12 @@ def _protein_table(
     table = PROTEINS.arrow({
         "group": pa.array([";".join(some) for some in accessions.to_pylist()], pa.string()), "accessions": accessions,
         "description": pa.array(texts, pa.string()), "n_peptides": groups.n_peptides.astype(np.int32),
-        "n_unique_peptides": groups.n_unique_peptides.astype(np.int32), "n_psms": groups.n_psms.astype(np.int32), "coverage": _known(covered),
+        "n_unique_peptides": groups.n_unique_peptides.astype(np.int32), "n_psms": groups.n_psms.astype(np.int32),
+        "coverage": _known(covered),
         "score": pa.array(groups.score, mask=np.full(len(groups), not judged.title) | ~(np.abs(groups.score) < 1e300)),
         "q_value": _known(rates.q_value), "is_decoy": groups.is_decoy, "razor_peptides": groups.n_razor_peptides.astype(np.int32),
-        "posterior_error_probability": _known(rates.posterior_error), "length": length.astype(np.int32), "sequence": pa.array(residues, pa.string()),
+        "posterior_error_probability": _known(rates.posterior_error), "length": length.astype(np.int32),
+        "sequence": pa.array(residues, pa.string()),
     })  # fmt: skip
     return groups, rates, table
 

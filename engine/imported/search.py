@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.chemistry.enzymes import enzyme
 from engine.entry import SearchRequest
@@ -15,6 +16,9 @@ from engine.imported.reading import read_identifications
 from engine.imported.summary import ImportSummary
 from engine.jobs.progress import Progress
 from engine.search_run import RunSpec, SearchRun, search_run
+
+if TYPE_CHECKING:
+    from engine.imported.matches import ImportedMatches
 
 __all__ = ["ImportSummary", "import_results"]
 
@@ -35,8 +39,8 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
     Parameters
     ----------
     request : inputs ``results``, files of one of the formats of `engine.formats.registry` whose sort is identifications; ``spectra``, those
-        that were searched; ``database``, FASTA files, if one likes; `ImportParameters`. Its `project` is made where it does not exist; a run
-        is added to a project that does. With the option ``skip_broken`` spectra that cannot be read are left out, and counted.
+        that were searched; ``database``, FASTA files, if one likes; `ImportParameters`. Its `project` is made where it does not exist; a
+        run is added to a project that does. With the option ``skip_broken`` spectra that cannot be read are left out, and counted.
 
     Raises
     ------
@@ -77,7 +81,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
                     remedy="Give the spectra that were searched" + ("" if database else ", and the database"),
                 )  # fmt: skip
         with run.step("score"):
-            judged = judge(found, matches, spectra, ImportSettings(parameters, "existing"), run.progress)
+            judged = judge(found, matches, spectra, ImportSettings.of(parameters), run.progress)
         run.device = "cpu"
         with run.step("report"):
             spectra_written = run.begin(lambda progress: write_spectra(owner, spectra, progress))
@@ -95,8 +99,9 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
             reasons[reason] = reasons.get(reason, 0) + 1
         n_matches = len(found) + sum(found.unread.values())
         counts = {"spectra": len(spectra), "matches": n_matches, "imported": len(matches), **written.counts}
+        numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
         summary = ImportSummary(
-            **run.summary_fields, **{f"n_{name}": number for name, number in counts.items()}, format=found.format, program=found.program,
+            **run.summary_fields, **numbers, format=found.format, program=found.program,
             left_out=reasons, found_by=matches.found_by, source_of=made.source_of, score=judged.title, certainty=made.certainty,
             top_proteins=written.best_proteins, fdr=parameters.fdr,
         )  # fmt: skip
@@ -109,22 +114,13 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
             q_values_of=made.source_of, posterior_errors_of=judged.rates.posterior_error_of,
             computed_here=["matched_ions", "total_ions", "mass_error_ppm", "isotope_error", "missed_cleavages", "rank", "protein groups"],
         )  # fmt: skip
-        return _finished(summary, run)
+        return replace(summary, **run.summary_fields)
 
 
-def _finished(summary: ImportSummary, run: SearchRun[_Read]) -> ImportSummary:
-    from dataclasses import replace
-
-    return replace(summary, **run.summary_fields)
-
-
-def _tell(run: SearchRun[_Read], summary: ImportSummary, found: Identifications, matches: object, *, ignores_files: bool) -> None:
+def _tell(run: SearchRun[_Read], summary: ImportSummary, found: Identifications, matches: ImportedMatches, *, ignores_files: bool) -> None:
     """Say whose the q-values are, and what the user may have to mend."""
     import numpy as np
 
-    from engine.imported.matches import ImportedMatches
-
-    assert isinstance(matches, ImportedMatches)
     tell = run.progress.message
     tell(f"{summary.told_rates()}. Matched ions, mass errors, ranks and protein groups are computed here.")
     for reason, n in summary.left_out.items():
@@ -140,13 +136,16 @@ def _tell(run: SearchRun[_Read], summary: ImportSummary, found: Identifications,
     differs = np.abs(calculated - matches.calculated_mass)
     # Some files give the mass of the ion with one proton.
     differs = np.minimum(differs, np.abs(calculated - 1.007276 - matches.calculated_mass))
-    is_other = np.isfinite(differs) & (differs > 0.02)  # noqa: PLR2004 - dalton: what two decimals round
+    is_other = np.isfinite(differs) & (differs > 0.02)
     if is_other.any():
         usual = float(np.median((calculated - matches.calculated_mass)[is_other]))
         tell(
-            f"{int(is_other.sum()):,} peptides weigh another mass in the results than their residues and modifications do (most {usual:+.4f} "
-            "Da): a modification that the file leaves unsaid goes into fixed_modifications", "warning",
+            f"{int(is_other.sum()):,} peptides weigh another mass in the results than their residues and modifications do (most "
+            f"{usual:+.4f} Da): a modification that the file leaves unsaid goes into fixed_modifications", "warning",
         )  # fmt: skip
     is_far = np.abs(matches.observed_mass - matches.calculated_mass) > _FAR
-    if is_far.mean() > 0.5:  # noqa: PLR2004 - most of them
-        tell(f"{int(is_far.sum()):,} precursors are more than {_FAR:g} Da from their peptides: are these the spectra that were searched?", "warning")
+    if is_far.mean() > 0.5:
+        tell(
+            f"{int(is_far.sum()):,} precursors are more than {_FAR:g} Da from their peptides: are these the spectra that were searched?",
+            "warning",
+        )

@@ -143,8 +143,7 @@ def read_cells(
 
     Parameters
     ----------
-    begins : whether a line is that of the names; lines before it are passed over, and it must be among the first 100 or, with `strip`, anywhere.
-        The first line when None.
+    begins : whether a line is that of the names, among the first of the file; lines before it are passed over. The first line when None.
     strip : of the rows only those that begin with this text, and a tab, are read (mzTab).
     joins_last : fields behind the last column belong to it, as proteins of Percolator do.
 
@@ -231,11 +230,17 @@ def _evened(path: Path, rows: pa.StringArray, lengths: NDArray[np.int64], n: int
     for line, cells in zip(number[lengths != n].tolist(), split, strict=True):
         if len(cells) > n and any(cells[n:]):
             raise InputError(
-                path, f"has {len(cells)} cells where there are {n} columns", place=f"line {line}", remedy="Give the table as its program wrote it"
+                path,
+                f"has {len(cells)} cells where there are {n} columns",
+                place=f"line {line}",
+                remedy="Give the table as its program wrote it",
             )
         if len(cells) < n - 1:
             raise InputError(
-                path, f"has {len(cells)} cells where there are {n} columns", place=f"line {line}", remedy="Is the file cut off? Copy it again"
+                path,
+                f"has {len(cells)} cells where there are {n} columns",
+                place=f"line {line}",
+                remedy="Is the file cut off? Copy it again",
             )
     evened = pa.array([line.split("\t")[:n] + [""] * (n - len(line.split("\t"))) for line in rows.to_pylist()], pa.list_(pa.string()))
     return pc.list_slice(evened, 0, n)

@@ -71,7 +71,8 @@ class ImportSummary(Summary):
         """Whose the q-values are, in a sentence."""
         told = {
             "file": "those of the file", "decoys": f"computed here from the decoys, by {self.score}",
-            "best match": "that of the best match, which is no estimate of their own", "none": "not known: the results have neither q-values nor decoys",
+            "best match": "that of the best match, which is no estimate of their own",
+            "none": "not known: the results have neither q-values nor decoys",
         }  # fmt: skip
         names = {"psms": "PSMs", "peptides": "peptides", "proteins": "protein groups"}
         levels: dict[str, list[str]] = {}

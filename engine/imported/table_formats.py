@@ -3,8 +3,8 @@
 Percolator: https://github.com/percolator/percolator/wiki/Interface. mokapot: https://mokapot.readthedocs.io. Sage:
 https://sage-docs.vercel.app/docs/results/search. Comet: https://uwpr.github.io/Comet. MSFragger: https://github.com/Nesvilab/MSFragger/wiki;
 Philosopher's ``psm.tsv``: https://fragpipe.nesvilab.org/docs. MaxQuant: ``tables.pdf`` of its distribution. DIA-NN:
-https://github.com/vdemichev/DiaNN#main-output-reference. PeptideShaker: its default PSM report. mzTab: Griss et al. 2014, Mol Cell Proteomics
-13:2765.
+https://github.com/vdemichev/DiaNN#main-output-reference. PeptideShaker: its default PSM report. mzTab: Griss et al. 2014, Mol Cell
+Proteomics 13:2765.
 """
 
 from __future__ import annotations
@@ -30,11 +30,21 @@ from engine.matches.engine_scores import score_called, score_column_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["read_comet", "read_dia_nn", "read_maxquant", "read_msfragger", "read_mztab", "read_peptideshaker", "read_percolator", "read_sage"]
+__all__ = [
+    "read_comet",
+    "read_dia_nn",
+    "read_maxquant",
+    "read_msfragger",
+    "read_mztab",
+    "read_peptideshaker",
+    "read_percolator",
+    "read_sage",
+]
 
 _MINUTE = 60.0
 _NO_FEATURES = {
-    "psmid", "specid", "label", "scannr", "expmass", "calcmass", "peptide", "proteins", "proteinids", "filename", "file", "score", "q-value",
+    "psmid", "specid", "label", "scannr", "expmass", "calcmass", "peptide", "proteins", "proteinids", "filename", "file", "score",
+    "q-value",
     "posterior_error_prob", "mokapot score", "mokapot q-value", "mokapot pep", "ret_time", "rt", "retentiontime", "rank", "scan", "charge",
     "spectrum", "file_name",
 }  # fmt: skip
@@ -159,7 +169,8 @@ def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
         "precursor_mz": _mz(cells.numbers("precursor_neutral_mass", "Observed Mass"), charge),
         "calculated_mass": cells.numbers("calc_neutral_pep_mass", "Calculated Peptide Mass"),
         "retention_time": cells.numbers("retention_time") * _MINUTE if is_own else cells.numbers("Retention"),
-        "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}), "scan": cells.whole("scannum", missing=-1),
+        "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}),
+        "scan": cells.whole("scannum", missing=-1),
     }  # fmt: skip
     if is_own:
         both = cells.text("protein"), pc.replace_substring(cells.text("alternative_proteins"), "@@", "\t")
@@ -194,7 +205,9 @@ def read_maxquant(source: ByteSource, progress: Progress) -> Identifications:
     import pyarrow.compute as pc
 
     cells = read_cells(source, progress)
-    scores = _scores(cells, {name: score_column_of(name) for name in ("delta score", "number of matches", "localization prob") if cells.has(name)})
+    scores = _scores(
+        cells, {name: score_column_of(name) for name in ("delta score", "number of matches", "localization prob") if cells.has(name)}
+    )
     scores["score_andromeda"] = cells.numbers("Score")
     scores["score_dia_nn_pep"] = cells.numbers("PEP")
     values: Values = {
@@ -240,7 +253,7 @@ def read_peptideshaker(source: ByteSource, progress: Progress) -> Identification
         "run": cells.text("Spectrum File"), "title": cells.text("Spectrum Title"), "scan": cells.whole("Spectrum Scan Number", missing=-1),
         "charge": _numbers_of(pc.extract_regex(charge, r"(?P<charge>\d+)"), "charge", 0), "retention_time": cells.numbers("RT"),
         "precursor_mz": cells.numbers("m/z"), "calculated_mass": cells.numbers("Theoretical Mass"),
-        "scores": _scores(cells, {name: score_column_of(name) for name in ("Confidence [%]", "Localization Confidence", "D-score") if cells.has(name)}, skip_texts=True),
+        "scores": _scores(cells, {name: score_column_of(name) for name in ("Confidence [%]", "D-score") if cells.has(name)}),
         "is_decoy": np.where(cells.has("Decoy"), cells.whole("Decoy", missing=0) == 1, -1).astype(np.int8), "program": "PeptideShaker",
         "proteins": cells.lists(r"[,;]\s*", "Protein(s)"),
     }  # fmt: skip
@@ -257,8 +270,8 @@ def _parse_peptideshaker(text: str) -> NotedPeptide:
         for found in _PEPTIDESHAKER_MODIFICATION.finditer(modifications):
             name = found["name"].strip(" ,;")
             is_front, is_end = (end in name.lower() for end in ("n-term", "c-term"))
-            for place in map(int, found["places"].split(",")):
-                placed.append(NotedModification(0 if is_front else len(sequence) + 1 if is_end else place, name))
+            places = map(int, found["places"].split(","))
+            placed += [NotedModification(0 if is_front else len(sequence) + 1 if is_end else place, name) for place in places]
     return _checked(sequence, placed)
 
 
@@ -277,7 +290,6 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
     native = pc.fill_null(found.field("id"), "") if len(cells) else pa.array([], pa.string())
     charge = cells.whole("charge", missing=0)
     scores: dict[str, NDArray[np.float64]] = {}
-    senses: dict[str, int] = {}
     for i, (accession, name) in scores_called.items():
         known = score_called(accession) or score_called(name)
         column = known.column if known is not None else "score_main" if i == 1 else score_column_of(name)
@@ -290,12 +302,14 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
             scores.pop("score_main", None)
     identifier = cells.text("PSM_ID")
     sequence = cells.text("sequence")
-    key = pc.binary_join_element_wise(identifier, references, sequence, cells.text("modifications"), pa.array(charge).cast(pa.string()), "\t")
+    key = pc.binary_join_element_wise(
+        identifier, references, sequence, cells.text("modifications"), pa.array(charge).cast(pa.string()), "\t"
+    )
     values: Values = {
         "run": pa.array(names[np.minimum(number, len(names) - 1)], pa.string()), "native_id": native, "charge": charge,
         "retention_time": _numbers_of(pc.extract_regex(cells.text("retention_time"), r"^(?P<rt>[\d.eE+-]+)"), "rt", np.nan),
         "precursor_mz": cells.numbers("exp_mass_to_charge"), "calculated_mass": neutral_mass(cells.numbers("calc_mass_to_charge"), charge),
-        "is_decoy": np.where((decoys == 0) | (decoys == 1), decoys, -1).astype(np.int8), "q_value": q_value, "scores": scores, "senses": senses,
+        "is_decoy": np.where((decoys == 0) | (decoys == 1), decoys, -1).astype(np.int8), "q_value": q_value, "scores": scores,
         "proteins": _merged_proteins(cells, key), "scan": np.full(len(cells), -1, np.int64),
     }  # fmt: skip
     first = np.zeros(len(cells), np.bool_)
@@ -331,13 +345,13 @@ def _merged_proteins(cells: Cells, key: pa.StringArray) -> tuple[NDArray[np.int6
     _, first, inverse = np.unique(coded, return_index=True, return_inverse=True)
     owner = np.repeat(first[inverse] if len(coded) else coded, np.diff(offsets))
     order = np.argsort(owner, kind="stable")
-    kept = pa_not_null(items)
+    kept = _are_given(items)
     codes, owner = codes[order], owner[order]
     is_one = kept[codes] if len(codes) else np.zeros(0, np.bool_)
     return np.concatenate(([0], np.cumsum(np.bincount(owner[is_one], minlength=len(cells))))).astype(np.int64), codes[is_one], items
 
 
-def pa_not_null(items: tuple[str, ...]) -> NDArray[np.bool_]:
+def _are_given(items: tuple[str, ...]) -> NDArray[np.bool_]:
     """Which texts of mzTab stand for a value."""
     return np.array([item.lower() != "null" for item in items], np.bool_)
 
@@ -422,7 +436,9 @@ def _numbers_of(found: pa.StructArray, name: str, missing: float = -1) -> Any:
     import pyarrow.compute as pc
 
     texts = found.field(name)
-    texts = pc.if_else(pc.fill_null(pc.and_(found.is_valid(), pc.less(pc.utf8_length(texts), 16)), False), texts, pa.scalar(None, pa.string()))
+    texts = pc.if_else(
+        pc.fill_null(pc.and_(found.is_valid(), pc.less(pc.utf8_length(texts), 16)), False), texts, pa.scalar(None, pa.string())
+    )
     texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
     try:
         numbers = pc.fill_null(texts.cast(pa.float64()), missing).to_numpy(zero_copy_only=False)
@@ -435,9 +451,7 @@ def _charge_of_flags(cells: Cells) -> NDArray[np.int64]:
     """The charge where a table has a column for each (``Charge2``), or one for all; 0 where it says none."""
     charge = cells.whole("charge", missing=0)
     for name in cells.names:
-        if found := re.fullmatch(r"(?i)charge_?(\d{1,3})", name):
-            charge = np.where(cells.numbers(name) == 1, int(found[1]), charge)
-        elif found := re.fullmatch(r"(?i)feature_charge_(\d)", name):
+        if (found := re.fullmatch(r"(?i)charge_?(\d{1,3})", name)) or (found := re.fullmatch(r"(?i)feature_charge_(\d)", name)):
             charge = np.where(cells.numbers(name) == 1, int(found[1]), charge)
     return charge
 

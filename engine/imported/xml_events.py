@@ -105,4 +105,4 @@ def whole_number_of(source: ByteSource, element: Any, name: str, place: str, def
     InputError : it is there, and no number.
     """
     value = number_of(source, element, name, place)
-    return int(value) if value == value and abs(value) < 2**53 else default  # noqa: PLR0124 - not a number differs from itself
+    return int(value) if value == value and abs(value) < 2**53 else default

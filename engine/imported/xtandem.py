@@ -55,11 +55,13 @@ def _add_group(source: ByteSource, group: Any, run: str, found: MatchCollector) 
         told["native_id"] = title
     elif title:
         told["title"] = title.removesuffix(" RTINSECONDS=").strip()
-    elif identifier.isdecimal() and len(identifier) < 16:  # noqa: PLR2004 - digits of a whole number
+    elif identifier.isdecimal() and len(identifier) < 16:
         told["scan"] = int(identifier)
     matches: dict[NotedPeptide, tuple[dict[str, float], list[int], float]] = {}
     for protein in group.iter("{*}protein"):
-        label = next((note.text or "" for note in protein.iter("{*}note") if note.get("label") == "description"), "") or protein.get("label", "")
+        label = next((note.text or "" for note in protein.iter("{*}note") if note.get("label") == "description"), "") or protein.get(
+            "label", ""
+        )
         accession = label.split()[0] if label.split() else ""
         if label.rstrip().endswith(":reversed") and not accession.endswith(":reversed"):
             accession += ":reversed"
@@ -70,7 +72,19 @@ def _add_group(source: ByteSource, group: Any, run: str, found: MatchCollector) 
                 continue
             peptide = NotedPeptide(sequence, _modifications(source, domain, len(sequence), place))
             if peptide not in matches:
-                names = ("expect", "hyperscore", "nextscore", "y_score", "b_score", "y_ions", "b_ions", "a_score", "c_score", "x_score", "z_score")
+                names = (
+                    "expect",
+                    "hyperscore",
+                    "nextscore",
+                    "y_score",
+                    "b_score",
+                    "y_ions",
+                    "b_ions",
+                    "a_score",
+                    "c_score",
+                    "x_score",
+                    "z_score",
+                )
                 scores = {score_column_of(name): number_of(source, domain, name, place) for name in names if domain.get(name)}
                 matches[peptide] = (scores, [], number_of(source, domain, "mh", place) - _PROTON)
             if accession:

@@ -10,7 +10,8 @@ from engine.results.columns import Column, Rule, Table
 from kernels.score_kinds import score_kind
 
 __all__ = [
-    "EXPORTED_PSMS", "FEATURE", "IMPORTED_PSMS", "PEPTIDES", "PEPTIDE_COLUMNS", "PROTEINS", "PROTEINS_OF_SHIFTED", "PROTEIN_COLUMNS", "PSMS", "PSM_COLUMNS",
+    "EXPORTED_PSMS", "FEATURE", "IMPORTED_PSMS", "PEPTIDES", "PEPTIDE_COLUMNS", "PROTEINS", "PROTEINS_OF_SHIFTED", "PROTEIN_COLUMNS",
+    "PSMS", "PSM_COLUMNS",
     "SHIFTED_PSMS", "SHIFT_COLUMNS", "described_columns",
 ]  # fmt: skip
 

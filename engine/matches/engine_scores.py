@@ -1,7 +1,7 @@
 """Scores of other search engines: columns of imported PSMs, each under one name whatever the file calls it, and which of them decides.
 
-Names are those of the engines' files, and accessions those of the PSI-MS vocabulary (https://www.ebi.ac.uk/ols4/ontologies/ms). A score that
-stands here is shown, sorted, filtered and exported; any other number of a file is kept under its own name behind `OTHER_SCORE`, and
+Names are those of the engines' files, and accessions those of the PSI-MS vocabulary (https://www.ebi.ac.uk/ols4/ontologies/ms). A score
+that stands here is shown, sorted, filtered and exported; any other number of a file is kept under its own name behind `OTHER_SCORE`, and
 exported.
 """
 
@@ -62,7 +62,8 @@ ENGINE_SCORES = (
         "e_value", "Engine's E-value", "Matches that chance lets score as well, by the engine that searched",
         (
             "e-value", "evalue", "e_value", "expect", "expectation", "expectscore", "expectation value", "e-value score", "ms:1002257",
-            "ms:1001330", "ms:1002053", "ms:1001328", "ms:1001172", "ms:1002353", "x!tandem:expect", "omssa:evalue", "comet:expectation value",
+            "ms:1001330", "ms:1002053", "ms:1001328", "ms:1001172", "ms:1002353", "x!tandem:expect", "omssa:evalue",
+            "comet:expectation value",
             "ms-gf:evalue", "mascot:expectation value", "msfragger:expect", "omssa", "spectrum_e_value", "ms:1003410",
         ),
         -1, is_logarithmic=True,
@@ -77,7 +78,10 @@ ENGINE_SCORES = (
     EngineScore("mascot", "Mascot score", "Ion score of Mascot", ("ms:1001171", "mascot:score", "ionscore", "mascot")),
     EngineScore("andromeda", "Andromeda score", "Score of MaxQuant's Andromeda", ("ms:1002338", "andromeda:score", "andromeda")),
     EngineScore("dia_nn_pep", "Engine's PEP", "Posterior error probability by the engine", ("engine pep",), -1, is_logarithmic=True),
-    EngineScore("main", "Engine's score", "What the file ranks its matches by", ("main score",)),
+    EngineScore("main", "Engine's score", "What the file ranks its matches by", ("main score", "score")),
+    EngineScore(
+        "expectation_feature", "Expectation feature", "Proteoscope's -log10 of the E-value, as a feature", ("feature_expectation",)
+    ),
     EngineScore("delta_cn", "ΔCn", "Lead over the next candidate, as a part of XCorr", (
         "delta_cn", "deltacn", "ms:1002253", "ms:1001156", "comet:deltacn", "sequest:deltacn",
     )),
@@ -97,6 +101,7 @@ ENGINE_SCORES = (
 """The scores that have a name here; of those that rank, the first that a file has decides."""
 
 _BY_NAME = {called: one for one in ENGINE_SCORES for called in one.called}
+_BY_COLUMN = {one.column: one for one in ENGINE_SCORES}
 _NO_LETTERS = re.compile("[^a-z0-9]+")
 _MAXIMUM_NAME = 80
 
@@ -125,7 +130,8 @@ def score_column_of(name: str) -> str:
     >>> score_column_of("XCorr"), score_column_of("MS-GF:DeNovoScore")
     ('score_xcorr', 'score_ms_gf_denovoscore')
     """
-    known = score_called(name)
+    known = score_called(name) or _BY_COLUMN.get(name.strip().lower())
     if known is not None:
         return known.column
+    name = name.strip().removeprefix("score_")  # as our own exports call it
     return f"score_{_NO_LETTERS.sub('_', name.strip().lower()).strip('_')[:_MAXIMUM_NAME] or 'unnamed'}"

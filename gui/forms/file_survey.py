@@ -221,11 +221,7 @@ def _runs_of(folder: Path, kinds: frozenset[str], tables: frozenset[str]) -> lis
         kept: dict[str, set[str]] = {}
         for result in project.results():
             kept.setdefault(result.run, set()).add(result.name)
-        done = [
-            run
-            for run in reversed(project.runs())
-            if run.kind in kinds and run.status == "done" and tables <= kept.get(run.id, set())
-        ]
+        done = [run for run in reversed(project.runs()) if run.kind in kinds and run.status == "done" and tables <= kept.get(run.id, set())]
         return [SearchedRun(run.id, run.started, tuple(one.path.name for one in project.inputs(run.id))) for run in done]
     except ProteoscopeError:
         return None
