@@ -278,7 +278,7 @@ def _peptide_table(peptides: _Peptides, psm_table: pa.Table, row_of: Integers) -
 def _protein_table(
     matches: ImportedMatches, judged: JudgedMatches, peptides: _Peptides, database: Proteins | None
 ) -> tuple[ProteinGroups, ErrorRates, pa.Table]:
-    """Groups from the peptides at the false discovery rate (from all, where nobody says how sure they are), by the sequences' best forms."""
+    """Groups from the peptides at the false discovery rate (from all, where nobody tells how sure they are), by their best forms."""
     import pyarrow as pa
 
     settings, places = judged.settings, matches.places

@@ -105,7 +105,8 @@ def write_identified_proteins(path: Path, maximum_q_value: float, out: Path) -> 
             name = row["accessions"][0].split()
             if not name:
                 raise source.damaged("holds a protein without a name", "accessions")
-            entries[name[0]] = (row["description"] or "", row["sequence"])
+            if row["sequence"]:  # which results of other engines may not tell
+                entries[name[0]] = (row["description"] or "", row["sequence"])
     with storage_errors(out), out.open("w", encoding="utf-8") as file:
         for accession, (description, sequence) in entries.items():
             lines = "\n".join(sequence[i : i + _LINE] for i in range(0, len(sequence), _LINE))
