@@ -253,7 +253,7 @@ def read_peptideshaker(source: ByteSource, progress: Progress) -> Identification
         "run": cells.text("Spectrum File"), "title": cells.text("Spectrum Title"), "scan": cells.whole("Spectrum Scan Number", missing=-1),
         "charge": _numbers_of(pc.extract_regex(charge, r"(?P<charge>\d+)"), "charge", 0), "retention_time": cells.numbers("RT"),
         "precursor_mz": cells.numbers("m/z"), "calculated_mass": cells.numbers("Theoretical Mass"),
-        "scores": _scores(cells, {name: score_column_of(name) for name in ("Confidence [%]", "D-score") if cells.has(name)}),
+        "scores": _scores(cells, {name: score_column_of(name) for name in ("Confidence [%]",) if cells.has(name)}),
         "is_decoy": np.where(cells.has("Decoy"), cells.whole("Decoy", missing=0) == 1, -1).astype(np.int8), "program": "PeptideShaker",
         "proteins": cells.lists(r"[,;]\s*", "Protein(s)"),
     }  # fmt: skip
