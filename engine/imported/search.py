@@ -130,6 +130,10 @@ def _tell(run: SearchRun[_Read], summary: ImportSummary, found: Identifications,
     if matches.unknown:
         names = ", ".join(list(matches.unknown)[:_MAXIMUM_TOLD])
         tell(f"Modifications that are not known: {names:.300}", "warning")
+    used = np.unique(matches.protein)
+    unplaced = int(np.count_nonzero(matches.places.row[used] < 0))
+    if run.paths("database") and unplaced:
+        tell(f"{unplaced:,} of {len(used):,} proteins of the results are not in the database, and have no coverage", "warning")
     if matches.places.from_database:
         tell(f"The results name no protein of {matches.places.from_database:,} peptides, which are found in the database")
     calculated = found.calculated_mass[matches.row]

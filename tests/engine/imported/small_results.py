@@ -312,8 +312,7 @@ def xtandem() -> str:
             f'type="tandem mass spectrum"><GAML:attribute type="charge">{one.charge}</GAML:attribute></GAML:trace></group></group>'
         )
     return (
-        '<?xml version="1.0"?>\n<bioml xmlns:GAML="http://www.bioml.com/gaml/" label="models from \'run.mgf\'">'
-        f"{''.join(groups)}</bioml>"
+        f'<?xml version="1.0"?>\n<bioml xmlns:GAML="http://www.bioml.com/gaml/" label="models from \'run.mgf\'">{"".join(groups)}</bioml>'
     )
 
 
