@@ -108,7 +108,7 @@ _MAXIMUM_NAME = 80
 SCORE_COLUMNS = tuple(
     Column(
         one.column, one.title, one.meaning, "e_value" if one.is_logarithmic else "number", 9, 3, is_nullable=True, is_optional=True,
-        is_shown=one.sense != 0,
+        is_of_some=True, is_shown=one.sense != 0,
     )
     for one in ENGINE_SCORES
 )  # fmt: skip

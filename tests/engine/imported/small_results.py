@@ -1,4 +1,4 @@
-"""The same few matches in every format that is imported, written from the formats' definitions; and their spectra, with pyteomics' masses."""
+"""The same few matches in every format that is imported, written from the formats' definitions; and their spectra, by pyteomics."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def mokapot() -> str:
 
 def pin() -> str:
     rows = [
-        [f"run_{one.scan}_{one.charge}_1", -1 if one.is_decoy else 1, one.scan, one.mass, one.mass, 3.0 - 0.1 * i, 0.5, int(one.charge == 2),
-         int(one.charge == 3), f"K.{_bracketed(one, _delta, 'n{}')}.R", *one.proteins]
+        [f"run_{one.scan}_{one.charge}_1", -1 if one.is_decoy else 1, one.scan, one.mass, one.mass, 3.0 - 0.1 * i, 0.5,
+         int(one.charge == 2),         int(one.charge == 3), f"K.{_bracketed(one, _delta, 'n{}')}.R", *one.proteins]
         for i, one in enumerate(TRUTH)
     ]  # fmt: skip
     return _table("SpecId|Label|ScanNr|ExpMass|CalcMass|Xcorr|deltCn|Charge2|Charge3|Peptide|Proteins", rows)
@@ -114,8 +114,8 @@ def pin() -> str:
 def sage() -> str:
     rows = [
         [i, _bracketed(one, _delta, "{}-"), ";".join(one.proteins), len(one.proteins), "run.mzML",
-         f"controllerType=0 controllerNumber=1 scan={one.scan}", 1, -1 if one.is_decoy else 1, one.mass, one.mass, one.charge, 30 - i, one.scan,
-         5.0 - i, -3.0, one.q_value, one.q_value]
+         f"controllerType=0 controllerNumber=1 scan={one.scan}", 1, -1 if one.is_decoy else 1, one.mass, one.mass, one.charge, 30 - i,
+         one.scan,         5.0 - i, -3.0, one.q_value, one.q_value]
         for i, one in enumerate(TRUTH)
     ]  # fmt: skip
     header = (
@@ -129,7 +129,7 @@ def comet() -> str:
     rows = [
         [one.scan, 1, one.charge, one.mass, one.mass, one.e_value, 3.0, 0.3, 100, 10, 14, one.sequence, f"K.{one.sequence}.R", "K", "R",
          ",".join(one.proteins), len(one.proteins),
-         ",".join(f"{max(place, 1)}_V_{MODIFICATIONS[name]:.6f}{'_n' if place == 0 else ''}" for place, name in one.modifications) or "-", ""]
+         ",".join(f"{max(i, 1)}_V_{MODIFICATIONS[name]:.6f}{'_n' if i == 0 else ''}" for i, name in one.modifications) or "-", ""]
         for one in TRUTH
     ]  # fmt: skip
     header = (
@@ -148,8 +148,9 @@ def _assigned(one: Truth) -> str:
 
 def msfragger() -> str:
     rows = [
-        [one.scan, one.mass, one.scan, one.charge, 1, one.sequence, "K", "R", one.proteins[0], 10, 14, one.mass, 0.0, 2, 0, _assigned(one), 20, 10,
-         one.e_value, "@@".join(one.proteins[1:])]
+        [one.scan, one.mass, one.scan, one.charge, 1, one.sequence, "K", "R", one.proteins[0], 10, 14, one.mass, 0.0, 2, 0,
+         _assigned(one), 20,
+         10,         one.e_value, "@@".join(one.proteins[1:])]
         for one in TRUTH
     ]  # fmt: skip
     header = (
@@ -162,8 +163,8 @@ def msfragger() -> str:
 
 def philosopher() -> str:
     rows = [
-        [f"run.{one.scan:05d}.{one.scan:05d}.{one.charge}", "interact-run.pep.xml", one.sequence, "", one.charge, 60 * one.scan, one.mass, one.mass,
-         0.0, one.e_value, 20, 10, 0.99, _assigned(one), one.proteins[0], ", ".join(one.proteins[1:])]
+        [f"run.{one.scan:05d}.{one.scan:05d}.{one.charge}", "interact-run.pep.xml", one.sequence, "", one.charge, 60 * one.scan, one.mass,
+         one.mass,         0.0, one.e_value, 20, 10, 0.99, _assigned(one), one.proteins[0], ", ".join(one.proteins[1:])]
         for one in TRUTH
     ]  # fmt: skip
     header = (
@@ -176,8 +177,8 @@ def philosopher() -> str:
 def maxquant() -> str:
     names = {"Carbamidomethyl": "(Carbamidomethyl (C))", "Oxidation": "(Oxidation (M))", "Acetyl": "(Acetyl (Protein N-term))"}
     rows = [
-        ["run", one.scan, i, one.sequence, len(one.sequence), f"_{_bracketed(one, names.__getitem__, '{}')}_", ";".join(one.proteins), one.charge,
-         one.mz, one.mass, one.scan, one.q_value, 100 - i, 50, "+" if one.is_decoy else "", i]
+        ["run", one.scan, i, one.sequence, len(one.sequence), f"_{_bracketed(one, names.__getitem__, '{}')}_", ";".join(one.proteins),
+         one.charge, one.mz, one.mass, one.scan, one.q_value, 100 - i, 50, "+" if one.is_decoy else "", i]
         for i, one in enumerate(TRUTH)
     ]  # fmt: skip
     header = (
@@ -207,12 +208,14 @@ def peptideshaker() -> str:
         [i, ", ".join(one.proteins), one.sequence, "NH2-X-COOH",
          ", ".join(f"{names[name]} ({max(place, 1)})" for place, name in one.modifications if name != "Carbamidomethyl"),
          ", ".join(f"{names[name]} ({place})" for place, name in one.modifications if name == "Carbamidomethyl"), "run.mgf",
-         f"run.{one.scan}.{one.scan}.{one.charge}", "", 60 * one.scan, one.mz, f"{one.charge}+", f"{one.charge}+", one.mass, 99.0, "Confident"]
+         f"run.{one.scan}.{one.scan}.{one.charge}", "", 60 * one.scan, one.mz, f"{one.charge}+", f"{one.charge}+", one.mass, 99.0,
+         "Confident"]
         for i, one in enumerate(TRUTH) if not one.is_decoy
     ]  # fmt: skip
     header = (
-        " |Protein(s)|Sequence|Modified Sequence|Variable Modifications|Fixed Modifications|Spectrum File|Spectrum Title|Spectrum Scan Number|RT|"
-        "m/z|Measured Charge|Identification Charge|Theoretical Mass|Confidence [%]|Validation"
+        " |Protein(s)|Sequence|Modified Sequence|Variable Modifications|Fixed Modifications|Spectrum File|Spectrum Title|"
+        "Spectrum Scan Number|"
+        "RT|m/z|Measured Charge|Identification Charge|Theoretical Mass|Confidence [%]|Validation"
     )
     return _table(header, rows)
 
@@ -247,8 +250,9 @@ def pepxml() -> str:
         info = f"<modification_info{end}>{parts}</modification_info>" if one.modifications else ""
         queries.append(
             f'<spectrum_query spectrum="run.{one.scan:05d}.{one.scan:05d}.{one.charge}" start_scan="{one.scan}" end_scan="{one.scan}" '
-            f'precursor_neutral_mass="{one.mass:.6f}" assumed_charge="{one.charge}" index="1" retention_time_sec="{60 * one.scan}"><search_result>'
-            f'<search_hit hit_rank="1" peptide="{one.sequence}" protein="{one.proteins[0]}" num_tot_proteins="{len(one.proteins)}" '
+            f'precursor_neutral_mass="{one.mass:.6f}" assumed_charge="{one.charge}" index="1" retention_time_sec="{60 * one.scan}">'
+            f'<search_result><search_hit hit_rank="1" peptide="{one.sequence}" protein="{one.proteins[0]}" '
+            f'num_tot_proteins="{len(one.proteins)}" '
             f'calc_neutral_pep_mass="{one.mass:.6f}" massdiff="0.0">{others}{info}<search_score name="expect" value="{one.e_value}"/>'
             f'<search_score name="xcorr" value="3.1"/></search_hit></search_result></spectrum_query>'
         )
@@ -275,11 +279,12 @@ def mzidentml() -> str:
             evidence += f'<PeptideEvidence id="e{i}_{k}" peptide_ref="p{i}" dBSequence_ref="{name}" isDecoy="{decoy}"/>'
         references = "".join(f'<PeptideEvidenceRef peptideEvidence_ref="e{i}_{k}"/>' for k in range(len(one.proteins)))
         results += (
-            f'<SpectrumIdentificationResult id="r{i}" spectrumID="scan={one.scan}" spectraData_ref="sd"><SpectrumIdentificationItem id="i{i}" '
-            f'rank="1" chargeState="{one.charge}" peptide_ref="p{i}" experimentalMassToCharge="{one.mz:.6f}" '
+            f'<SpectrumIdentificationResult id="r{i}" spectrumID="scan={one.scan}" spectraData_ref="sd">'
+            f'<SpectrumIdentificationItem id="i{i}" rank="1" chargeState="{one.charge}" peptide_ref="p{i}" '
+            f'experimentalMassToCharge="{one.mz:.6f}" '
             f'calculatedMassToCharge="{one.mz:.6f}" passThreshold="true">{references}<cvParam cvRef="PSI-MS" accession="MS:1002257" '
-            f'name="Comet:expectation value" value="{one.e_value}"/><cvParam cvRef="PSI-MS" accession="MS:1002354" name="PSM-level q-value" '
-            f'value="{one.q_value}"/></SpectrumIdentificationItem></SpectrumIdentificationResult>'
+            f'name="Comet:expectation value" value="{one.e_value}"/><cvParam cvRef="PSI-MS" accession="MS:1002354" '
+            f'name="PSM-level q-value" value="{one.q_value}"/></SpectrumIdentificationItem></SpectrumIdentificationResult>'
         )
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<MzIdentML xmlns="http://psidev.info/psi/pi/mzIdentML/1.1" id="x" version="1.1.0">'
@@ -330,15 +335,19 @@ def idxml() -> str:
             f'value="{"decoy" if one.is_decoy else "target"}"/></PeptideHit></PeptideIdentification>'
         )
     return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n<IdXML version="1.5"><SearchParameters id="SP_0"/><IdentificationRun search_engine="Comet" '
-        f'search_engine_version="1"><ProteinIdentification score_type="" higher_score_better="true" significance_threshold="0">{hits}'
-        f'<UserParam type="stringList" name="spectra_data" value="[/data/run.mgf]"/></ProteinIdentification>{found}</IdentificationRun></IdXML>'
+        '<?xml version="1.0" encoding="UTF-8"?>\n<IdXML version="1.5"><SearchParameters id="SP_0"/>'
+        '<IdentificationRun search_engine="Comet" search_engine_version="1"><ProteinIdentification score_type="" '
+        f'higher_score_better="true" significance_threshold="0">{hits}'
+        f'<UserParam type="stringList" name="spectra_data" value="[/data/run.mgf]"/></ProteinIdentification>{found}'
+        "</IdentificationRun></IdXML>"
     )
 
 
 FORMATS: dict[str, tuple[str, Callable[[], str]]] = {
-    "percolator": ("x.psms.tsv", percolator), "mokapot": ("mokapot.psms.txt", mokapot), "pin": ("x.pin", pin), "sage": ("results.sage.tsv", sage),
-    "comet": ("x.txt", comet), "msfragger": ("x.tsv", msfragger), "philosopher": ("psm.tsv", philosopher), "maxquant": ("msms.txt", maxquant),
+    "percolator": ("x.psms.tsv", percolator), "mokapot": ("mokapot.psms.txt", mokapot), "pin": ("x.pin", pin),
+    "sage": ("results.sage.tsv", sage), "comet": ("x.txt", comet), "msfragger": ("x.tsv", msfragger),
+    "philosopher": ("psm.tsv", philosopher),
+    "maxquant": ("msms.txt", maxquant),
     "dia-nn": ("report.tsv", dia_nn), "peptideshaker": ("report.txt", peptideshaker), "mztab": ("x.mzTab", mztab),
     "pepxml": ("x.pep.xml", pepxml), "mzidentml": ("x.mzid", mzidentml), "xtandem": ("output.xml", xtandem), "idxml": ("x.idXML", idxml),
 }  # fmt: skip
