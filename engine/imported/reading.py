@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from engine.errors import InputError
 from engine.formats.recognition import recognise
@@ -14,6 +18,10 @@ from engine.imported.identifications import Identifications, joined
 from engine.jobs.progress import Progress
 
 __all__ = ["read_identifications"]
+
+_LARGEST_SCORE = 1e30
+_LARGEST_NUMBER = 1e9
+"""Of seconds, thomson and dalton."""
 
 
 def read_identifications(paths: Sequence[str | Path], progress: Progress | None = None) -> Identifications:
@@ -45,5 +53,18 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
             raise InputError(
                 path, f"holds no match of a spectrum and a peptide{f': {reason}' if reason else ''}", remedy="Give other results"
             )
-        parts.append(found)
+        parts.append(_bounded(found))
     return joined(parts)
+
+
+def _bounded(found: Identifications) -> Identifications:
+    """The same, without numbers that nothing measured or scored can be: they count as not given."""
+
+    def known(values: NDArray[np.float64], most: float) -> NDArray[np.float64]:
+        return np.where(np.abs(values) <= most, values, np.nan)
+
+    return replace(
+        found, retention_time=known(found.retention_time, _LARGEST_NUMBER), precursor_mz=known(found.precursor_mz, _LARGEST_NUMBER),
+        calculated_mass=known(found.calculated_mass, _LARGEST_NUMBER),
+        scores={name: known(values, _LARGEST_SCORE) for name, values in found.scores.items()},
+    )  # fmt: skip

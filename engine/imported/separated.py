@@ -22,6 +22,7 @@ __all__ = ["Cells", "read_cells"]
 
 _MAXIMUM_COLUMNS = 2000
 _MAXIMUM_LINE_BYTES = 16 << 20
+_LARGEST_NUMBER = 1e100
 _SHORT = ("na", "nan", "null", "none", "n/a", "-", "")
 """Texts that stand for no value, in lower case."""
 
@@ -81,7 +82,7 @@ class Cells:
             return np.full(len(self), np.nan)
         texts = pc.utf8_trim_whitespace(self.text(*names))
         try:
-            return texts.cast(pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
+            return _bounded(texts.cast(pa.float64()))
         except pa.ArrowInvalid:
             is_empty = pc.is_in(pc.utf8_lower(texts), value_set=pa.array(_SHORT))
             texts = pc.if_else(is_empty, pa.scalar(None, pa.string()), texts)
@@ -94,8 +95,7 @@ class Cells:
                 self.path, f"{shortened(repr(texts[row].as_py()), 60)} in column {name} is no number", place=f"line {self.line[row]}",
                 remedy="Give the table as its program wrote it",
             )  # fmt: skip
-        found: NDArray[np.float64] = pc.cast(pc.utf8_ltrim(texts, "+"), pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
-        return found
+        return _bounded(pc.cast(pc.utf8_ltrim(texts, "+"), pa.float64()))
 
     def whole(self, *names: str, missing: int) -> NDArray[np.int64]:
         """As `numbers`, as whole numbers; `missing` where there is none, or none that is one."""
@@ -134,6 +134,12 @@ class Cells:
                 reason = f"no peptide can be read from its text: {error}"
                 unread[reason] = unread.get(reason, 0) + int(counts[code])
         return number[codes], tuple(found), unread
+
+
+def _bounded(numbers: pa.Array) -> NDArray[np.float64]:
+    """Numbers, NaN where one is missing, infinite or so large that nobody can compute with it."""
+    found = numbers.to_numpy(zero_copy_only=False).astype(np.float64)
+    return np.where(np.abs(found) < _LARGEST_NUMBER, found, np.nan)
 
 
 def read_cells(
