@@ -177,7 +177,7 @@ FORMATS: tuple[FileFormat, ...] = (
         is_like=_has_columns(("scannum", "peptide", "hyperscore"), ("spectrum", "peptide", "hyperscore", "assigned modifications")),
     ),
     FileFormat(
-        "MaxQuant msms.txt", "identifications", ("msms.txt",), f"{_TABLES}:read_maxquant",
+        "MaxQuant msms.txt", "identifications", (".msms.txt",), f"{_TABLES}:read_maxquant",
         is_like=_has_columns(("raw file", "scan number", "modified sequence", "pep")),
     ),
     FileFormat(

@@ -67,6 +67,7 @@ IMPORT = Search(
     ),
     writes="project",
     run=_run,
+    kernels=("engine.imported.compilation:READING",),
     modules=("engine.imported.search", "engine.imported.results", "engine.matches.exporting"),
     tables="engine.imported.tables:TABLES",
     stored="engine.imported.tables:STORED",

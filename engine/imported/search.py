@@ -10,6 +10,7 @@ from engine.chemistry.enzymes import enzyme
 from engine.entry import SearchRequest
 from engine.errors import InputError
 from engine.formats import Proteins, Spectra, read_proteins, read_spectra
+from engine.imported.compilation import READING
 from engine.imported.identifications import Identifications
 from engine.imported.parameters import ImportParameters
 from engine.imported.reading import read_identifications
@@ -55,7 +56,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         files = request.files("database")
         return _Read(found, spectra, read_proteins(files, progress=progress) if files else None)
 
-    with search_run(spec, read, progress=progress) as run:
+    with search_run(spec, read, READING, progress) as run:
         assert run.run is not None
         found, spectra, database = run.read()
         run.load("duckdb")
