@@ -110,12 +110,14 @@ class Namer:
         carrier = _carrier_mass(residue, is_first=is_first)
         if noted.is_whole:
             added = noted.mass - carrier
-        elif noted.is_whole is None and known is None and _usual(noted.mass, sites, _WITHIN) is None:
-            # M[147], M[147.0354] and M[15.9949] are all written: what adds nothing usual is taken for the whole where that then does.
-            within = _WITHIN_WHOLE_NUMBERS if noted.mass == round(noted.mass) else _WITHIN
-            whole = _usual(noted.mass - carrier, sites, within)
-            if whole is not None:
-                return _as_named(whole)
+        elif noted.is_whole is None and known is None:
+            # M[147], M[147.0354] and M[15.9949] are all written. A whole number is the TPP's, of the residue with what it carries; of others,
+            # one that adds nothing usual is taken for the whole where that then does.
+            is_rounded = noted.mass == round(noted.mass)
+            if is_rounded or _usual(noted.mass, sites, _WITHIN) is None:
+                whole = _usual(noted.mass - carrier, sites, _WITHIN_WHOLE_NUMBERS if is_rounded else _WITHIN)
+                if whole is not None:
+                    return _as_named(whole)
         if known is not None and abs(known.mass - added) <= _WITHIN:
             return _as_named(known)
         usual = _usual(added, sites, _WITHIN)

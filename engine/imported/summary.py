@@ -78,7 +78,8 @@ class ImportSummary(Summary):
         levels: dict[str, list[str]] = {}
         for level, name in names.items():
             levels.setdefault(self.source_of[level], []).append(name)
-        return "q-values of " + "; of ".join(f"{' and '.join(some)}: {told[source]}" for source, some in levels.items())
+        listed = {source: " and ".join(filter(None, (", ".join(some[:-1]), some[-1]))) for source, some in levels.items()}
+        return "q-values of " + "; of ".join(f"{some}: {told[source]}" for source, some in listed.items())
 
     def record(self) -> dict[str, Any]:
         """As every summary, with plain mappings."""
