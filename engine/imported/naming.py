@@ -111,8 +111,8 @@ class Namer:
         if noted.is_whole:
             added = noted.mass - carrier
         elif noted.is_whole is None and known is None:
-            # M[147], M[147.0354] and M[15.9949] are all written. A whole number is the TPP's, of the residue with what it carries; of others,
-            # one that adds nothing usual is taken for the whole where that then does.
+            # M[147], M[147.0354] and M[15.9949] are all written. A whole number is the TPP's, of the residue with what it carries;
+            # another that adds nothing usual is taken for the whole where that then does.
             is_rounded = noted.mass == round(noted.mass)
             if is_rounded or _usual(noted.mass, sites, _WITHIN) is None:
                 whole = _usual(noted.mass - carrier, sites, _WITHIN_WHOLE_NUMBERS if is_rounded else _WITHIN)
