@@ -34,13 +34,17 @@ __all__ = [
     "Option",
     "Search",
     "SearchRequest",
+    "identifying_kinds",
 ]
 
 Model = TypeVar("Model", bound="SearchParameters")
 
-FileSort = Literal["spectra", "proteins", "reads", "structures", "structure database", "project"]
-"""A kind of file: spectra in any format, sequences, structures (also a folder or a list of them), or a database of them; or that
-it is the folder of a project."""
+_IDENTIFYING: set[str] = set()
+"""Kinds of the searches that say so; entries add theirs."""
+
+FileSort = Literal["spectra", "proteins", "reads", "structures", "identifications", "structure database", "project"]
+"""A kind of file: spectra in any format, sequences, structures (also a folder or a list of them), results of other search engines, or a
+database of structures; or that it is the folder of a project."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class Input:
     wanted, one : in the window's words: what is asked for, as ``a protein database``, and what one of them is called, as ``database``; the
         title and ``file`` where they are empty. hint : what is dropped into the empty list, where its sort does not say it.
     instead : an option of the search with which it may be left out; the search itself says where it may not.
+    is_optional : whether it may always be left out.
     """
 
     name: str
@@ -77,6 +82,7 @@ class Input:
     also: FileSort | None = None
     takes_nucleotides: bool = False
     instead: str = ""
+    is_optional: bool = False
 
     @property
     def described(self) -> str:
@@ -261,6 +267,8 @@ class Search:
     work : the kinds of work that it computes on devices, each by its name and ``module:class`` of its `engine.execution.work.Kind`; they
         are known as soon as the entry is.
     keeps : the kinds of indexes that it keeps in the user's cache for other searches.
+    identifies : whether its runs say which peptides unmodified and modified spectra are of, so that a search that goes on from an
+        identification goes on from them: PSMs, peptides, protein groups, and spectra with their peaks.
     """
 
     kind: str
@@ -288,9 +296,12 @@ class Search:
     demo: Demo | None = None
     work: tuple[tuple[str, str], ...] = ()
     keeps: tuple[KeptKind, ...] = ()
+    identifies: bool = False
 
     def __post_init__(self) -> None:
         register_kinds(self.work)
+        if self.identifies:
+            _IDENTIFYING.add(self.kind)
 
     @property
     def model(self) -> type[SearchParameters]:
@@ -339,6 +350,11 @@ class Search:
     def exported_as(self, name: str) -> Export | None:
         """The format of this name, if it has it."""
         return next((export for export in self.exports if export.name == name), None)
+
+
+def identifying_kinds() -> frozenset[str]:
+    """The kinds of the searches, of those whose entries are known, from whose runs others go on as from identifications."""
+    return frozenset(_IDENTIFYING)
 
 
 def _loaded(place: str) -> Any:

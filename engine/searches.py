@@ -13,6 +13,7 @@ from engine.clustering.entry import CLUSTERING, EXPLANATION
 from engine.entry import Search, SearchRequest
 from engine.errors import ParameterError
 from engine.identification.entry import IDENTIFICATION
+from engine.imported.entry import IMPORT
 from engine.jobs.progress import Progress
 from engine.modified_search.entry import MODIFIED_SEARCH
 from engine.read_alignment.entry import READ_ALIGNMENT
@@ -23,7 +24,7 @@ from engine.summary import Summary
 __all__ = ["SEARCHES", "run_search", "search_of_kind"]
 
 SEARCHES: tuple[Search, ...] = (
-    IDENTIFICATION, SEQUENCE_SEARCH, STRUCTURE_SEARCH, CLUSTERING, EXPLANATION, MODIFIED_SEARCH, READ_ALIGNMENT,
+    IDENTIFICATION, SEQUENCE_SEARCH, STRUCTURE_SEARCH, CLUSTERING, EXPLANATION, MODIFIED_SEARCH, READ_ALIGNMENT, IMPORT,
 )  # fmt: skip
 
 

@@ -35,12 +35,15 @@ _OWN_VIEWS: dict[str, Callable[[Search], RunView]] = {
     "explain": ExplanationView,
     "reads": ReadsView,
     "modified": ModifiedView,
+    "import": IdentificationView,
 }
 """Views of results, by kind, where the standard one does not do. Here alone the window asks which search it is."""
 
 _FOLLOW_UPS = (
     ("identify", "explain", "E&xplain unidentified spectra…"),
     ("identify", "modified", "Find &modified peptides in unidentified spectra…"),
+    ("import", "explain", "E&xplain unidentified spectra…"),
+    ("import", "modified", "Find &modified peptides in unidentified spectra…"),
     ("modified", "identify", "Search a&gain with these modifications…"),
 )
 """Of which search the results offer which other one, and in which words."""

@@ -584,7 +584,10 @@ class MainWindow(QMainWindow):
             more = f" ({len(problems) - 1} more like this)" if len(problems) > 1 else ""
             self.tell_error(problems[0] + more)
         elif not (takers or found.presets or found.projects):
-            self.message_bar.tell("There are no spectra, FASTA or FASTQ files, structures or projects in what was dropped.", "attention")
+            self.message_bar.tell(
+                "There are no spectra, FASTA or FASTQ files, structures, results of search engines or projects in what was dropped.",
+                "attention",
+            )
 
     def _from_here(self) -> list[SearchPages]:
         """All searches, the one that the user is at first."""

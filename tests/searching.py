@@ -9,6 +9,7 @@ from typing import Any
 from engine.clustering.summary import ClusteringSummary, ExplanationSummary
 from engine.entry import SearchRequest
 from engine.identification.summary import IdentificationSummary
+from engine.imported.summary import ImportSummary
 from engine.jobs.progress import Progress
 from engine.modified_search.summary import ModifiedSearchSummary
 from engine.parameters import SearchParameters
@@ -16,7 +17,7 @@ from engine.read_alignment.summary import ReadAlignmentSummary
 from engine.sequence_search.summary import SequenceSearchSummary
 from engine.structure_search.summary import StructureSearchSummary
 
-__all__ = ["align", "align_reads", "cluster", "explain", "find_modified", "find_structures", "identify"]
+__all__ = ["align", "align_reads", "cluster", "explain", "find_modified", "find_structures", "identify", "import_results"]
 
 Files = Sequence[str | Path]
 Where = str | Path | None
@@ -45,6 +46,18 @@ def find_modified(
     from engine.modified_search import search
 
     return search.find_modified(_asked({"spectra": spectra, "database": databases}, parameters, project, **settings), progress)
+
+
+def import_results(
+    results: Files, spectra: Files, project: Where, databases: Files = (), parameters: SearchParameters | None = None, *,
+    progress: Progress | None = None, **settings: Any,
+) -> ImportSummary:  # fmt: skip
+    """Import results of another search engine, likewise; with the usual parameters where none are given."""
+    from engine.imported import search
+    from engine.imported.parameters import ImportParameters
+
+    inputs = {"results": results, "spectra": spectra, "database": databases}
+    return search.import_results(_asked(inputs, parameters or ImportParameters(), project, **settings), progress)
 
 
 def cluster(

@@ -247,21 +247,8 @@ def test_the_readme_tells_the_commands_that_there_are(capsys):
     from engine.command_line.main import main
 
     options = set()
-    commands = (
-        "identify",
-        "align",
-        "structures",
-        "reads",
-        "cluster",
-        "explain",
-        "modified",
-        "export",
-        "convert",
-        "compare",
-        "devices",
-        "cache",
-    )
-    for command in commands:
+    searches = ("identify", "align", "structures", "reads", "cluster", "explain", "modified", "import")
+    for command in (*searches, "export", "convert", "compare", "devices", "cache"):
         assert main([command, "--help"]) == 0
         options |= set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", texts()["README.md"])) - {"--filter"}

@@ -73,9 +73,10 @@ def _run_command(run: Any, options: argparse.Namespace) -> None:
 
 def _add_input(parser: argparse.ArgumentParser, one: Input, *, takes_several: bool) -> None:
     if one.option:
-        parser.add_argument(one.option, dest=one.name, action="append", required=not one.instead, metavar=one.metavar, help=one.described)
+        is_required = not (one.instead or one.is_optional)
+        parser.add_argument(one.option, dest=one.name, action="append", required=is_required, metavar=one.metavar, help=one.described)
     else:
-        several = "*" if one.instead else "+"
+        several = "*" if one.instead or one.is_optional else "+"
         parser.add_argument(one.name, nargs=several if takes_several else None, metavar=one.metavar, help=one.described)
 
 

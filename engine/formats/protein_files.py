@@ -101,6 +101,10 @@ def _check_kind(source: ByteSource, every_record: bool) -> FileFormat:
         if every_record and "mzML" in error.remedy:
             raise InputError(error.path, error.reason, place=error.place, remedy=_BEGIN_WITH_A_NAME) from None
         raise
+    if found.sort == "identifications":
+        raise InputError(
+            source.path, f"holds identifications ({found.name}), where a FASTA file of proteins belongs", remedy="Give a FASTA file"
+        )
     if found.sort != "proteins":
         remedy = _BEGIN_WITH_A_NAME if every_record else "Give it among the spectra, and a FASTA file of proteins here"
         raise InputError(source.path, f"is a file of spectra ({found.name}), where a FASTA file of proteins belongs", remedy=remedy)

@@ -150,6 +150,10 @@ def _parser(source: ByteSource, *, takes_negative: bool) -> SpectrumParser:
     """The parser for a file's format."""
     found = recognise(source)
     if found.sort != "spectra":
+        if found.sort == "identifications":
+            raise InputError(
+                source.path, f"is {found.name}: identifications, not spectra", remedy="Import it: proteoscope import, with its spectra"
+            )
         raise InputError(source.path, f"is a {found.name} file of sequences, where spectra belong", remedy="Give it as the database")
     # Loaded here, and not on top: the parsers' kernels need Numba, whose import takes longer than the rest of the program.
     module, _, name = found.reader.partition(":")

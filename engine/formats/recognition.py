@@ -24,6 +24,7 @@ _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"SQLite format 3\0", "an SQLite database (Bruker .tdf, .mzDB or a spectral library)", _CONVERT),
     (b"\x89HDF", "an HDF5 file (mz5, mzMLb)", _CONVERT),
     (b"PK\x03\x04", "a zip archive", "Unpack it first"),
+    (b"PAR1", "a Parquet table", "Give the results as text: DIA-NN writes report.tsv, Sage results.sage.tsv"),
     (b"BZh", "packed with bzip2", "Unpack it first, or pack it with gzip"),
     (b"\xfd7zXZ\0", "packed with xz", "Unpack it first, or pack it with gzip"),
     (b"\x28\xb5\x2f\xfd", "packed with zstd", "Unpack it first, or pack it with gzip"),
@@ -34,18 +35,14 @@ _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
 """How files that nobody reads begin, what they are, and what to do; without the last, another file must be given."""
 _OTHER_ROOTS: dict[bytes, str] = {
     b"mzData": "mzData, which is no longer in use",
-    b"MzIdentML": "identifications (mzIdentML), not spectra",
-    b"IdXML": "identifications (idXML), not spectra",
-    b"msms_pipeline_analysis": "identifications (pepXML), not spectra",
     b"html": "a web page",
-    b"bioml": "X!Tandem's results, not spectra",
 }
 _ROOT = re.compile(rb"<([A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)[\s>/]")
 _BEHIND_NOISE = ((b"<!--", b"-->"), (b"<?", b"?>"))
 
 
 def recognise(source: ByteSource) -> FileFormat:
-    """The format of a file of spectra or proteins.
+    """The format of a file of spectra, proteins, or results of search engines.
 
     Anything else is an `InputError` that says what it seems to be and what to do.
     """
@@ -74,7 +71,8 @@ def recognise(source: ByteSource) -> FileFormat:
         source.path,
         "is in no known format",
         place="line 1",
-        remedy=f"Spectra may be {names_of('spectra')}, proteins {names_of('proteins')}, each also gzipped",
+        remedy=f"Spectra may be {names_of('spectra')}, proteins {names_of('proteins')}, results of search engines "
+        f"{names_of('identifications')}, each also gzipped",
     )
 
 
@@ -101,7 +99,8 @@ def _recognise_xml(source: ByteSource, text: bytes) -> FileFormat:
     for one in registry.FORMATS:
         if root is not None and name.decode() in one.roots:
             if root.group(1):
-                raise InputError(source.path, "the XML elements carry a namespace prefix", remedy=_CONVERT)
+                remedy = _CONVERT if one.sort == "spectra" else "Write the file again without one"
+                raise InputError(source.path, "the XML elements carry a namespace prefix", remedy=remedy)
             return one
     what = _OTHER_ROOTS.get(name, f"XML of another kind (<{name[:_SHOWN].decode('utf-8', 'replace')}>)" if name else "broken XML")
     raise InputError(source.path, f"is {what}", remedy=_another())

@@ -23,7 +23,7 @@ __all__ = [
     "suffixes_of",
 ]
 
-Sort = Literal["spectra", "proteins", "reads", "structures"]
+Sort = Literal["spectra", "proteins", "reads", "structures", "identifications"]
 """Content of a file, in whichever format."""
 
 
@@ -50,8 +50,9 @@ class FileFormat:
     name : as its users write it. sort : what such files hold. suffixes : of their names, lower case, the usual one first; a gzipped file
         has ``.gz`` behind.
     reader : ``module:class`` of the `engine.formats.spectrum_blocks.SpectrumParser` of a format of spectra, called with the path and
-        ``takes_negative``, or of the `engine.formats.entries.EntryFormat` of a format of proteins; FASTA is without, and what reads other
-        sorts knows its formats itself.
+        ``takes_negative``, or of the `engine.formats.entries.EntryFormat` of a format of proteins; ``module:function`` that reads results
+        of search engines, called with a `engine.formats.sources.ByteSource` and a progress; FASTA is without, and what reads other sorts
+        knows its formats itself.
     writer : ``module:class`` of the `engine.formats.writing.SpectrumWriter`, called with the spectra, where they can be written in it.
     roots : the elements that XML of this format begins with. is_like : whether text that is no XML is of this format; asked in the order
         of `FORMATS`. Without either, a format is told by whoever reads its sort.
@@ -133,6 +134,27 @@ def _is_pkl(beginning: Beginning) -> bool:
     return _n_numbers(beginning) >= 3
 
 
+_TABLES = "engine.imported.table_formats"
+
+
+def _is_mztab(beginning: Beginning) -> bool:
+    return beginning.text.startswith((b"MTD\tmzTab-", b"COM\t")) and b"mzTab-version" in beginning.text
+
+
+def _is_comet(beginning: Beginning) -> bool:
+    return beginning.text.startswith(b"CometVersion") and b"\nscan\tnum\t" in beginning.text
+
+
+def _has_columns(*some: tuple[str, ...]) -> Callable[[Beginning], bool]:
+    """Whether the first line of a text names all columns of one of the tuples, in lower case."""
+
+    def is_like(beginning: Beginning) -> bool:
+        named = {name.strip(b' "').decode("utf-8", "replace").lower() for name in beginning.lines[0].split(b"\t")}
+        return any(named.issuperset(names) for names in some)
+
+    return is_like
+
+
 FORMATS: tuple[FileFormat, ...] = (
     FileFormat("FASTA", "proteins", (".fasta", ".fa", ".faa", ".fna", ".fas"), is_like=_is_fasta, term=("MS:1001348", "FASTA format")),
     FileFormat(
@@ -169,6 +191,42 @@ FORMATS: tuple[FileFormat, ...] = (
     FileFormat("DTA", "spectra", (".dta",), "engine.formats.peak_lists:DtaParser", is_like=_is_dta, term=("MS:1000613", "DTA format")),
     FileFormat(
         "PKL", "spectra", (".pkl",), "engine.formats.peak_lists:PklParser", is_like=_is_pkl, term=("MS:1000565", "Micromass PKL format")
+    ),
+    FileFormat(
+        "mzIdentML", "identifications", (".mzid", ".mzidentml"), "engine.imported.mzidentml:read_mzidentml", roots=("MzIdentML",),
+        term=("MS:1002073", "mzIdentML format"),
+    ),
+    FileFormat(
+        "pepXML", "identifications", (".pep.xml", ".pepxml"), "engine.imported.pepxml:read_pepxml", roots=("msms_pipeline_analysis",),
+        term=("MS:1001421", "pepXML format"),
+    ),
+    FileFormat("X!Tandem XML", "identifications", (".t.xml", ".tandem"), "engine.imported.xtandem:read_xtandem", roots=("bioml",),
+               term=("MS:1001401", "X!Tandem xml format")),
+    FileFormat("idXML", "identifications", (".idxml",), "engine.imported.idxml:read_idxml", roots=("IdXML",)),
+    FileFormat("mzTab", "identifications", (".mztab",), f"{_TABLES}:read_mztab", is_like=_is_mztab),
+    FileFormat("Comet text", "identifications", (".comet.txt",), f"{_TABLES}:read_comet", is_like=_is_comet),
+    FileFormat(
+        "Percolator or mokapot", "identifications", (".psms.tsv", ".psms.txt", ".pin"), f"{_TABLES}:read_percolator",
+        is_like=_has_columns(("psmid", "score", "q-value"), ("specid", "label", "peptide"), ("specid", "mokapot q-value")),
+    ),
+    FileFormat(
+        "Sage", "identifications", (".sage.tsv",), f"{_TABLES}:read_sage", is_like=_has_columns(("peptide", "scannr", "hyperscore"))
+    ),
+    FileFormat(
+        "MSFragger", "identifications", (".psm.tsv",), f"{_TABLES}:read_msfragger",
+        is_like=_has_columns(("scannum", "peptide", "hyperscore"), ("spectrum", "peptide", "hyperscore", "assigned modifications")),
+    ),
+    FileFormat(
+        "MaxQuant msms.txt", "identifications", (".msms.txt",), f"{_TABLES}:read_maxquant",
+        is_like=_has_columns(("raw file", "scan number", "modified sequence", "pep")),
+    ),
+    FileFormat(
+        "DIA-NN report", "identifications", (".diann.tsv",), f"{_TABLES}:read_dia_nn",
+        is_like=_has_columns(("modified.sequence", "precursor.charge", "q.value")),
+    ),
+    FileFormat(
+        "PeptideShaker report", "identifications", (".peptideshaker.txt",), f"{_TABLES}:read_peptideshaker",
+        is_like=_has_columns(("sequence", "modified sequence", "spectrum title", "identification charge")),
     ),
     FileFormat("PDB", "structures", (".pdb", ".ent")),
     FileFormat("mmCIF", "structures", (".cif", ".mmcif", ".pdbx")),

@@ -72,4 +72,5 @@ IDENTIFICATION = Search(
         ("fragment-index", "engine.matches.fragment_scoring:SpectraAgainstFragments"),
     ),
     keeps=(KeptKind("peptides", "peptide indexes"),),
+    identifies=True,
 )  # fmt: skip

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from engine.matches.engine_scores import OTHER_SCORE, SCORE_COLUMNS
 from engine.results.columns import Column, Rule, Table
 from kernels.score_kinds import score_kind
 
 __all__ = [
-    "EXPORTED_PSMS", "FEATURE", "PEPTIDES", "PEPTIDE_COLUMNS", "PROTEINS", "PROTEINS_OF_SHIFTED", "PROTEIN_COLUMNS", "PSMS", "PSM_COLUMNS",
-    "READING_FRAMES",
+    "EXPORTED_PSMS", "FEATURE", "IMPORTED_PSMS", "PEPTIDES", "PEPTIDE_COLUMNS", "PROTEINS", "PROTEINS_OF_SHIFTED", "PROTEIN_COLUMNS",
+    "PSMS", "PSM_COLUMNS", "READING_FRAMES",
     "SHIFTED_PSMS", "SHIFT_COLUMNS", "described_columns",
 ]  # fmt: skip
 
@@ -281,13 +282,39 @@ PROTEINS = Table.of(
 PROTEINS_OF_SHIFTED = replace(
     PROTEINS, columns=PROTEINS.chosen(["group", "n_peptides", "n_psms", "coverage", "q_value", "description", "is_decoy"])
 )
+_UNPLACED: dict[str, dict[str, Any]] = {name: {"is_nullable": True} for name in ("protein_starts", "residues_before", "residues_after")}
+"""What is known of a peptide's place alone where the sequence of its protein is."""
+_PLACED_OR_NOT = described_columns(PSM_COLUMNS, **_UNPLACED)
+IMPORTED_PSMS = Table.of(
+    "psms",
+    "PSMs",
+    (
+        *described_columns(
+            _PLACED_OR_NOT,
+            score={"meaning": "Score of the engine that decides, the higher the better: of E-values the negative logarithm"},
+            rank={"meaning": "Place among the matches of its spectrum"},
+            matched_ions={"meaning": "Fragment ions found in the spectrum, counted here"},
+            total_ions={"meaning": "Fragment ions that the peptide can have, counted here"},
+        ),
+        *SCORE_COLUMNS,
+    ),
+    shown="scan peptide charge score q_value mass_error_ppm precursor_mz matched_ions retention_time proteins spectrum_file spectrum_id "
+    f"posterior_error_probability {' '.join(one.name for one in SCORE_COLUMNS)} observed_mass calculated_mass isotope_error "
+    "missed_cleavages total_ions rank is_decoy",
+    links="psm_id peptide proteins is_decoy",
+    saved=_SAVED_PSMS,
+    rules=_OF_ENDS,
+    more=OTHER_SCORE,
+)
+"""PSMs of other search engines: of their scores a run has those that its files gave."""
 EXPORTED_PSMS = replace(
     SHIFTED_PSMS,
-    stored=(*PSM_COLUMNS, *(replace(one, is_optional=True) for one in SHIFT_COLUMNS)),
+    stored=(*_PLACED_OR_NOT, *(replace(one, is_optional=True) for one in SHIFT_COLUMNS), *SCORE_COLUMNS),
     columns=PSMS.columns,
     rules=SHIFTED_PSMS.rules,
+    more=f"{FEATURE}|{OTHER_SCORE}",
 )
-"""PSMs of either search."""
+"""PSMs of any search, and of other engines."""
 READING_FRAMES = Table.of(
     "reading_frames",
     "Reading frames",

@@ -318,7 +318,7 @@ class SpectrumSearchParameters(SearchParameters):
     @model_validator(mode="after")
     def _bounds_in_order(self) -> Self:
         for low, high in (("minimum_length", "maximum_length"), ("minimum_mass", "maximum_mass"), ("minimum_charge", "maximum_charge")):
-            if getattr(self, low) > getattr(self, high):
+            if {low, high} <= type(self).model_fields.keys() and getattr(self, low) > getattr(self, high):
                 raise ValueError(f"{low} = {getattr(self, low)} is greater than {high} = {getattr(self, high)}")
         fixed: tuple[str, ...] = getattr(self, "fixed_modifications", ())
         for name in fixed:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.chemistry.tolerance import Tolerance
+from engine.entry import identifying_kinds
 from engine.errors import InputError, ParameterError
 from engine.files import storage_errors
 from engine.matches.columns import EXPORTED_PSMS, PROTEINS
@@ -50,7 +51,8 @@ def identified_run(folder: Path, run: str) -> SourceRun:
     InputError : there is no project, or it has no such run, or no peaks. ParameterError : the run is no identification.
     """
     project = Project.open(folder)
-    done = [one for one in project.runs("identify") if one.status == "done"]
+    kinds = identifying_kinds()
+    done = [one for one in project.runs() if one.kind in kinds and one.status == "done"]
     chosen = next((one for one in reversed(done) if one.id == run or not run), None)
     if chosen is None:
         if run and any(one.id == run for one in project.runs()):
@@ -134,7 +136,8 @@ def write_identified_proteins(path: Path, maximum_q_value: float, out: Path) -> 
             name = row["accessions"][0].split()
             if not name:
                 raise source.damaged("holds a protein without a name", "accessions")
-            entries[name[0]] = (row["description"] or "", row["sequence"])
+            if row["sequence"]:  # which results of other engines may not tell
+                entries[name[0]] = (row["description"] or "", row["sequence"])
     with storage_errors(out), out.open("w", encoding="utf-8") as file:
         for accession, (description, sequence) in entries.items():
             lines = "\n".join(sequence[i : i + _LINE] for i in range(0, len(sequence), _LINE))

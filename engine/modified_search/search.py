@@ -188,7 +188,9 @@ def _index(
     fasta, rate = spare / "identified.fasta", float(source.parameters.get("fdr", parameters.fdr))
     if source.proteins is None or not write_identified_proteins(source.proteins, rate, fasta):
         raise InputError(
-            source.psms, f"run {source.run} found no protein", remedy="Name a database with --database, or identify something first"
+            source.psms,
+            f"run {source.run} found no protein whose sequence it knows",
+            remedy="Name a database with --database, or identify something first",
         )
     return resources.telling(searching.progress), build_indexes(databases._replace(proteins=[fasta]), spare, parameters, resources)
 

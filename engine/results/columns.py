@@ -42,6 +42,7 @@ class Column:
         it is empty.
     is_nullable : whether values, or items of a list, may be missing or not a number. is_optional : whether runs may lack the column, as
         those of earlier versions.
+    is_of_some : whether it belongs to some runs alone, as a score of another engine: optional, and not shown where a run lacks it.
     low, high : bounds of numbers; without any they may be infinite. pattern : a regular expression that the whole of each text satisfies.
     rows_of : the table of the same run whose rows the values are, from 0. as_long_as : another column of lists with as many items.
     saved : how numbers are written, as Python's format has it (``.4f``); as the dialect of the file writes them where it is empty.
@@ -60,6 +61,7 @@ class Column:
     type: str = ""
     is_nullable: bool = False
     is_optional: bool = False
+    is_of_some: bool = False
     low: float | None = None
     high: float | None = None
     pattern: str = ""

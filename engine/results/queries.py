@@ -37,14 +37,14 @@ def create_view(connection: duckdb.DuckDBPyConnection, source: TableFile, *, nam
     """A view of a table with those of its columns that are described, each with its described type. Others are a stranger's.
 
     `has_rows`: a column ``file_row_number`` says where in the file each row is, and columns that runs may lack are there in any case,
-    without a value where this run does.
+    without a value where this run does, but for those that belong to some runs alone.
     """
     options = {"file_row_number": "true"} if has_rows else {}
     reader = parquet_reader(source.path, **options)
     stored = {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()}
     columns = [_cast(column, stored[column.name]) for column in source.columns.values()]
     if has_rows:
-        absent = [one for name, one in source.table.by_name.items() if name not in source.columns]
+        absent = [one for name, one in source.table.by_name.items() if name not in source.columns and not one.is_of_some]
         columns += [f"CAST(NULL AS {sql_type(described.arrow_type(one.type_name))}) AS {identifier(one.name)}" for one in absent]
     chosen = ", ".join([*columns, *(["file_row_number"] if has_rows else [])])
     connection.execute(f"CREATE VIEW {identifier(name or source.table.name)} AS SELECT {chosen} FROM {reader}")

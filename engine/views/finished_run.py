@@ -76,6 +76,11 @@ class FinishedRun:
         told = self.project.record(self.run.id).get("decoy_ratio", 1.0)
         return float(told) if isinstance(told, int | float) and 0 < told < float("inf") else 1.0
 
+    @property
+    def has_decoys(self) -> bool:
+        """Whether decoys stood among its matches, of which results of other engines may have none."""
+        return self.project.record(self.run.id).get("has_decoys") is not False
+
     def peaks(self, table: str = "spectra", run_id: str = "") -> PeaksOfRun:
         """The peaks in one of its tables of spectra, or of another run of the project. For one thread at a time."""
         key = run_id or self.run.id, table

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.errors import ProteoscopeError
 from engine.formats.feature_tables import FEATURES
 from engine.results.counts import Count
 from engine.views.annotation import AnnotatedSpectrum, annotate_match, ions_to_show
@@ -77,8 +78,9 @@ class Counts:
     sequences: int
 
 
-def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0) -> Counts:
-    """Count what is accepted at a false discovery rate, where so many decoys stood beside each target."""
+def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *, has_decoys: bool = True) -> Counts:
+    """Count what is accepted at a false discovery rate, where so many decoys stood beside each target; without any nothing is said of how
+    sure that is."""
     from engine.statistics.target_decoy import false_share_interval
 
     counted = (
@@ -96,7 +98,8 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0) -
         low, high = false_share_interval(row["targets"], row["decoys"], decoy_ratio)
         share = {"false_share_low": low, "false_share_high": high}
         known = {"decoys": row["decoys"], **share, "targets_at_5_percent": row["looser"]}
-        found[row["name"]] = Count.judged(row["targets"], *_NAMES[row["name"]], known)
+        name = _NAMES[row["name"]]
+        found[row["name"]] = Count.judged(row["targets"], *name, known) if has_decoys else Count(row["targets"], *name)
     return Counts(**found, sequences=next(row["sequences"] for row in rows if row["name"] == "peptides"))
 
 
@@ -115,7 +118,7 @@ class IdentificationOverview:
 
 def summary(source: TableSource, run: FinishedRun) -> IdentificationOverview:
     """Count what is accepted, and the spectra. `source`: any table of the run."""
-    return IdentificationOverview(accepted_counts(source, run.fdr, run.decoy_ratio), run.peaks().count())
+    return IdentificationOverview(accepted_counts(source, run.fdr, run.decoy_ratio, has_decoys=run.has_decoys), run.peaks().count())
 
 
 @dataclass(frozen=True)
@@ -240,10 +243,17 @@ def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedS
 
 
 def coverage_of_group(source: TableSource, row: int, fdr: float) -> Coverage:
-    """Where the peptides that are accepted at `fdr` lie in the first protein of the group at `row` of the protein groups."""
+    """Where the peptides that are accepted at `fdr` lie in the first protein of the group at `row` of the protein groups.
+
+    Raises
+    ------
+    ProteoscopeError : the run does not know its sequence.
+    """
     asked = "SELECT accessions, description, sequence FROM proteins WHERE file_row_number = ?"
     protein = source.query(asked, [row]).to_pylist()[0]
     first = protein["accessions"][0]
+    if not protein["sequence"]:
+        raise ProteoscopeError(f"The sequence of {first} is not known. Import the results with its database to see what is covered.")
     where, parameters = where_clause([HasAny("proteins", (first,)), accepted_at(fdr)])
     peptides = source.query(
         f"SELECT file_row_number AS row, peptide, sequence, n_psms, q_value FROM peptides{where} ORDER BY row", parameters

@@ -27,7 +27,6 @@ from PySide6.QtWidgets import (
 from engine.chemistry.enzymes import ENZYMES
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import InputError, ParameterError
-from engine.identification.entry import IDENTIFICATION
 from engine.parameters import Editor as DeclaredEditor
 from engine.parameters import ParameterDescription
 from engine.sequences.matrices import matrix_names, read_matrix
@@ -204,7 +203,6 @@ def _matrix_problem(path: str) -> str:
 class RunEditor(Editor):
     """A finished identification of the project that is given, or the newest one. The form says which runs there are."""
 
-    kind = IDENTIFICATION.kind
     tables = frozenset(("psms", "spectra"))
     """That a run must have."""
 

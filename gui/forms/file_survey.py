@@ -58,6 +58,7 @@ SORTS: dict[FileSort, SortOfFiles] = {
     "spectra": SortOfFiles("Spectra", ("spectra",), f"{names_of('spectra')} files or a folder", "spectrum"),
     "proteins": SortOfFiles(f"{names_of('proteins')} files", ("proteins",), f"{names_of('proteins')} files", "database"),
     "reads": SortOfFiles(f"{names_of('reads')} files", ("reads",), f"{names_of('reads')} files", "reads"),
+    "identifications": SortOfFiles("Results of search engines", ("identifications",), "results of another search engine", "results"),
     "structures": SortOfFiles("Structures", ("structures",), f"{names_of('structures')} files or a folder", "structure"),
     "structure database": SortOfFiles("Structure databases", ("structure database",), "a structure database", "database"),
     "project": SortOfFiles("Projects", ("project",), "the folder of a project", "folder"),
@@ -188,9 +189,9 @@ class FileSurvey(QObject):
         """Find out what files are and what folders hold: projects, and below other folders files of our sorts by their names' ends."""
         self._submit(lambda: _survey(paths), tell)
 
-    def runs(self, folder: Path, kind: str, tables: frozenset[str], tell: Callable[[list[SearchedRun] | None], None]) -> None:
-        """Find the finished runs of a kind that have all of these tables, the newest first; None where there is no project to read."""
-        self._submit(lambda: _runs_of(folder, kind, tables), tell)
+    def runs(self, folder: Path, kinds: frozenset[str], tables: frozenset[str], tell: Callable[[list[SearchedRun] | None], None]) -> None:
+        """Find the finished runs of some kinds that have all of these tables, the newest first; None where there is no project to read."""
+        self._submit(lambda: _runs_of(folder, kinds, tables), tell)
 
     def count(self, path: Path, tell: Callable[[SequenceCount | None], None]) -> None:
         """Count what a FASTA or FASTQ file holds."""
@@ -221,13 +222,13 @@ class FileSurvey(QObject):
             tell(found)
 
 
-def _runs_of(folder: Path, kind: str, tables: frozenset[str]) -> list[SearchedRun] | None:
+def _runs_of(folder: Path, kinds: frozenset[str], tables: frozenset[str]) -> list[SearchedRun] | None:
     try:
         project = Project.open(folder)
         kept: dict[str, set[str]] = {}
         for result in project.results():
             kept.setdefault(result.run, set()).add(result.name)
-        done = [run for run in reversed(project.runs(kind)) if run.status == "done" and tables <= kept.get(run.id, set())]
+        done = [run for run in reversed(project.runs()) if run.kind in kinds and run.status == "done" and tables <= kept.get(run.id, set())]
         return [SearchedRun(run.id, run.started, tuple(one.path.name for one in project.inputs(run.id))) for run in done]
     except ProteoscopeError:
         return None

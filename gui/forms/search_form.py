@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from engine.entry import Input, Option, Search, SearchRequest
+from engine.entry import Input, Option, Search, SearchRequest, identifying_kinds
 from engine.errors import ProteoscopeError
 from engine.parameters import preset_description, preset_names, read_preset
 from engine.project import is_project
@@ -266,7 +266,7 @@ class SearchForm(QWidget):
         for one in self.inputs.values():
             if one.problem():
                 return one.unusable()
-            if one.is_empty and not self._stands_for(one.asked):
+            if one.is_empty and not (one.asked.is_optional or self._stands_for(one.asked)):
                 return one.missing()
         if self.given_project is None and not self.project.text().strip():
             return "Choose a project folder"
@@ -519,7 +519,7 @@ class SearchForm(QWidget):
             if folder is None:
                 editor.offer(None)
             else:
-                self._survey.runs(folder, editor.kind, editor.tables, partial(self._offer_runs, folder, editor))
+                self._survey.runs(folder, identifying_kinds(), editor.tables, partial(self._offer_runs, folder, editor))
 
     def _offer_runs(self, folder: Path, editor: RunEditor, runs: list[SearchedRun] | None) -> None:
         if folder == self._runs_of:

@@ -37,6 +37,7 @@ from engine.errors import ProteoscopeError
 from engine.formats import read_proteins, read_spectra
 from engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, MAXIMUM_SECONDS
 from tests.engine.formats import entry_files
+from tests.engine.imported import small_results
 from tests.engine.structures import examples
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -231,6 +232,36 @@ def _read_proteins(path: Path, chance: random.Random) -> int:
     return len(proteins)
 
 
+def _read_results(path: Path, chance: random.Random) -> int:
+    """Read results of a search engine and make the tables of a run of them."""
+    from engine.chemistry.enzymes import enzyme
+    from engine.imported.judging import ImportSettings
+    from engine.imported.matches import collect_matches
+    from engine.imported.parameters import ImportParameters
+    from engine.imported.reading import read_identifications
+    from engine.imported.references import find_spectra
+    from engine.imported.results import imported_tables, judge, left_out_table
+    from engine.jobs.progress import Progress
+
+    found = read_identifications([path])
+    spectra = read_spectra([small_results.write_spectra(path.with_name("run.mgf"))], threads=1)
+    database = read_proteins([small_results.write_database(path.with_name("proteins.fasta"))]) if chance.random() < 0.5 else None
+    parameters, progress = ImportParameters(), Progress()
+    matches = collect_matches(found, find_spectra(found, spectra), spectra, database, enzyme("Trypsin"), parameters, progress)
+    assert len(matches) + len(matches.left_out) == len(found)
+    if len(matches):
+        judged = judge(found, matches, spectra, ImportSettings.of(parameters), progress)
+        tables = imported_tables(found, matches, judged, spectra, database).tables
+        assert len(tables.psms) == len(matches)
+        for table in (tables.psms, tables.peptides, tables.proteins):
+            table.validate(full=True)
+    return len(left_out_table(found, matches)) + len(matches)
+
+
+def _results_of(names: tuple[str, ...]) -> list[bytes]:
+    return [small_results.FORMATS[name][1]().encode() for name in names]
+
+
 def _read_structure(path: Path, chance: random.Random) -> int:
     from engine.structures.chains import FEWEST_RESIDUES, RESIDUE_COLUMNS
     from engine.structures.reading import read_structure
@@ -384,6 +415,15 @@ READERS = {
         _binary_cif, _read_structure, _BYTES,
         (b"\xc0", b"\xc6\xff\xff\xff\xff", b"\xdd\xff\xff\xff\xff", b"\xdf\x00\x00\xff\xff", b"\x91" * 60, b"RunLength", b"Delta",
          b"IntegerPacking", b"FixedPoint", b"StringArray", b"\xff\xff\xff\x7f", b"rowCount"),
+    ),
+    "results-tables": Reader(
+        lambda: _results_of(tuple(small_results.FORMATS)[:11]), _read_results, re.compile(rb"[^\t\n]+|[\t\n]"),
+        (b"\t", b"\n", b"nan", b"-1", b"1e999", b"[+1e9]", b"PEPTIDE", b"K.[", b"UNIMOD:35", b"(UniMod:9999999)",
+         b"99999999999999999999", b'"'),
+    ),
+    "results-xml": Reader(
+        lambda: _results_of(("pepxml", "mzidentml", "xtandem", "idxml")), _read_results, _TAGS,
+        (*_XML_WORDS, b'location="-1"', b'position="999"', b'mass="nan"', b'charge="1e9"', b'peptide="x"', b"<Peptide/>", b"<search_hit/>"),
     ),
     "gzip": Reader(lambda: _mgf() + _mzml() + _ms2(), _read_spectra, _LINES, _MGF_WORDS, is_packed=True),
     "preset": Reader(

@@ -48,11 +48,13 @@ from engine.searches import SEARCHES, search_of_kind
 from engine.sequences.hits import OF_ONE_QUERY
 from engine.spectra.tables import read_spectra_table, spectra_table
 from tests.engine.identification_tables import PARAMETERS, identification
+from tests.engine.imported.small_results import write_database, write_results, write_spectra
 from tests.engine.spectra.made import spectra
 from tests.engine.views.cluster_projects import project_with_explanation
 from tests.engine.views.read_projects import project_with_reads
 from tests.engine.views.search_projects import project_with_search
 from tests.engine.views.structure_projects import project_with_structures
+from tests.searching import import_results
 
 KINDS = tuple(one.kind for one in SEARCHES)
 MAXIMUM_KILOBYTES = 2 << 20
@@ -78,6 +80,12 @@ def make(kind: str, folder: Path) -> Project:
                 command_line(["cluster", str(sample), "--preset", "low-resolution", "--out", str(folder), "--quiet", "--device", "cpu"])
                 == 0
             )
+        return Project.open(folder)
+    if kind == "import":
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="results-") as name:
+            files = write_results("mzidentml", Path(name)), write_spectra(Path(name) / "run.mgf"), write_database(Path(name) / "p.fasta")
+            import_results(*([path] for path in files[:2]), folder, [files[2]])
         return Project.open(folder)
     if kind == "explain":
         return project_with_explanation(folder)
@@ -293,7 +301,7 @@ def use(folder: Path, kind: str, out: Path) -> bool:
         lines = [line for line in said.getvalue().splitlines() if line.startswith("proteoscope:")]
         assert status == 0 or len(lines) >= 1, said.getvalue()
         is_refused |= status == 2
-    if kind == "identify":
+    if search_of_kind(kind).identifies:
         for go_on in (_explain, _search_modified):
             try:
                 go_on(folder, out)

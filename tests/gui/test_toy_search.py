@@ -85,9 +85,10 @@ def test_it_is_offered_wherever_the_others_are(window: MainWindow) -> None:
         "explain": "New explanation",
         "modified": "New search for modified peptides",
         "reads": "New read alignment",
+        "import": "New import of results",
         "composition": "New composition",
     }
-    assert [window.menus.new[kind].shortcut().toString() for kind in actions] == ["Ctrl+N", "Ctrl+Shift+N", *[""] * 6]
+    assert [window.menus.new[kind].shortcut().toString() for kind in actions] == ["Ctrl+N", "Ctrl+Shift+N", *[""] * 7]
     click(window.start_page.new_buttons["composition"])
     assert window.pages.currentWidget() is window.searches["composition"].form
 

@@ -35,6 +35,8 @@ _SCHEMA = "http://sashimi.sourceforge.net/schema_revision/pepXML/pepXML_v122.xsd
 _HYDROXYL_MASS = WATER_MASS - HYDROGEN_MASS
 _LETTERS = "ACDEFGHIKLMNPQRSTUVWYO"
 _PIECE = 2_000
+_UNKNOWN = "?"
+"""Stands for the residue beside a peptide whose place in its protein is not known."""
 
 _SCORES = (
     *("hyperscore", "score", "delta_score", "spectral_dot_product", "xcorr", "ksdp", "search_score"),
@@ -240,7 +242,7 @@ def _query_head(psm: _Psm, stem: str, index: int) -> str:
 
 def _hit(psm: _Psm, enzyme: Enzyme | None) -> Iterator[str]:
     """A PSM up to its scores."""
-    before, after = psm.befores[0], psm.afters[0]
+    before, after = psm.befores[0] or _UNKNOWN, psm.afters[0] or _UNKNOWN
     termini = None if enzyme is None else _n_enzymatic_termini(psm.sequence, before, after, enzyme)
     described = (
         f'hit_rank="{psm.rank}" peptide="{psm.sequence}" peptide_prev_aa="{before}" peptide_next_aa="{after}" '
@@ -251,7 +253,7 @@ def _hit(psm: _Psm, enzyme: Enzyme | None) -> Iterator[str]:
     )
     yield f"<search_hit {described}>\n"
     for protein, one_before, one_after in zip(psm.proteins[1:], psm.befores[1:], psm.afters[1:], strict=True):
-        described = attributes(protein=protein, peptide_prev_aa=one_before, peptide_next_aa=one_after)
+        described = attributes(protein=protein, peptide_prev_aa=one_before or _UNKNOWN, peptide_next_aa=one_after or _UNKNOWN)
         yield f"<alternative_protein{described}/>\n"
     if psm.positions:
         yield from _modification_info(psm)

@@ -7,6 +7,7 @@ its first protein, ``K.PEPTIDE.R``.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,12 +34,17 @@ _PLAIN_FEATURES = {
     "absolute_isotope_error": "abs(isotope_error)",
 }
 """Features where the table holds none. Score, q-value and error probability are not among them: they may have learnt from the labels."""
+_OWN_SCORES = ("spectral_dot_product", "hyperscore", "delta_score")
+"""Plain features that matches of other engines have not: their engine's scores stand for these."""
+_LEARNT = re.compile("score_(?:percolator|mokapot|peptideprophet|iprophet|sage_discriminant|peptideshaker.*|dia_nn_pep|.*q_value)")
+"""Scores of other engines that may have learnt from the labels."""
 
 
 def write_pin(connection: duckdb.DuckDBPyConnection, out: Path, progress: Progress | None = None) -> None:
     """Write the PSMs of a `tables.database` connection to `out`.
 
-    Features are the columns ``feature_*`` of the table, or some plain ones where it has none; a missing value is 0. ``ScanNr`` is the scan
+    Features are the columns ``feature_*`` of the table, or some plain ones where it has none, and scores of other engines; a missing value
+    is 0. ``ScanNr`` is the scan
     number where all PSMs have one and come from one file; else the row of the spectrum among all searched, counted from 1: Percolator tells
     spectra apart by that number.
 
@@ -46,7 +52,11 @@ def write_pin(connection: duckdb.DuckDBPyConnection, out: Path, progress: Progre
     ------
     StorageError : the disk refused.
     """
-    features = {name: identifier(name) for name in columns(connection, "psms") if name.startswith("feature_")} or _PLAIN_FEATURES
+    present = columns(connection, "psms")
+    features = {name: identifier(name) for name in present if name.startswith("feature_")} or dict(_PLAIN_FEATURES)
+    scores = {name: identifier(name) for name in present if name.startswith("score_") and not _LEARNT.fullmatch(name)}
+    if scores:
+        features = {name: value for name, value in features.items() if name not in _OWN_SCORES} | scores
     if progress is not None:
         progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
     has_scans = scalar(connection, "SELECT count(DISTINCT spectrum_file) <= 1 AND count(scan) = count(*) FROM psms")

@@ -187,7 +187,7 @@ def test_export_is_read_back_by_other_programs(demo, tmp_path, capsys):
 def test_a_run_that_is_not_there_cannot_be_exported(demo, tmp_path, capsys):
     folder, _ = demo
     assert main(["export", str(folder), "--format", "pin", "--out", str(tmp_path / "a.pin"), "--run", "identify-0099"]) == 2
-    assert "no finished identification or search for modified peptides 'identify-0099'" in capsys.readouterr().err
+    assert "no finished identification or search for modified peptides or import of results 'identify-0099'" in capsys.readouterr().err
     assert not (tmp_path / "a.pin").exists()
 
 

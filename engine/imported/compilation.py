@@ -1,0 +1,36 @@
+"""The kernels of an import: those that read spectra."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from engine.execution.compilation import Kernels
+
+__all__ = ["READING"]
+
+_SPECTRUM = "BEGIN IONS\nTITLE=one\nPEPMASS=500.25\nCHARGE=2+\n110.5 1\n175.1 2\n300.2 3\nEND IONS\n"
+_PROTEIN = ">P1 one\nMKPEPTIDEK\n"
+
+
+def _last() -> Callable[..., Any]:
+    from kernels.cpu.text import scan_fasta
+
+    return scan_fasta
+
+
+def _use() -> None:
+    """Read next to nothing."""
+    from engine.formats import read_proteins, read_spectra
+
+    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
+        spectra, proteins = Path(folder) / "spectra.mgf", Path(folder) / "proteins.fasta"
+        spectra.write_text(_SPECTRUM, encoding="ascii")
+        proteins.write_text(_PROTEIN, encoding="ascii")
+        read_spectra([spectra], threads=1)
+        read_proteins([proteins])
+
+
+READING = Kernels("kernels that read spectra", _last, _use)

@@ -1,0 +1,82 @@
+"""The entry of results of other search engines in the list of searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.formats.registry import names_of
+from engine.jobs.progress import Progress
+
+if TYPE_CHECKING:
+    from engine.imported.summary import ImportSummary
+    from engine.project import Project
+
+__all__ = ["IMPORT"]
+
+_EPILOG = f"""
+Results of other search engines become a run, with its spectra annotated, tables, filters and exports. Read are
+{names_of("identifications")}.
+
+Spectra are found by native id, scan number or title, in that order; where a file has none of them, by place, or retention time and m/z.
+What finds no spectrum is counted, and listed in exports/left_out.tsv. q-values of the file are kept; where it has none, they are computed
+from its decoys, and without decoys there are none: the summary says which. With --database, peptides are placed in their sequences.
+Several files of one format are one run.
+"""
+
+
+def _run(request: SearchRequest, progress: Progress) -> ImportSummary:
+    from engine.imported.search import import_results
+
+    return import_results(request, progress)
+
+
+def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    from engine.matches.run_exporting import export_run
+
+    return export_run(project, request, progress)
+
+
+IMPORT = Search(
+    kind="import",
+    name="import of results",
+    purpose="Look at the results of another search engine",
+    description="Import results of another search engine. They go into a project folder: exports/*.tsv for people, run.json for scripts.",
+    epilog=_EPILOG,
+    job="Import {results}",
+    icon="results",
+    parameters="engine.imported.parameters:ImportParameters",
+    preset="high-resolution",
+    inputs=(
+        Input("results", "Results", "identifications", "RESULTS", one="file of results", wanted="results of a search engine"),
+        Input(
+            "spectra", "Spectra", "spectra", "RUN", "the spectra that were searched; may be given several times", option="--spectra",
+            one="spectrum file",
+        ),
+        Input(
+            "database", "Protein databases", "proteins", "FASTA", "the sequences of the proteins; may be given several times",
+            option="--database", is_kept=True, wanted="a protein database", one="database", hint="one or more FASTA files, if you like",
+            is_optional=True,
+        ),
+    ),
+    options=(
+        Option(
+            "skip_broken", "Leave out spectra that cannot be read, and count them", "leave out spectra that cannot be read, and count them"
+        ),
+    ),
+    writes="project",
+    run=_run,
+    kernels=("engine.imported.compilation:READING",),
+    modules=("engine.imported.search", "engine.imported.results", "engine.matches.exporting"),
+    tables="engine.imported.tables:TABLES",
+    stored="engine.imported.tables:STORED",
+    exports=(
+        Export("tsv", "Tables, tab-separated"),
+        Export("mzid", "mzIdentML", (".mzid",)),
+        Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
+        Export("pin", "Features for Percolator and mokapot", (".pin",)),
+    ),
+    export=_export,
+    identifies=True,
+)  # fmt: skip

@@ -1,0 +1,163 @@
+"""mzIdentML 1.1 and 1.2 (Jones et al. 2012, Mol Cell Proteomics 11:M111.014381; Vizcaíno et al. 2017, Mol Cell Proteomics 16:1275)."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote
+
+from engine.errors import InputError, shortened
+from engine.formats.sources import ByteSource
+from engine.imported.identifications import Identifications, MatchCollector, NotedModification, NotedPeptide
+from engine.imported.xml_events import elements, number_of, whole_number_of
+from engine.jobs.progress import Progress
+from engine.matches.engine_scores import score_called, score_column_of
+
+__all__ = ["read_mzidentml"]
+
+_Q_VALUES = {"MS:1002354", "MS:1002054", "MS:1001491", "MS:1002315"}
+_ERRORS = {"MS:1001493", "MS:1002192"}
+_TITLE, _SCANS = "MS:1000796", "MS:1001115"
+_TIMES = {"MS:1000016", "MS:1000894", "MS:1001114"}
+_MINUTES = {"UO:0000031", "MS:1000038"}
+_MAIN = ("DBSequence", "Peptide", "PeptideEvidence", "SpectraData", "SpectrumIdentificationResult", "AnalysisSoftware")
+
+
+def read_mzidentml(source: ByteSource, progress: Progress) -> Identifications:
+    """The matches of an mzIdentML file."""
+    reader = _Reader(source)
+    for name, element in elements(source, progress, _MAIN, kept=("Peptide", "SpectraData", "SpectrumIdentificationResult", "DBSequence")):
+        reader.take(name, element)
+    return reader.found.finish()
+
+
+class _Reader:
+    """What was met of a file so far, by its identifiers."""
+
+    def __init__(self, source: ByteSource) -> None:
+        self.source, self.found = source, MatchCollector("mzIdentML", source.path)
+        self.accessions: dict[str, int] = {}
+        self.peptides: dict[str, int] = {}
+        self.evidence: dict[str, tuple[str, bool | None]] = {}
+        self.evidence_of: dict[str, list[str]] = {}
+        self.peptide_of_evidence: dict[str, str] = {}
+        self.files: dict[str, str] = {}
+        self.n = 0
+
+    def take(self, name: str, element: Any) -> None:
+        """Take an element that has ended."""
+        if name == "DBSequence":
+            self.accessions[element.get("id", "")] = self.found.accession(element.get("accession", ""))
+        elif name == "Peptide":
+            self.peptides[element.get("id", "")] = self._peptide(element)
+        elif name == "PeptideEvidence":
+            self._take_evidence(element)
+        elif name == "SpectraData":
+            self.files[element.get("id", "")] = unquote(element.get("location", "") or element.get("name", ""))
+        elif name == "AnalysisSoftware":
+            self.found.program = self.found.program or element.get("name", "")
+        else:
+            self._take_result(element)
+
+    def _take_evidence(self, element: Any) -> None:
+        identifier, peptide = element.get("id", ""), element.get("peptide_ref", "")
+        decoy = element.get("isDecoy")
+        protein = element.get("dBSequence_ref", element.get("DBSequence_Ref", ""))
+        self.evidence[identifier] = (protein, None if decoy is None else decoy.strip().lower() in ("true", "1"))
+        self.peptide_of_evidence[identifier] = peptide
+        self.evidence_of.setdefault(peptide, []).append(identifier)
+
+    def _peptide(self, element: Any) -> int:
+        sequence = "".join(part.text or "" for part in element if part.tag.endswith("equence")).strip().upper()
+        modifications = []
+        place = f"peptide {shortened(element.get('id', ''), 80)}"
+        for part in element.iter("{*}Modification"):
+            position = whole_number_of(self.source, part, "location", place, -1)
+            if not 0 <= position <= len(sequence) + 1:
+                return -1
+            mass = number_of(self.source, part, "monoisotopicMassDelta", place)
+            terms = [(term.get("accession", ""), term.get("name", "")) for term in part.iter("{*}cvParam")]
+            modifications.append(NotedModification(position, _modification_name(terms), None if mass != mass else mass))
+        for part in element.iter("{*}SubstitutionModification"):
+            position = whole_number_of(self.source, part, "location", place, -1)
+            mass = number_of(self.source, part, "monoisotopicMassDelta", place)
+            # The sequence is the one that was measured already where the replaced residue does not stand in it.
+            if 1 <= position <= len(sequence) and sequence[position - 1] == part.get("originalResidue") and mass == mass:
+                modifications.append(NotedModification(position, "", mass))
+        if not (sequence.isascii() and sequence.isalpha()):
+            return -1
+        return self.found.peptide(NotedPeptide(sequence, tuple(sorted(modifications, key=lambda one: one.position))))
+
+    def _take_result(self, result: Any) -> None:
+        identifier = result.get("spectrumID", "")
+        place = f"spectrum {shortened(identifier, 80)}"
+        told: dict[str, Any] = {
+            "native_id": identifier, "run": self.files.get(result.get("spectraData_ref", ""), result.get("spectraData_ref", "")),
+        }  # fmt: skip
+        if told["run"] == result.get("spectraData_ref", "") and self.files:
+            told["run"] = ""
+        for part in result:
+            accession, value = part.get("accession", ""), part.get("value", "")
+            if accession == _TITLE:
+                told["title"] = value
+            elif accession == _SCANS and value.strip().isdecimal():
+                told["scan"] = int(value[:15])
+            elif accession in _TIMES:
+                time = number_of(self.source, part, "value", place)
+                told["retention_time"] = time * 60.0 if part.get("unitAccession") in _MINUTES else time
+        for item in result.iter("{*}SpectrumIdentificationItem"):
+            self.n += 1
+            self._take_item(item, told, place)
+
+    def _take_item(self, item: Any, told: dict[str, Any], place: str) -> None:
+        references = [part.get("peptideEvidence_ref", part.get("PeptideEvidence_Ref", "")) for part in item.iter("{*}PeptideEvidenceRef")]
+        peptide_id = item.get("peptide_ref", "") or next((self.peptide_of_evidence.get(one, "") for one in references), "")
+        if peptide_id not in self.peptides:
+            raise InputError(
+                self.source.path, f"refers to a peptide {shortened(repr(peptide_id), 60)} that the file does not describe", place=place,
+                remedy="Is the file cut? Write it again",
+            )  # fmt: skip
+        peptide = self.peptides[peptide_id]
+        if peptide < 0:
+            self.found.leave("its peptide is no sequence of residues")
+            return
+        known = [self.evidence[one] for one in references or self.evidence_of.get(peptide_id, []) if one in self.evidence]
+        proteins = list(dict.fromkeys(self.accessions[protein] for protein, _ in known if protein in self.accessions))
+        told_decoys = [decoy for _, decoy in known if decoy is not None]
+        charge = whole_number_of(self.source, item, "chargeState", place, 0)
+        calculated = number_of(self.source, item, "calculatedMassToCharge", place)
+        scores, rates = self._scores(item, place)
+        self.found.add(
+            peptide, proteins, scores, place=self.n, rank=whole_number_of(self.source, item, "rank", place, 0), charge=charge,
+            precursor_mz=number_of(self.source, item, "experimentalMassToCharge", place),
+            calculated_mass=(calculated - 1.007276466622) * charge if charge else float("nan"),
+            is_decoy=int(all(told_decoys)) if told_decoys else -1, **told, **rates,
+        )  # fmt: skip
+
+    def _scores(self, item: Any, place: str) -> tuple[dict[str, float], dict[str, float]]:
+        scores: dict[str, float] = {}
+        rates: dict[str, float] = {}
+        for part in item:
+            tag = part.tag.rpartition("}")[2]
+            if tag not in ("cvParam", "userParam") or part.get("value") is None:
+                continue
+            try:
+                value = float(part.get("value"))
+            except ValueError:
+                continue  # a text, as a name of a file
+            accession, name = part.get("accession", ""), part.get("name", "")
+            if accession in _Q_VALUES or name.lower() in ("q-value", "psm q-value", "percolator q-value"):
+                rates["q_value"] = value
+            elif accession in _ERRORS or name.lower() in ("pep", "posterior error probability"):
+                rates["posterior_error"] = value
+            elif name:
+                known = score_called(accession) or score_called(name)
+                scores[known.column if known is not None else score_column_of(name)] = value
+        return scores, rates
+
+
+def _modification_name(terms: list[tuple[str, str]]) -> str:
+    """What a modification is called: its record in Unimod, else its name; nothing for one that is said to be unknown."""
+    for accession, _ in terms:
+        if accession.upper().startswith("UNIMOD:"):
+            return accession
+    return next((name for accession, name in terms if accession != "MS:1001460" and not accession.startswith("MS:")), "")

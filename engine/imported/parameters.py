@@ -1,0 +1,55 @@
+"""Parameters of an import: what result files do not say of themselves."""
+
+from __future__ import annotations
+
+from pydantic import field_validator
+
+from engine.chemistry.tolerance import Tolerance
+from engine.matches import parameters as shared
+from engine.matches.engine_scores import ENGINE_SCORES, score_column_of
+from engine.matches.parameters import DATABASE, MODIFICATIONS, STATISTICS, SpectrumSearchParameters
+from engine.parameters import parameter
+
+__all__ = ["ImportParameters"]
+
+_PREFIXES = ("DECOY_", "rev_", "XXX_", "reverse_", "REV__", "decoy_", "##")
+
+
+class ImportParameters(SpectrumSearchParameters):
+    """All that decides what an import makes of its files."""
+
+    decoy_prefixes: tuple[str, ...] = parameter(
+        _PREFIXES, title="Decoy prefixes", group=DATABASE,
+        help="Where a file does not say what is a decoy: what accessions of decoys begin with, whatever the case.",
+    )  # fmt: skip
+    fixed_modifications: tuple[str, ...] = parameter(
+        (), title="Modifications left unsaid", group=MODIFICATIONS, editor="modifications",
+        help="Carried by every such residue though the file does not note it, as MaxQuant leaves out fixed ones.",
+    )  # fmt: skip
+    enzyme: str = shared.ENZYME
+    fragment_tolerance: Tolerance = shared.FRAGMENT_TOLERANCE
+    ion_series: str = shared.ION_SERIES
+    maximum_fragment_charge: int = shared.MAXIMUM_FRAGMENT_CHARGE
+    score: str = parameter(
+        "", title="Deciding score", group=STATISTICS,
+        help="Score of the file that ranks its matches, as xcorr or e_value; empty: the best that is known of the engine.",
+    )  # fmt: skip
+    fdr: float = shared.FDR
+    plus_one: bool = shared.PLUS_ONE
+
+    @field_validator("score")
+    @classmethod
+    def _a_ranking_score(cls, value: str) -> str:
+        known = {one.column: one.name for one in ENGINE_SCORES if one.sense}
+        name = known.get(value if value.startswith("score_") else score_column_of(value)) if value else ""
+        name = known.get(f"score_{value}", "") if value and not name else name
+        if value and not name:
+            raise ValueError(f"no score that ranks matches is called '{value:.40}'; expected one of {', '.join(known.values())}")
+        return name or ""
+
+    @field_validator("decoy_prefixes")
+    @classmethod
+    def _some_letters(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not prefix or len(prefix) > 40 for prefix in value):
+            raise ValueError("a prefix has 1 to 40 letters")
+        return value

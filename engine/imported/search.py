@@ -1,0 +1,156 @@
+"""Results of another search engine as a run: read -> index -> plan -> score -> report, from files to a project."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from engine.chemistry.enzymes import enzyme
+from engine.entry import SearchRequest
+from engine.errors import InputError
+from engine.formats import Proteins, Spectra, read_proteins, read_spectra
+from engine.imported.compilation import READING
+from engine.imported.identifications import Identifications
+from engine.imported.parameters import ImportParameters
+from engine.imported.reading import read_identifications
+from engine.imported.summary import ImportSummary
+from engine.jobs.progress import Progress
+from engine.search_run import RunSpec, SearchRun, search_run
+
+if TYPE_CHECKING:
+    from engine.imported.matches import ImportedMatches
+
+__all__ = ["ImportSummary", "import_results"]
+
+_LEFT_OUT_FILE = "left_out.tsv"
+_FAR = 5.0  # dalton: no isotope and no rounding makes a precursor differ so from its peptide
+_MAXIMUM_TOLD = 5
+
+
+class _Read(NamedTuple):
+    found: Identifications
+    spectra: Spectra
+    database: Proteins | None
+
+
+def import_results(request: SearchRequest, progress: Progress | None = None) -> ImportSummary:
+    """Make a run of the results of another search engine, and write it into a project.
+
+    Parameters
+    ----------
+    request : inputs ``results``, files of one of the formats of `engine.formats.registry` whose sort is identifications; ``spectra``, those
+        that were searched; ``database``, FASTA files, if one likes; `ImportParameters`. Its `project` is made where it does not exist; a
+        run is added to a project that does. With the option ``skip_broken`` spectra that cannot be read are left out, and counted.
+
+    Raises
+    ------
+    InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
+    """
+    parameters = request.parameters_as(ImportParameters)
+    spec = RunSpec("import", request, {"results": "RESULTS.pep.xml", "spectra": "--spectra SPECTRA.mzML"})
+
+    def read(progress: Progress, threads: int) -> _Read:
+        found = read_identifications(request.files("results"), progress)
+        spectra = read_spectra(request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads)
+        files = request.files("database")
+        return _Read(found, spectra, read_proteins(files, progress=progress) if files else None)
+
+    with search_run(spec, read, READING, progress) as run:
+        assert run.run is not None
+        found, spectra, database = run.read()
+        run.load("duckdb")
+        from engine.imported.judging import ImportSettings
+        from engine.imported.matches import collect_matches
+        from engine.imported.references import find_spectra
+        from engine.imported.results import imported_tables, judge, left_out_table
+        from engine.imported.tables import LEFT_OUT
+        from engine.matches.run_tables import EXPORTED, RunTables
+        from engine.project.paths import EXPORTS
+        from engine.results.separated import ROUNDED, write_separated
+        from engine.spectra.tables import write_spectra
+
+        owner = run.run
+        with run.step("index"):
+            run.progress.stage("Finding the spectra")
+            in_spectra = find_spectra(found, spectra)
+        with run.step("plan"):
+            matches = collect_matches(found, in_spectra, spectra, database, enzyme(parameters.enzyme), parameters, run.progress)
+            if not len(matches):
+                raise InputError(
+                    found.files[0], f"none of its {len(found):,} matches can be taken; of the first, {matches.reason[0]}",
+                    remedy="Give the spectra that were searched" + ("" if database else ", and the database"),
+                )  # fmt: skip
+        with run.step("score"):
+            judged = judge(found, matches, spectra, ImportSettings.of(parameters), run.progress)
+        run.device = "cpu"
+        with run.step("report"):
+            spectra_written = run.begin(lambda progress: write_spectra(owner, spectra, progress))
+            run.progress.stage("Writing results")
+            made = imported_tables(found, matches, judged, spectra, database)
+            written = RunTables(made.tables, judged.settings)
+            written.write(owner, run.progress, run.begin)
+            left_out = left_out_table(found, matches)
+            owner.write_table("left_out", left_out)
+            write_separated(owner.folder / EXPORTS / _LEFT_OUT_FILE, left_out, LEFT_OUT.saved_columns, run.progress, ROUNDED)
+            spectra_written()
+            run.progress.check()
+        reasons: dict[str, int] = dict(found.unread)
+        for reason in matches.reason:
+            reasons[reason] = reasons.get(reason, 0) + 1
+        n_matches = len(found) + sum(found.unread.values())
+        counts = {"spectra": len(spectra), "matches": n_matches, "imported": len(matches), **written.counts}
+        numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
+        summary = ImportSummary(
+            **run.summary_fields, **numbers, format=found.format, program=found.program,
+            left_out=reasons, found_by=matches.found_by, source_of=made.source_of, score=judged.title, certainty=made.certainty,
+            top_proteins=written.best_proteins, fdr=parameters.fdr,
+        )  # fmt: skip
+        _tell(run, summary, found, matches, ignores_files=in_spectra.ignores_files)
+        is_judged = made.source_of["psms"] != "none"
+        message = written.message if is_judged else f"{len(matches):,} matches imported, without q-values"
+        run.record(
+            counts, message, exports=[*EXPORTED, _LEFT_OUT_FILE], certainty=made.certainty, has_decoys=bool(judged.is_decoy.any()),
+            format=found.format, program=found.program, score=judged.title, left_out=reasons, found_by=matches.found_by,
+            q_values_of=made.source_of, posterior_errors_of=judged.rates.posterior_error_of,
+            computed_here=["matched_ions", "total_ions", "mass_error_ppm", "isotope_error", "missed_cleavages", "rank", "protein groups"],
+        )  # fmt: skip
+        return replace(summary, **run.summary_fields)
+
+
+def _tell(run: SearchRun[_Read], summary: ImportSummary, found: Identifications, matches: ImportedMatches, *, ignores_files: bool) -> None:
+    """Say whose the q-values are, and what the user may have to mend."""
+    import numpy as np
+
+    tell = run.progress.message
+    tell(f"{summary.told_rates()}. Matched ions, mass errors, ranks and protein groups are computed here.")
+    for reason, n in summary.left_out.items():
+        tell(f"{n:,} matches left out: {reason}", "warning")
+    if ignores_files:
+        tell(f"The results name another file of spectra than {Path(run.files('spectra')[0]).name}; that is taken for it", "warning")
+    if matches.unknown:
+        names = ", ".join(list(matches.unknown)[:_MAXIMUM_TOLD])
+        tell(f"Modifications that are not known: {names:.300}", "warning")
+    used = np.unique(matches.protein)
+    unplaced = int(np.count_nonzero(matches.places.row[used] < 0))
+    if run.paths("database") and unplaced:
+        tell(f"{unplaced:,} of {len(used):,} proteins of the results are not in the database, and have no coverage", "warning")
+    if matches.places.from_database:
+        tell(f"The results name no protein of {matches.places.from_database:,} peptides, which are found in the database")
+    calculated = found.calculated_mass[matches.row]
+    differs = np.abs(calculated - matches.calculated_mass)
+    # Some files give the mass of the ion with one proton.
+    differs = np.minimum(differs, np.abs(calculated - 1.007276 - matches.calculated_mass))
+    is_other = np.isfinite(differs) & (differs > 0.02)
+    if is_other.any():
+        usual = float(np.median((calculated - matches.calculated_mass)[is_other]))
+        tell(
+            f"{int(is_other.sum()):,} peptides weigh another mass in the results than their residues and modifications do (most "
+            f"{usual:+.4f} Da): a modification that the file leaves unsaid goes into fixed_modifications", "warning",
+        )  # fmt: skip
+    is_far = np.abs(matches.observed_mass - matches.calculated_mass) > _FAR
+    if is_far.mean() > 0.5:
+        tell(
+            f"{int(is_far.sum()):,} precursors are more than {_FAR:g} Da from their peptides: are these the spectra that were searched?",
+            "warning",
+        )

@@ -1,0 +1,87 @@
+"""Summary of an import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.results.counts import Count
+from engine.summary import Summary
+
+__all__ = ["ImportSummary"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportSummary(Summary):
+    """What was imported; PSMs, peptides and proteins are targets at the false discovery rate.
+
+    `format`, `program` : of the results. `n_matches` : in the files; `n_imported` : those that stand in the tables, of all ranks, decoys
+    too. `left_out` : the others by the reason. `found_by` : matches by what their spectrum was found by. `source_of` : whose the
+    q-values and error probabilities of PSMs, peptides and proteins are: ``file``, ``decoys`` (computed here), ``best match`` or ``none``.
+    `certainty` : see `engine.identification.summary.IdentificationSummary`; empty without decoys.
+    """
+
+    format: str
+    program: str
+    n_spectra: int
+    n_matches: int
+    n_imported: int
+    n_psms: int
+    n_peptides: int
+    n_sequences: int
+    n_proteins: int
+    left_out: Mapping[str, int]
+    found_by: Mapping[str, int]
+    source_of: Mapping[str, str]
+    score: str
+    certainty: dict[str, dict[str, float]] = field(default_factory=dict)
+    top_proteins: tuple[tuple[str, str, int, float | None], ...] = ()
+    fdr: float = 0.01
+
+    def counts(self) -> list[Count]:
+        """PSMs, peptides and protein groups at the false discovery rate; all that were imported where nothing says how sure they are."""
+        if self.source_of["psms"] == "none":
+            return [Count(self.n_imported, "PSM", "PSMs")]
+        named = (
+            (self.n_psms, "PSM", "PSMs", "psms"), (self.n_peptides, "peptide", "peptides", "peptides"),
+            (self.n_proteins, "protein", "proteins", "proteins"),
+        )  # fmt: skip
+        return [
+            Count.judged(number, one, several, self.certainty[name]) if name in self.certainty else Count(number, one, several)
+            for number, one, several, name in named
+        ]
+
+    def lines(self) -> list[str]:
+        """Lines that tell what was read, what found its spectrum, whose the q-values are, and what was found."""
+        found = ", ".join(f"{n:,} by {way}" for way, n in self.found_by.items())
+        lines = [f"{self.n_imported:,} of {self.n_matches:,} matches of {self.program or self.format} imported ({found or 'none'})"]
+        lines += [f"  {n:,} left out: {reason}" for reason, n in self.left_out.items()]
+        lines.append(self.told_rates())
+        if self.source_of["psms"] != "none":
+            lines.append(f"At {self.fdr * 100:.3g} % FDR:")
+            names = "PSMs", f"peptides ({self.n_sequences:,} sequences)", "protein groups"
+            lines += [one.line(name) for name, one in zip(names, self.counts(), strict=True)]
+        for accession, description, n_peptides, coverage in self.top_proteins:
+            share = "" if coverage is None else f"{coverage * 100:5.1f} %  "
+            lines.append(f"  {accession:<30.30} {n_peptides:>4} peptides  {share}{description or '':.60}")
+        return lines
+
+    def told_rates(self) -> str:
+        """Whose the q-values are, in a sentence."""
+        told = {
+            "file": "those of the file", "decoys": f"computed here from the decoys, by {self.score}",
+            "best match": "that of the best match, which is no estimate of their own",
+            "none": "not known: the results have neither q-values nor decoys",
+        }  # fmt: skip
+        names = {"psms": "PSMs", "peptides": "peptides", "proteins": "protein groups"}
+        levels: dict[str, list[str]] = {}
+        for level, name in names.items():
+            levels.setdefault(self.source_of[level], []).append(name)
+        listed = {source: " and ".join(filter(None, (", ".join(some[:-1]), some[-1]))) for source, some in levels.items()}
+        return "q-values of " + "; of ".join(f"{some}: {told[source]}" for source, some in listed.items())
+
+    def record(self) -> dict[str, Any]:
+        """As every summary, with plain mappings."""
+        record = super().record()
+        return {**record, **{name: dict(getattr(self, name)) for name in ("left_out", "found_by", "source_of")}}

@@ -1,0 +1,477 @@
+"""Result tables of other programs: which column of each means what. The definitions are those of the programs' manuals.
+
+Percolator: https://github.com/percolator/percolator/wiki/Interface. mokapot: https://mokapot.readthedocs.io. Sage:
+https://sage-docs.vercel.app/docs/results/search. Comet: https://uwpr.github.io/Comet. MSFragger: https://github.com/Nesvilab/MSFragger/wiki;
+Philosopher's ``psm.tsv``: https://fragpipe.nesvilab.org/docs. MaxQuant: ``tables.pdf`` of its distribution. DIA-NN:
+https://github.com/vdemichev/DiaNN#main-output-reference. PeptideShaker: its default PSM report. mzTab: Griss et al. 2014, Mol Cell
+Proteomics 13:2765.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import take_runs
+from engine.chemistry.masses import neutral_mass
+from engine.errors import InputError, shortened
+from engine.formats.registry import has_suffix_of
+from engine.formats.sources import ByteSource
+from engine.imported.identifications import Identifications, NotedModification, NotedPeptide
+from engine.imported.notation import noted_modification, parse_peptide
+from engine.imported.separated import Cells, read_cells
+from engine.jobs.progress import Progress
+from engine.matches.engine_scores import score_called, score_column_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "read_comet",
+    "read_dia_nn",
+    "read_maxquant",
+    "read_msfragger",
+    "read_mztab",
+    "read_peptideshaker",
+    "read_percolator",
+    "read_sage",
+]
+
+_MINUTE = 60.0
+_NO_FEATURES = {
+    "psmid", "specid", "label", "scannr", "expmass", "calcmass", "peptide", "proteins", "proteinids", "filename", "file", "score",
+    "q-value",
+    "posterior_error_prob", "mokapot score", "mokapot q-value", "mokapot pep", "ret_time", "rt", "retentiontime", "rank", "scan", "charge",
+    "spectrum", "file_name",
+}  # fmt: skip
+"""Columns of Percolator's and mokapot's tables that are no features."""
+_TARGETS, _DECOYS = ("1", "true", "+1", "1.0"), ("-1", "false", "0", "-1.0")
+_PSM_ID = (
+    r"^(?P<run>.*?)_(?P<scan>\d+)_(?P<charge>\d+)_(?P<rank>\d+)$",  # Comet, Proteoscope, Crux, MS-GF+'s converter
+    r"^(?P<run>.*)\.(?P<scan>\d+)\.\d+\.(?P<charge>\d+)(?:_(?P<rank>\d+))?$",  # MSFragger and whatever follows the TPP
+)
+_MSFRAGGER_PLACE = re.compile(r"(?P<site>N-term|C-term|\d+[A-Z]?|[A-Z]\d+)\((?P<mass>[+-]?[\d.]+(?:[eE][+-]?\d+)?)\)")
+_COMET_PLACE = re.compile(r"(?P<place>\d+)_[SV]_(?P<mass>[+-]?[\d.]+)(?:_(?P<end>[nNcC]))?")
+_MZTAB_PLACE = re.compile(r"(?P<places>\d+(?:\[[^\]]*\])?(?:\|\d+(?:\[[^\]]*\])?)*)-(?P<name>[^,\[]+(?:\[[^\]]*\])?)")
+_MZTAB_RUN = re.compile(r"ms_run\[(\d+)\]:\s*(.*)")
+
+Values = dict[str, Any]
+
+
+def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
+    """Percolator's and mokapot's tables of PSMs, and their input (``.pin``)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    cells = read_cells(source, progress, joins_last=True)
+    is_direction = pc.equal(pc.utf8_lower(cells.text("SpecId", "PSMId")), "defaultdirection").to_numpy(zero_copy_only=False)
+    ids = cells.required("PSMId", "SpecId", "PSM ID")
+    truth = pc.utf8_lower(cells.text("Label"))
+    is_target, is_other = (pc.is_in(truth, value_set=pa.array(some)).to_numpy(zero_copy_only=False) for some in (_TARGETS, _DECOYS))
+    label = is_target.astype(np.int64) - is_other
+    parts = _parts_of_ids(ids)
+    run = cells.text("filename", "file", "file_name") if any(map(cells.has, ("filename", "file", "file_name"))) else parts["run"]
+    scan = cells.whole("ScanNr", "scan", missing=-1)
+    charge = _charge_of_flags(cells)
+    # Our own names of PSMs tell the place among all spectra, and no scan.
+    is_own = np.array([has_suffix_of(name, "spectra") for name in pc.unique(parts["run"]).to_pylist()], np.bool_)
+    own = is_own[pc.index_in(parts["run"], pc.unique(parts["run"])).to_numpy(zero_copy_only=False)] if len(cells) else np.zeros(0, np.bool_)
+    scan = np.where(own, -1, np.where(scan >= 0, scan, parts["scan"]))
+    features = {name for name in cells.names if name.lower() not in _NO_FEATURES and not re.fullmatch(r"(?i)charge_?\d+", name)}
+    scores = _scores(cells, {name: score_column_of(name) for name in sorted(features)}, skip_texts=True)
+    named = {"score": "score_percolator", "mokapot score": "score_mokapot"}
+    scores |= _scores(cells, {name: column for name, column in named.items() if cells.has(name)})
+    expected = cells.numbers("ln(expect)", "lnExpect")
+    if "score_e_value" not in scores and np.isfinite(expected).any():
+        scores["score_e_value"] = np.exp(np.clip(expected, -700, 700))
+    values: Values = {
+        "run": run if isinstance(run, pa.Array) else pa.array(run), "scan": scan, "row": np.where(own, parts["scan"], -1),
+        "charge": np.where(charge > 0, charge, np.maximum(parts["charge"], 0)), "rank": np.zeros(len(cells), np.int64),
+        "is_decoy": np.where(label == 0, -1, label < 0).astype(np.int8), "q_value": cells.numbers("q-value", "mokapot q-value"),
+        "posterior_error": cells.numbers("posterior_error_prob", "mokapot PEP"), "scores": scores,
+        "program": "mokapot" if cells.has("mokapot score") else "Percolator" if cells.has("posterior_error_prob") else "",
+        "proteins": cells.lists("[\t;]" if cells.has("proteinIds") else "\t", "Proteins", "proteinIds"),
+    }  # fmt: skip
+    return _identifications("Percolator or mokapot", cells, parse_peptide, cells.required("peptide"), values, kept=~is_direction)
+
+
+def read_sage(source: ByteSource, progress: Progress) -> Identifications:
+    """``results.sage.tsv``."""
+    import pyarrow.compute as pc
+
+    cells = read_cells(source, progress)
+    identifier = cells.required("scannr")
+    names = (
+        "hyperscore", "delta_next", "delta_best", "matched_peaks", "sage_discriminant_score", "peptide_q", "protein_q", "poisson",
+        "longest_b", "longest_y", "matched_intensity_pct", "scored_candidates",
+    )  # fmt: skip
+    values: Values = {
+        "run": cells.text("filename"), "native_id": identifier, "charge": cells.whole("charge", missing=0),
+        "rank": cells.whole("rank", missing=0), "is_decoy": (cells.whole("label", missing=1) < 0).astype(np.int8),
+        "retention_time": cells.numbers("rt") * _MINUTE, "calculated_mass": cells.numbers("calcmass"),
+        "precursor_mz": _mz(cells.numbers("expmass"), cells.whole("charge", missing=0)),
+        "q_value": cells.numbers("spectrum_q", "spectrum_fdr"),
+        "posterior_error": 10.0 ** np.minimum(cells.numbers("posterior_error"), 0.0),
+        "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}), "program": "Sage",
+        "proteins": cells.lists(";", "proteins"), "scan": _numbers_of(pc.extract_regex(identifier, r"^(?P<scan>\d+)$"), "scan"),
+    }  # fmt: skip
+    return _identifications("Sage", cells, parse_peptide, cells.required("peptide"), values)
+
+
+def read_comet(source: ByteSource, progress: Progress) -> Identifications:
+    """Comet's tables of text, whose first line tells the version and the file."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    first = source.peek(1 << 16).split(b"\n", 1)[0].decode("utf-8", "replace").split("\t")
+    cells = read_cells(source, progress, begins=lambda line: line.startswith("scan\tnum\t"))
+    names = ("e-value", "xcorr", "delta_cn", "sp_score", "ions_matched", "ions_total")
+    values: Values = {
+        "run": pa.array([first[1] if len(first) > 1 else ""] * len(cells), pa.string()), "scan": cells.whole("scan", missing=-1),
+        "charge": cells.whole("charge", missing=0), "rank": cells.whole("num", missing=0),
+        "precursor_mz": _mz(cells.numbers("exp_neutral_mass"), cells.whole("charge", missing=0)),
+        "calculated_mass": cells.numbers("calc_neutral_mass"),
+        "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}), "program": "Comet",
+        "proteins": cells.lists(",", "protein"),
+    }  # fmt: skip
+    if cells.has("retention_time_sec"):
+        values["retention_time"] = cells.numbers("retention_time_sec")
+    noted = pc.binary_join_element_wise(cells.required("plain_peptide"), cells.text("modifications"), "\t")
+
+    def parse(text: str) -> NotedPeptide:
+        sequence, _, modifications = text.partition("\t")
+        placed = []
+        for found in _COMET_PLACE.finditer(modifications):
+            end = (found["end"] or "").lower()
+            place = 0 if end == "n" else len(sequence) + 1 if end == "c" else int(found["place"])
+            placed.append(NotedModification(place, "", float(found["mass"])))
+        return _checked(sequence, placed)
+
+    return _identifications("Comet text", cells, parse, noted, values)
+
+
+def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
+    """MSFragger's table of a run, or Philosopher's ``psm.tsv``."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    cells = read_cells(source, progress)
+    is_own = cells.has("scannum")
+    charge = cells.whole("charge", missing=0)
+    names = ("hyperscore", "nextscore", "expectscore", "expectation", "num_matched_ions", "number of matches", "peptideprophet probability",
+             "probability", "massdiff", "delta mass", "spectralsim", "rtscore")  # fmt: skip
+    values: Values = {
+        "charge": charge, "rank": cells.whole("hit_rank", missing=0), "program": "MSFragger",
+        "precursor_mz": _mz(cells.numbers("precursor_neutral_mass", "Observed Mass"), charge),
+        "calculated_mass": cells.numbers("calc_neutral_pep_mass", "Calculated Peptide Mass"),
+        "retention_time": cells.numbers("retention_time") * _MINUTE if is_own else cells.numbers("Retention"),
+        "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}),
+        "scan": cells.whole("scannum", missing=-1),
+    }  # fmt: skip
+    if is_own:
+        both = cells.text("protein"), pc.replace_substring(cells.text("alternative_proteins"), "@@", "\t")
+        # MSFragger parts alternative proteins by commas, newer versions by @@; accessions hold no comma before a letter and a digit.
+        both = (both[0], pc.replace_substring(both[1], ",", "\t"))
+        values["run"] = pa.array([""] * len(cells), pa.string())
+    else:
+        parts = _parts_of_ids(cells.required("Spectrum"))
+        values |= {"scan": parts["scan"], "run": parts["run"]}
+        if cells.has("Spectrum File") and not any(parts["run"].unique().to_pylist()):
+            values["run"] = cells.text("Spectrum File")
+        both = cells.required("Protein"), pc.replace_substring(cells.text("Mapped Proteins"), ", ", "\t")
+    together = Cells(cells.path, ["proteins"], [pc.binary_join_element_wise(*both, "\t")], cells.line)
+    values["proteins"] = together.lists("\t", "proteins")
+    noted = pc.binary_join_element_wise(cells.required("peptide"), cells.text("modification_info", "Assigned Modifications"), "\t")
+
+    def parse(text: str) -> NotedPeptide:
+        sequence, _, modifications = text.partition("\t")
+        placed = []
+        for found in _MSFRAGGER_PLACE.finditer(modifications):
+            site = found["site"]
+            digits = re.sub("[^0-9]", "", site)
+            place = 0 if site == "N-term" else len(sequence) + 1 if site == "C-term" else int(digits)
+            placed.append(NotedModification(place, "", float(found["mass"])))
+        return _checked(sequence, placed)
+
+    return _identifications("MSFragger", cells, parse, noted, values)
+
+
+def read_maxquant(source: ByteSource, progress: Progress) -> Identifications:
+    """MaxQuant's ``msms.txt``."""
+    import pyarrow.compute as pc
+
+    cells = read_cells(source, progress)
+    scores = _scores(
+        cells, {name: score_column_of(name) for name in ("delta score", "number of matches", "localization prob") if cells.has(name)}
+    )
+    scores["score_andromeda"] = cells.numbers("Score")
+    scores["score_dia_nn_pep"] = cells.numbers("PEP")
+    values: Values = {
+        "run": cells.required("Raw file"), "scan": cells.whole("Scan number", missing=-1), "charge": cells.whole("Charge", missing=0),
+        "precursor_mz": cells.numbers("m/z"), "calculated_mass": cells.numbers("Mass"),
+        "retention_time": cells.numbers("Retention time") * _MINUTE, "posterior_error": np.clip(cells.numbers("PEP"), 0.0, 1.0),
+        "is_decoy": pc.equal(cells.text("Reverse"), "+").to_numpy(zero_copy_only=False).astype(np.int8), "scores": scores,
+        "proteins": cells.lists(";", "Proteins"), "program": "MaxQuant",
+    }  # fmt: skip
+    return _identifications("MaxQuant msms.txt", cells, parse_peptide, cells.required("Modified sequence"), values)
+
+
+def read_dia_nn(source: ByteSource, progress: Progress) -> Identifications:
+    """DIA-NN's main report as text. A row is a precursor in a run; its spectrum is the one whose number the report gives."""
+    cells = read_cells(source, progress)
+    names = ("global.q.value", "protein.q.value", "pg.q.value", "cscore", "evidence", "quantity.quality")
+    scores = _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)})
+    scores["score_dia_nn_pep"] = cells.numbers("PEP")
+    values: Values = {
+        "run": cells.text("Run", "File.Name"), "scan": cells.whole("MS2.Scan", missing=-1),
+        "charge": cells.whole("Precursor.Charge", missing=0), "precursor_mz": cells.numbers("Precursor.Mz"),
+        "retention_time": cells.numbers("RT") * _MINUTE, "q_value": cells.numbers("Q.Value"),
+        "posterior_error": np.clip(cells.numbers("PEP"), 0.0, 1.0), "scores": scores, "program": "DIA-NN",
+        "is_decoy": np.where(cells.has("Decoy"), cells.whole("Decoy", missing=0) == 1, -1).astype(np.int8),
+        "proteins": cells.lists(";", "Protein.Ids", "Protein.Group"),
+    }  # fmt: skip
+    return _identifications("DIA-NN report", cells, parse_peptide, cells.required("Modified.Sequence"), values)
+
+
+def read_peptideshaker(source: ByteSource, progress: Progress) -> Identifications:
+    """PeptideShaker's default PSM report."""
+    import pyarrow.compute as pc
+
+    cells = read_cells(source, progress)
+    charge = cells.text("Identification Charge", "Measured Charge")
+    texts = pc.replace_substring_regex(cells.required("Modified Sequence"), r"-(COOH|OH)$", "")
+    texts = pc.replace_substring_regex(texts, r"^(NH2|H)-", "")
+    # A modified terminus is named before the dash, as ace-PEPTIDE: by its name in the column of modifications, as Acetylation of N-term.
+    texts = pc.binary_join_element_wise(
+        cells.required("Sequence"), texts, cells.text("Variable Modifications"), cells.text("Fixed Modifications"), "\t"
+    )
+    values: Values = {
+        "run": cells.text("Spectrum File"), "title": cells.text("Spectrum Title"), "scan": cells.whole("Spectrum Scan Number", missing=-1),
+        "charge": _numbers_of(pc.extract_regex(charge, r"(?P<charge>\d+)"), "charge", 0), "retention_time": cells.numbers("RT"),
+        "precursor_mz": cells.numbers("m/z"), "calculated_mass": cells.numbers("Theoretical Mass"),
+        "scores": _scores(cells, {name: score_column_of(name) for name in ("Confidence [%]",) if cells.has(name)}),
+        "is_decoy": np.where(cells.has("Decoy"), cells.whole("Decoy", missing=0) == 1, -1).astype(np.int8), "program": "PeptideShaker",
+        "proteins": cells.lists(r"[,;]\s*", "Protein(s)"),
+    }  # fmt: skip
+    return _identifications("PeptideShaker report", cells, _parse_peptideshaker, texts, values)
+
+
+_PEPTIDESHAKER_MODIFICATION = re.compile(r"(?P<name>[^(),]+(?:\([^()]*\))?[^(),]*?)\s*\((?P<places>\d+(?:,\s*\d+)*)\)")
+
+
+def _parse_peptideshaker(text: str) -> NotedPeptide:
+    sequence, _, *listed = text.split("\t")
+    placed = []
+    for modifications in listed:
+        for found in _PEPTIDESHAKER_MODIFICATION.finditer(modifications):
+            name = found["name"].strip(" ,;")
+            is_front, is_end = (end in name.lower() for end in ("n-term", "c-term"))
+            places = map(int, found["places"].split(","))
+            placed += [NotedModification(0 if is_front else len(sequence) + 1 if is_end else place, name) for place in places]
+    return _checked(sequence, placed)
+
+
+def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
+    """mzTab 1.0, of which the PSMs are read. A PSM has a row for each of its proteins."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    runs, scores_called = _mztab_metadata(source)
+    cells = read_cells(source, progress, begins=lambda line: line.startswith("PSH\t"), strip="PSM")
+    texts = pc.binary_join_element_wise(cells.required("sequence"), cells.text("modifications"), "\t")
+    references = cells.required("spectra_ref")
+    found = pc.extract_regex(references, r"^ms_run\[(?P<run>\d+)\]:(?P<id>.*)$")
+    number = _numbers_of(found, "run", 0)
+    names = np.array(["", *(runs.get(i, "") for i in range(1, max(runs, default=0) + 1))], dtype=object)
+    native = pc.fill_null(found.field("id"), "") if len(cells) else pa.array([], pa.string())
+    charge = cells.whole("charge", missing=0)
+    scores: dict[str, NDArray[np.float64]] = {}
+    for i, (accession, name) in scores_called.items():
+        known = score_called(accession) or score_called(name)
+        column = known.column if known is not None else "score_main" if i == 1 else score_column_of(name)
+        scores[column] = cells.numbers(f"search_engine_score[{i}]")
+    decoys = cells.whole("opt_global_cv_MS:1002217_decoy_peptide", missing=-1)
+    q_value = cells.numbers("opt_global_q-value", "opt_global_q-value_score", "opt_global_cv_MS:1002354_PSM-level_q-value")
+    for i, (accession, name) in scores_called.items():
+        if accession in _Q_VALUES or name.lower() in _Q_VALUE_NAMES:
+            q_value = cells.numbers(f"search_engine_score[{i}]")
+            scores.pop("score_main", None)
+    identifier = cells.text("PSM_ID")
+    sequence = cells.text("sequence")
+    key = pc.binary_join_element_wise(
+        identifier, references, sequence, cells.text("modifications"), pa.array(charge).cast(pa.string()), "\t"
+    )
+    values: Values = {
+        "run": pa.array(names[np.minimum(number, len(names) - 1)], pa.string()), "native_id": native, "charge": charge,
+        "retention_time": _numbers_of(pc.extract_regex(cells.text("retention_time"), r"^(?P<rt>[\d.eE+-]+)"), "rt", np.nan),
+        "precursor_mz": cells.numbers("exp_mass_to_charge"), "calculated_mass": neutral_mass(cells.numbers("calc_mass_to_charge"), charge),
+        "is_decoy": np.where((decoys == 0) | (decoys == 1), decoys, -1).astype(np.int8), "q_value": q_value, "scores": scores,
+        "proteins": _merged_proteins(cells, key), "scan": np.full(len(cells), -1, np.int64),
+    }  # fmt: skip
+    first = np.zeros(len(cells), np.bool_)
+    coded = key.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    first[np.unique(coded, return_index=True)[1]] = True
+    return _identifications("mzTab", cells, _parse_mztab, texts, values, kept=first)
+
+
+_Q_VALUES = {"MS:1002354", "MS:1002054", "MS:1001491", "MS:1001868", "MS:1002315"}
+_Q_VALUE_NAMES = {"q-value", "psm-level q-value", "percolator:q value", "ms-gf:qvalue", "openms:target-decoy psm q-value"}
+
+
+def _mztab_metadata(source: ByteSource) -> tuple[dict[int, str], dict[int, tuple[str, str]]]:
+    """Files of the runs by their numbers; accessions and names of the scores of PSMs, likewise."""
+    runs: dict[int, str] = {}
+    scores: dict[int, tuple[str, str]] = {}
+    for line in source.peek(8 << 20).decode("utf-8", "replace").splitlines():
+        if not line.startswith("MTD\t"):
+            continue
+        _, name, *value = line.split("\t")
+        if (run := re.fullmatch(r"ms_run\[(\d{1,6})\]-location", name)) and value:
+            runs[int(run[1])] = value[0].strip()
+        elif (score := re.fullmatch(r"psm_search_engine_score\[(\d{1,6})\]", name)) and value:
+            parts = [part.strip() for part in value[0].strip("[] ").split(",")]
+            scores[int(score[1])] = (parts[1] if len(parts) > 1 else "", parts[2] if len(parts) > 2 else "")
+    return runs, scores
+
+
+def _merged_proteins(cells: Cells, key: pa.StringArray) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
+    """The proteins of all rows of a PSM, at its first row."""
+    offsets, codes, items = cells.lists(";", "accession")
+    coded = key.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    _, first, inverse = np.unique(coded, return_index=True, return_inverse=True)
+    owner = np.repeat(first[inverse] if len(coded) else coded, np.diff(offsets))
+    order = np.argsort(owner, kind="stable")
+    kept = _are_given(items)
+    codes, owner = codes[order], owner[order]
+    is_one = kept[codes] if len(codes) else np.zeros(0, np.bool_)
+    return np.concatenate(([0], np.cumsum(np.bincount(owner[is_one], minlength=len(cells))))).astype(np.int64), codes[is_one], items
+
+
+def _are_given(items: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Which texts of mzTab stand for a value."""
+    return np.array([item.lower() != "null" for item in items], np.bool_)
+
+
+def _parse_mztab(text: str) -> NotedPeptide:
+    sequence, _, modifications = text.partition("\t")
+    placed = []
+    if modifications.lower() not in ("null", ""):
+        for found in _MZTAB_PLACE.finditer(modifications):
+            place = int(re.match(r"\d+", found["places"])[0])  # type: ignore[index]
+            placed.append(noted_modification(min(place, len(sequence) + 1), found["name"]))
+    return _checked(sequence, placed)
+
+
+def _identifications(
+    format: str, cells: Cells, parse: Callable[[str], NotedPeptide], texts: pa.StringArray, values: Values,
+    kept: NDArray[np.bool_] | None = None,
+) -> Identifications:  # fmt: skip
+    """Columns of a table as identifications; rows without a peptide, and those that are not to be kept, are left out."""
+    import pyarrow as pa
+
+    n = len(cells)
+    peptide, peptides, unread = cells.peptides(parse, texts)
+    if kept is not None:
+        unread = {} if (peptide[kept] >= 0).all() else unread
+    rows = np.flatnonzero((peptide >= 0) & (kept if kept is not None else np.ones(n, np.bool_)))
+    offsets, protein, accessions = values.pop("proteins")
+    chosen_proteins, chosen_offsets = take_runs(protein, offsets, rows)
+    scores: Mapping[str, NDArray[np.float64]] = values.pop("scores", {})
+    program, senses = values.pop("program", ""), values.pop("senses", {})
+    columns: Values = {
+        "scan": np.full(n, -1, np.int64), "index": np.full(n, -1, np.int64), "row": np.full(n, -1, np.int64),
+        "charge": np.zeros(n, np.int64), "rank": np.zeros(n, np.int64), "is_decoy": np.full(n, -1, np.int8),
+        **{name: np.full(n, np.nan) for name in ("retention_time", "precursor_mz", "calculated_mass", "q_value", "posterior_error")},
+        **{name: cells.text("") for name in ("run", "native_id", "title")}, **values,
+    }  # fmt: skip
+    taken = {
+        name: column.take(pa.array(rows)) if isinstance(column, pa.Array | pa.ChunkedArray) else np.asarray(column)[rows]
+        for name, column in columns.items()
+    }
+    return Identifications(
+        format=format, files=(cells.path,), file=np.zeros(len(rows), np.int64), place=cells.line[rows], peptide=peptide[rows],
+        peptides=peptides, protein_offsets=chosen_offsets, protein=chosen_proteins, accessions=accessions, program=program,
+        scores={name: column[rows] for name, column in scores.items()}, senses=senses, unread=unread, **taken,
+    )  # fmt: skip
+
+
+def _scores(cells: Cells, named: Mapping[str, str], *, skip_texts: bool = False) -> dict[str, NDArray[np.float64]]:
+    """Columns of numbers by the names of scores."""
+    scores: dict[str, NDArray[np.float64]] = {}
+    for name, column in named.items():
+        try:
+            found = cells.numbers(name)
+        except InputError:
+            if not skip_texts:
+                raise
+            continue
+        if np.isfinite(found).any():
+            scores[column] = np.where(np.isfinite(found), found, np.nan)
+    return scores
+
+
+def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
+    """File, scan, charge and rank that the names of PSMs are made of, where they are."""
+    import pyarrow.compute as pc
+
+    run = pc.replace_substring_regex(ids, "^.*$", "")
+    scan = np.full(len(ids), -1, np.int64)
+    charge, rank = scan.copy(), scan.copy()
+    for pattern in _PSM_ID:
+        found = pc.extract_regex(ids, pattern.replace("(?P<", "(?P<"))
+        is_new = found.is_valid().to_numpy(zero_copy_only=False) & (scan < 0)
+        run = pc.if_else(is_new, found.field("run"), run)
+        for name, column in (("scan", scan), ("charge", charge), ("rank", rank)):
+            column[is_new] = _numbers_of(found, name)[is_new]
+    return {"run": run, "scan": scan, "charge": charge, "rank": rank}
+
+
+def _numbers_of(found: pa.StructArray, name: str, missing: float = -1) -> Any:
+    """A group of digits of a regular expression as whole numbers, or as numbers where `missing` is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = found.field(name)
+    texts = pc.if_else(
+        pc.fill_null(pc.and_(found.is_valid(), pc.less(pc.utf8_length(texts), 16)), False), texts, pa.scalar(None, pa.string())
+    )
+    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+    try:
+        numbers = pc.fill_null(texts.cast(pa.float64()), missing).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        numbers = np.full(len(texts), missing, np.float64)
+    return numbers if np.isnan(missing) else numbers.astype(np.int64)
+
+
+def _charge_of_flags(cells: Cells) -> NDArray[np.int64]:
+    """The charge where a table has a column for each (``Charge2``), or one for all; 0 where it says none."""
+    charge = cells.whole("charge", missing=0)
+    for name in cells.names:
+        if (found := re.fullmatch(r"(?i)charge_?(\d{1,3})", name)) or (found := re.fullmatch(r"(?i)feature_charge_(\d)", name)):
+            charge = np.where(cells.numbers(name) == 1, int(found[1]), charge)
+    return charge
+
+
+def _mz(mass: NDArray[np.float64], charge: NDArray[np.int64]) -> NDArray[np.float64]:
+    """m/z of neutral masses; NaN where the charge is not known."""
+    from engine.chemistry.masses import mz
+
+    return np.where(charge > 0, mz(mass, np.maximum(charge, 1)), np.nan)
+
+
+def _checked(sequence: str, placed: list[NotedModification]) -> NotedPeptide:
+    """The peptide with these modifications.
+
+    Raises
+    ------
+    ValueError : its sequence is none, or one stands outside of it.
+    """
+    if not (sequence.isascii() and sequence.isalpha() and sequence.isupper()):
+        raise ValueError(f"{shortened(repr(sequence), 40)} is no sequence of residues")
+    if any(not 0 <= one.position <= len(sequence) + 1 for one in placed):
+        raise ValueError(f"a modification stands outside {shortened(sequence, 40)}")
+    return NotedPeptide(sequence, tuple(sorted(placed, key=lambda one: one.position)))

@@ -1,0 +1,29 @@
+"""The result tables of an import: those of an identification, with the scores of the engine."""
+
+from __future__ import annotations
+
+from engine.matches.columns import IMPORTED_PSMS, PEPTIDES, PROTEINS
+from engine.results.columns import Column, Table
+from engine.spectra.tables import SPECTRA
+
+__all__ = ["LEFT_OUT", "STORED", "TABLES"]
+
+LEFT_OUT = Table.of(
+    "left_out",
+    "Left out",
+    (
+        Column("file", "File", "File of results", width=24),
+        Column("line", "Line", "Its line in a table, or its number among the matches of the file, from 1", "identifier", 8),
+        Column("reason", "Reason", "Why it stands in no other table", width=30),
+        Column("spectrum", "Spectrum", "What the file calls its spectrum", width=40),
+        Column("peptide", "Peptide", "Its sequence without modifications", width=24),
+        Column("charge", "z", "Charge, 0 where the file does not say", "integer", 3),
+    ),
+    shown="file line reason spectrum peptide charge",
+    saved="file line reason spectrum peptide charge",
+)
+
+TABLES = (PROTEINS, PEPTIDES, IMPORTED_PSMS)
+"""From the group to its peptides and their PSMs."""
+STORED = (SPECTRA, LEFT_OUT)
+"""Further tables that a run keeps."""

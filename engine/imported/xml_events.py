@@ -1,0 +1,104 @@
+"""XML of result files, element by element, with the guards of the house: no declared entities, no other files, bounded elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from engine.errors import InputError, shortened
+from engine.formats.sources import ByteSource
+from engine.jobs.progress import Progress
+
+__all__ = ["elements", "number_of", "whole_number_of"]
+
+_PIECE = 1 << 16
+_CHECKED_EVERY = 2000
+
+
+class _Bytes:
+    """The bytes of a source as lxml reads them, with the progress told. What was recognised declares no document type: its root stands in
+    the part that `engine.formats.recognition` looked through for one."""
+
+    def __init__(self, source: ByteSource, progress: Progress) -> None:
+        self._source, self._progress, self._told = source, progress, 0
+
+    def read(self, n: int = _PIECE) -> bytes:
+        piece = self._source.read(min(n, _PIECE) if n > 0 else _PIECE)
+        self._progress.advance(self._source.consumed - self._told)
+        self._told = self._source.consumed
+        return piece
+
+
+def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, kept: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
+    """The elements of these names (without namespace) when they end, one after the other, whatever their depth.
+
+    What has ended is forgotten, save within elements of the names `kept`, which are whole when they come and forgotten afterwards.
+
+    Raises
+    ------
+    InputError : the XML is broken or cut off. Cancelled : the user asked to stop.
+    """
+    from lxml import etree
+
+    wanted, whole = set(names), set(kept)
+    depth, n = 0, 0
+    events = etree.iterparse(
+        _Bytes(source, progress), events=("start", "end"), resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True,
+        remove_pis=True, huge_tree=False,
+    )  # fmt: skip
+    try:
+        for event, element in events:
+            tag = element.tag
+            if not isinstance(tag, str):
+                continue
+            name = tag.rpartition("}")[2]
+            if event == "start":
+                depth += name in whole
+                continue
+            depth -= name in whole
+            if name in wanted:
+                n += 1
+                if n % _CHECKED_EVERY == 0:
+                    progress.check()
+                yield name, element
+            if depth == 0:
+                element.clear()
+                parent = element.getparent()
+                if parent is not None:
+                    while element.getprevious() is not None:
+                        del parent[0]
+    except etree.XMLSyntaxError as error:
+        line = error.lineno or 0
+        said = shortened(str(error.msg or "").split(", line")[0], 120)
+        raise InputError(
+            source.path, f"the XML is broken or cut off ({said})", place=f"line {line}", remedy="Copy it again, or write it again"
+        ) from None
+
+
+def number_of(source: ByteSource, element: Any, name: str, place: str, default: float = float("nan")) -> float:
+    """An attribute as a number.
+
+    Raises
+    ------
+    InputError : it is there, and no number.
+    """
+    text = element.get(name)
+    if text is None or not text.strip():
+        return default
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(
+            source.path, f"{name}={shortened(repr(text), 60)} is no number", place=place, remedy="Write the file again"
+        ) from None
+
+
+def whole_number_of(source: ByteSource, element: Any, name: str, place: str, default: int) -> int:
+    """An attribute as a whole number; `default` where it is none.
+
+    Raises
+    ------
+    InputError : it is there, and no number.
+    """
+    value = number_of(source, element, name, place)
+    return int(value) if value == value and abs(value) < 2**53 else default

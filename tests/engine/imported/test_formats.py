@@ -1,0 +1,188 @@
+"""Every format says the same of the same matches; nothing that a file holds ends otherwise than in a reading or an error of ours."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import random
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from engine.errors import InputError, ProteoscopeError
+from engine.imported.reading import read_identifications
+from engine.project import Project
+from tests.engine.imported.small_results import FORMATS, TRUTH, write_database, write_results, write_spectra
+from tests.searching import import_results
+
+each = pytest.mark.parametrize("name", list(FORMATS))
+WITHOUT_DECOYS = {"dia-nn", "peptideshaker"}
+WITH_Q_VALUES = {"percolator", "mokapot", "sage", "dia-nn", "mztab", "mzidentml", "idxml"}
+XML = {"pepxml", "mzidentml", "xtandem", "idxml"}
+
+
+@pytest.fixture(scope="module")
+def spectra(tmp_path_factory) -> Path:
+    return write_spectra(tmp_path_factory.mktemp("spectra") / "run.mgf")
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory) -> Path:
+    return write_database(tmp_path_factory.mktemp("database") / "proteins.fasta")
+
+
+def psms_of(project: Path) -> dict[int, dict]:
+    opened = Project.open(project)
+    return {row["scan"]: row for row in pq.read_table(opened.table("psms", opened.latest("import"))).to_pylist()}
+
+
+@each
+def test_the_matches_of_a_file_become_the_same_psms_in_every_format(name, spectra, database, tmp_path):
+    expected = {one.scan: one for one in TRUTH if not (one.is_decoy and name in WITHOUT_DECOYS)}
+    summary = import_results([write_results(name, tmp_path)], [spectra], tmp_path / "project", [database])
+    found = psms_of(tmp_path / "project")
+    assert found.keys() == expected.keys()
+    for scan, one in expected.items():
+        row = found[scan]
+        text = one.text
+        if name in ("xtandem",) and one.modifications and one.modifications[0][0] == 0:
+            text = "M[Acetyl]EEPLKSR"  # X!Tandem has no place for termini: what they carry stands on the first residue
+        assert (row["peptide"], row["charge"], tuple(row["proteins"])) == (text, one.charge, one.proteins)
+        assert row["is_decoy"] == one.is_decoy
+        assert row["calculated_mass"] == pytest.approx(one.mass, abs=2e-4) and abs(row["mass_error_ppm"]) < 1
+        assert row["rank"] == 1
+        if name in WITH_Q_VALUES:
+            assert row["q_value"] == pytest.approx(one.q_value)
+        if one.charge == 2:  # ions of one charge alone, all of which are in the spectrum
+            assert row["matched_ions"] == row["total_ions"] == 2 * (len(one.sequence) - 1)
+    assert summary.n_imported == len(expected) and not summary.left_out
+    assert summary.source_of["psms"] == ("file" if name in WITH_Q_VALUES else "none" if name == "peptideshaker" else "decoys")
+
+
+@each
+def test_peptides_stand_at_their_places_where_the_database_is_given_and_nowhere_without(name, spectra, database, tmp_path):
+    results = write_results(name, tmp_path)
+    import_results([results], [spectra], tmp_path / "with", [database])
+    row = psms_of(tmp_path / "with")[12]
+    assert row["protein_starts"] == [11, 9] and row["residues_before"] == ["R", "R"] and row["residues_after"] == ["-", "W"]
+    import_results([results], [spectra], tmp_path / "without")
+    row = psms_of(tmp_path / "without")[12]
+    assert row["proteins"] == ["P1", "P2"] and row["protein_starts"] == [None, None] and row["residues_before"] == [None, None]
+
+
+def test_engines_scores_are_columns_that_are_stored_and_exported(spectra, tmp_path):
+    import_results([write_results("comet", tmp_path)], [spectra], tmp_path / "project")
+    row = psms_of(tmp_path / "project")[12]
+    assert (row["score_e_value"], row["score_xcorr"], row["score_matched_ions"]) == (1e-5, 3.0, 10.0)
+    assert row["score"] == pytest.approx(5.0)
+    with (tmp_path / "project" / "exports" / "psms.tsv").open() as file:
+        exported = {int(one["scan"]): one for one in csv.DictReader(file, delimiter="\t")}
+    assert float(exported[12]["score_e_value"]) == 1e-5 and float(exported[12]["score_ions_total"]) == 14
+
+
+@each
+def test_a_packed_file_reads_as_the_plain_one(name, tmp_path):
+    path = write_results(name, tmp_path)
+    packed = tmp_path / f"{path.name}.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    plain, unpacked = (read_identifications([one]) for one in (path, packed))
+    assert plain.peptides == unpacked.peptides and plain.accessions == unpacked.accessions
+    assert plain.charge.tolist() == unpacked.charge.tolist()
+
+
+@each
+def test_a_file_that_is_cut_off_or_garbled_is_read_or_refused_in_a_sentence(name, tmp_path):
+    content = write_results(name, tmp_path).read_bytes()
+    path = tmp_path / f"spoilt-{FORMATS[name][0]}"
+    chance = random.Random(name)
+    spoilt = [content[: len(content) * i // 40] for i in range(1, 40)]
+    for _ in range(150):
+        text = bytearray(content)
+        for _ in range(chance.randint(1, 6)):
+            at = chance.randrange(len(text))
+            text[at : at + chance.randint(0, 9)] = chance.choice(
+                [b"", b"\t", b"\n", b"-1", b"nan", b"1e999", b"\xff", b"\0", b'"', b"<", b">", b"[", b"&lol;", b"999999999999999999", b"\r"]
+            )
+        spoilt.append(bytes(text))
+    refused = 0
+    for text in spoilt:
+        path.write_bytes(text)
+        try:
+            read_identifications([path])
+        except ProteoscopeError as error:
+            refused += 1
+            assert "\n" not in str(error) and len(str(error)) < 1000 and str(path) in str(error)
+    assert refused
+    if name in XML:
+        path.write_bytes(content[: len(content) * 9 // 10])
+        with pytest.raises(InputError, match="broken or cut off"):
+            read_identifications([path])
+
+
+@pytest.mark.parametrize("name", sorted(XML))
+@pytest.mark.parametrize(
+    "declared",
+    [
+        '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>',
+        '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>',
+        '<!DOCTYPE x SYSTEM "http://localhost/x.dtd">',
+    ],
+)
+def test_declared_entities_are_refused_wherever_they_stand(name, declared, tmp_path):
+    path = write_results(name, tmp_path)
+    head, _, rest = path.read_text().partition("\n")
+    path.write_text(f"{head}\n{declared}\n{rest}")
+    with pytest.raises(InputError, match="document type declaration"):
+        read_identifications([path])
+
+
+@pytest.mark.parametrize("name", sorted(XML))
+def test_a_declaration_behind_a_comment_that_nobody_looks_behind_is_refused_too(name, tmp_path):
+    path = write_results(name, tmp_path)
+    head, _, rest = path.read_text().partition("\n")
+    path.write_text(f'{head}\n<!--{" " * 200_000}--><!DOCTYPE x [<!ENTITY e "x">]>\n{rest}')
+    with pytest.raises(InputError, match="broken XML"):
+        read_identifications([path])
+
+
+def test_a_table_whose_last_row_is_cut_off_is_refused_with_its_line(tmp_path):
+    path = write_results("sage", tmp_path)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:-1], lines[-1][: len(lines[-1]) // 2]]))
+    with pytest.raises(InputError, match=r"line 6: has \d+ cells where there are 17 columns"):
+        read_identifications([path])
+
+
+def test_a_cell_that_is_no_number_is_told_with_column_and_line(tmp_path):
+    path = write_results("sage", tmp_path)
+    path.write_text(path.read_text().replace("\t0.002\t", "\tmany\t", 1))
+    with pytest.raises(InputError, match=r"line 3: 'many' in column spectrum_q is no number"):
+        read_identifications([path])
+
+
+def test_results_of_two_formats_are_no_one_run(tmp_path):
+    with pytest.raises(InputError, match="scores cannot be compared"):
+        read_identifications([write_results("sage", tmp_path), write_results("comet", tmp_path)])
+
+
+def test_files_of_one_format_are_joined(tmp_path):
+    (tmp_path / "second").mkdir()
+    both = read_identifications([write_results("pepxml", tmp_path), write_results("pepxml", tmp_path / "second")])
+    assert len(both) == 2 * len(TRUTH) and len(both.peptides) == len(TRUTH) and set(both.file.tolist()) == {0, 1}
+
+
+def test_a_file_of_spectra_is_no_result_and_a_result_no_spectra(spectra, tmp_path):
+    with pytest.raises(InputError, match="is MGF, where results of a search engine belong"):
+        read_identifications([spectra])
+    from engine.formats import read_spectra
+
+    with pytest.raises(InputError, match="is pepXML: identifications, not spectra"):
+        read_spectra([write_results("pepxml", tmp_path)])
+
+
+def test_a_parquet_table_is_told_for_what_it_is(tmp_path):
+    path = tmp_path / "report.parquet"
+    path.write_bytes(b"PAR1" + bytes(100))
+    with pytest.raises(InputError, match="Parquet table"):
+        read_identifications([path])

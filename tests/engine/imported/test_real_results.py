@@ -1,0 +1,124 @@
+"""Results that other programs wrote, match by match beside what other readers say of them."""
+
+from __future__ import annotations
+
+import csv
+import random
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyteomics import mzid
+from pyteomics.openms import idxml
+
+from engine.errors import InputError
+from engine.matches.exporting import export
+from engine.project import Project
+from tests.searching import explain, import_results
+
+SAMPLE = 100
+
+
+def rows_of(project: Path) -> list[dict]:
+    opened = Project.open(project)
+    return pq.read_table(opened.table("psms", opened.latest("import"))).to_pylist()
+
+
+def sampled(rows: list) -> list:
+    return random.Random(1).sample(rows, min(SAMPLE, len(rows)))
+
+
+def test_omssa_as_openms_wrote_it_is_found_by_time_and_mz_and_counts_as_in_its_file(shared_data, tmp_path):
+    folder = shared_data / "spectra" / "bsa_ltq"
+    database = shared_data / "proteomes" / "18Protein_SoCe_Tr_detergents_trace.fasta"
+    summary = import_results([folder / "BSA1_OMSSA.idXML"], [folder / "BSA1.mzML"], tmp_path / "p", [database])
+    with idxml.read(str(folder / "BSA1_OMSSA.idXML")) as reader:
+        expected = {(round(one["RT"], 2), hit["sequence"], int(hit["charge"])): hit for one in reader for hit in one["PeptideHit"]}
+    rows = rows_of(tmp_path / "p")
+    assert len(rows) == len(expected) == summary.n_imported == 44
+    assert summary.found_by == {"retention time and m/z": 44} and summary.source_of["psms"] == "file"
+    for row in rows:
+        written = row["peptide"].replace("[", "(").replace("]", ")").replace("()-", ".()")
+        hit = expected[round(row["retention_time"], 2), written, row["charge"]]
+        assert (
+            row["q_value"] == pytest.approx(float(hit["score"])) and row["score_e_value" if "score_e_value" in row else "score"] is not None
+        )
+        assert abs(row["mass_error_ppm"]) < 200
+    assert summary.n_psms == sum(float(hit["score"]) <= 0.01 for hit in expected.values())
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pyteomics' vocabulary leaves a file open
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_x_tandem_as_mzidentml_agrees_with_pyteomics(shared_data, tmp_path):
+    folder = shared_data / "spectra" / "known_ids"
+    import_results([folder / "55merge_tandem.mzid"], [folder / "55merge.mgf"], tmp_path / "p")
+    rows = rows_of(tmp_path / "p")
+    with mzid.read(str(folder / "55merge_tandem.mzid"), retrieve_refs=True) as reader:
+        expected = {
+            (one["spectrum title"].strip(), item["PeptideSequence"]): item for one in reader for item in one["SpectrumIdentificationItem"]
+        }
+    assert len(rows) == len(expected) == 170
+    for row in sampled(rows):
+        item = expected[row["spectrum_id"], row["sequence"]]
+        assert row["charge"] == item["chargeState"]
+        assert row["score_e_value"] == pytest.approx(item["X\\!Tandem:expect"], rel=1e-6)
+        assert row["score_hyperscore"] == pytest.approx(item["X\\!Tandem:hyperscore"])
+        assert row["calculated_mass"] == pytest.approx((item["calculatedMassToCharge"] - 1.007276) * item["chargeState"], abs=0.02)
+        placed = [(one["location"], round(one["monoisotopicMassDelta"], 2)) for one in item.get("Modification", [])]
+        assert sorted(zip(row["modification_positions"], (round(one, 2) for one in row["modification_masses"]), strict=True)) == sorted(
+            placed
+        )
+        assert row["proteins"] == list(dict.fromkeys(one["accession"] for one in item["PeptideEvidenceRef"]))
+
+
+def test_peptideshakers_report_is_found_by_its_titles(shared_data, tmp_path):
+    folder = shared_data / "spectra" / "metaproteome_qe"
+    results = folder / "reference_psms_peptideshaker.tsv"
+    summary = import_results([results], [folder / "2016_Jan_12_QE2_47_trimmed.mzML"], tmp_path / "p", [folder / "metapeptides.fasta"])
+    with results.open() as file:
+        expected = {(int(one["Spectrum Title"].split(".")[1]), one["Sequence"]): one for one in csv.DictReader(file, delimiter="\t")}
+    rows = rows_of(tmp_path / "p")
+    assert len(rows) == len(expected) == 582 and summary.source_of["psms"] == "none"
+    # The database names its entries otherwise than the report does.
+    assert any("proteins of the results are not in the database" in message for message in summary.messages)
+    for row in sampled(rows):
+        one = expected[row["scan"], row["sequence"]]
+        assert f"{row['charge']}+" == one["Identification Charge"]
+        assert row["calculated_mass"] == pytest.approx(float(one["Theoretical Mass"]), abs=2e-4)
+        assert ", ".join(row["proteins"]) == one["Protein(s)"]
+        assert row["score_peptideshaker_confidence"] == pytest.approx(float(one["Confidence [%]"]))
+        assert row["q_value"] is None
+    # High-resolution spectra of peptides that were found there: most of their bonds are seen.
+    assert sorted(row["matched_ions"] / (len(row["sequence"]) - 1) for row in rows)[len(rows) // 2] > 0.5
+
+
+def test_spectra_that_were_not_searched_are_told(shared_data, tmp_path):
+    folder = shared_data / "spectra"
+    with pytest.raises(InputError, match="none of its 44 matches can be taken; of the first, its spectrum is in none of the files"):
+        import_results([folder / "bsa_ltq" / "BSA1_OMSSA.idXML"], [folder / "Ecoli_MS2_small.mzML"], tmp_path / "p")
+
+
+def test_an_imported_run_is_explained_as_an_identification_is(shared_data, tmp_path):
+    from engine.clustering.parameters import ExplanationParameters
+
+    folder = shared_data / "spectra" / "bsa_ltq"
+    summary = import_results([folder / "BSA1_OMSSA.idXML"], [folder / "BSA1.mzML"], tmp_path / "p")
+    explained = explain(tmp_path / "p", ExplanationParameters().changed(run=summary.run_id), device="cpu")
+    assert explained.source_run == summary.run_id and explained.n_identified == summary.n_psms == 14
+
+
+@pytest.mark.parametrize("format", ["mzid", "pepxml"])
+def test_what_is_exported_and_imported_again_is_the_same(format, shared_data, tmp_path):
+    folder = shared_data / "spectra" / "bsa_ltq"
+    database = shared_data / "proteomes" / "18Protein_SoCe_Tr_detergents_trace.fasta"
+    first = import_results([folder / "BSA1_OMSSA.idXML"], [folder / "BSA1.mzML"], tmp_path / "p", [database])
+    project = Project.open(tmp_path / "p")
+    tables = project.table("psms", first.run_id).parent
+    (path,) = export(tables, format, tmp_path / f"x.{format}", {"fdr": 0.01}, spectra=[folder / "BSA1.mzML"])
+    import_results([path], [folder / "BSA1.mzML"], tmp_path / "again", [database])
+    names = ("peptide", "charge", "proteins", "protein_starts", "rank", "is_decoy", "matched_ions")
+    before, after = (
+        {(row["spectrum_id"], f"{row['q_value']:.5g}", *(str(row[name]) for name in names)) for row in rows_of(tmp_path / one)}
+        for one in ("p", "again")
+    )
+    assert before == after and len(before) == 44

@@ -1,0 +1,122 @@
+"""Which spectrum a match is of, what is told of those that find none, and fragment ions beside those of the annotation."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from engine.chemistry.fragments import annotate, fragment_ions
+from engine.chemistry.tolerance import Tolerance
+from engine.formats import read_spectra
+from engine.imported.identifications import MatchCollector, NotedPeptide
+from engine.imported.ions import count_ions
+from engine.imported.naming import Namer
+from engine.imported.notation import parse_peptide
+from engine.imported.references import AMBIGUOUS, UNKNOWN, WAYS, find_spectra
+from engine.jobs.progress import Progress
+from engine.project import Project
+from tests.engine.imported.small_results import FORMATS, TRUTH, write_results, write_spectra
+from tests.searching import import_results
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Two files with the same scans and titles."""
+    return read_spectra([write_spectra(tmp_path / "run.mgf"), write_spectra(tmp_path / "other.mgf")])
+
+
+def found_by(runs, tmp_path, **told) -> tuple[int, str]:
+    collected = MatchCollector("x", tmp_path / "x")
+    collected.add(collected.peptide(NotedPeptide("PEPTIDEK")), [], {}, **told)
+    found = find_spectra(collected.finish(), runs)
+    return int(found.spectrum[0]), WAYS[found.way[0]] if found.way[0] >= 0 else ""
+
+
+def test_a_scan_of_several_files_is_of_the_one_that_the_results_name(runs, tmp_path):
+    assert found_by(runs, tmp_path, scan=12, run="/data/run.mzML") == (1, "scan")
+    assert found_by(runs, tmp_path, scan=12, run="C:\\data\\Other.raw") == (len(TRUTH) + 1, "scan")
+    assert found_by(runs, tmp_path, scan=12)[0] == AMBIGUOUS
+    assert found_by(runs, tmp_path, scan=12, run="third")[0] == found_by(runs, tmp_path, scan=99, run="run")[0] == UNKNOWN
+
+
+def test_native_id_goes_before_scan_and_scan_before_title_and_place(runs, tmp_path):
+    first, second = runs.identifier[0], runs.identifier[1]
+    assert found_by(runs, tmp_path, run="run", native_id=first, scan=12, title=second) == (0, "native id")
+    assert found_by(runs, tmp_path, run="run", native_id="scan=13", title=first) == (2, "scan")
+    assert found_by(runs, tmp_path, run="run", title=second) == (1, "scan")  # which stands in the title
+    assert found_by(runs, tmp_path, run="run", native_id="index=3") == (3, "place in the file")
+    where = {"retention_time": 60.0 * 14 + 0.2, "precursor_mz": TRUTH[3].mz + 0.002}
+    assert found_by(runs, tmp_path, run="run", **where) == (3, "retention time and m/z")
+    assert found_by(runs, tmp_path, **where)[0] == AMBIGUOUS
+
+
+def test_what_finds_no_spectrum_is_counted_and_listed(tmp_path):
+    name, make = FORMATS["comet"]
+    (tmp_path / name).write_text(make().replace("\n12\t", "\n99\t"))
+    summary = import_results([tmp_path / name], [write_spectra(tmp_path / "run.mgf")], tmp_path / "project")
+    assert summary.left_out == {"its spectrum is in none of the files": 1} and summary.n_imported == len(TRUTH) - 1
+    with (tmp_path / "project" / "exports" / "left_out.tsv").open() as file:
+        (row,) = csv.DictReader(file, delimiter="\t")
+    assert (row["line"], row["spectrum"], row["peptide"]) == ("4", "run 99", "ACDMKGK") and "none of the files" in row["reason"]
+
+
+def test_what_fixed_modifications_leave_unsaid_is_told_and_may_be_given(tmp_path):
+    from engine.imported.parameters import ImportParameters
+
+    path = write_results("maxquant", tmp_path)
+    path.write_text(path.read_text().replace("(Carbamidomethyl (C))", ""))
+    spectra = write_spectra(tmp_path / "run.mgf")
+    told = import_results([path], [spectra], tmp_path / "without").messages
+    assert any("1 peptides weigh another mass" in one and "+57.0215" in one for one in told)
+    parameters = ImportParameters().changed(fixed_modifications=("Carbamidomethyl (C)",))
+    told = import_results([path], [spectra], tmp_path / "with", parameters=parameters).messages
+    assert not any("another mass" in one for one in told)
+    project = Project.open(tmp_path / "with")
+    assert "AC[Carbamidomethyl]DM[Oxidation]KGK" in pq.read_table(project.table("psms", "import-0001"))["peptide"].to_pylist()
+
+
+@pytest.mark.parametrize("series", ["by", "cz", "abcxyz"])
+def test_ions_are_counted_as_the_annotation_counts_them(series):
+    generator = np.random.default_rng(5)
+    sequences = ["".join(generator.choice(list("ACDEFGHIKLMNPQRSTVWY"), generator.integers(5, 20))) for _ in range(60)]
+    from engine.formats import Spectra
+
+    peaks = [np.sort(generator.uniform(60, 1800, generator.integers(0, 400))) for _ in sequences]
+    n, counts = len(peaks), np.array([len(one) for one in peaks])
+    offsets = np.concatenate(([0], np.cumsum(counts)))
+    zeros = np.zeros(n)
+    spectra = Spectra(
+        ("x",), np.zeros(n, np.int32), [str(i) for i in range(n)], np.arange(n), np.arange(n), zeros, zeros + 500, zeros.astype(np.float32),
+        np.zeros(n, np.uint32), offsets, np.concatenate(peaks), np.ones(offsets[-1], np.float32),
+    )  # fmt: skip
+    from engine.chemistry.masses import RESIDUE_MASS
+
+    letters = np.frombuffer("".join(sequences).encode(), np.uint8)
+    residue_offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences])))
+    charge, spectrum, tolerance = generator.integers(1, 5, n), generator.permutation(n), Tolerance(0.5, "Da")
+    matched, total = count_ions(
+        residue_offsets, RESIDUE_MASS[letters - 65], letters, spectrum, charge, spectra, tolerance, series, 3, Progress()
+    )  # fmt: skip
+    for i, sequence in enumerate(sequences):
+        ions = fragment_ions(sequence, series=series, maximum_charge=max(1, min(3, int(charge[i]) - 1)))
+        mz, intensity = spectra.peaks(int(spectrum[i]))
+        assert (matched[i], total[i]) == (len(annotate(mz, intensity, ions, tolerance)), len(ions))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("K.PEM[15.9949]K.R", [(3, "Oxidation")]), ("PEM[147]K", [(3, "Oxidation")]), ("PEM[147.0354]K", [(3, "Oxidation")]),
+        ("_(ac)AM(ox)K_", [(0, "Acetyl"), (2, "Oxidation")]), ("n[43]PEPTC[160]K", [(0, "Acetyl"), (5, "Carbamidomethyl")]),
+        ("M+15.995PEPK", [(1, "Oxidation")]), ("[UNIMOD:1]-PEPK", [(0, "Acetyl")]),
+        (".(Acetyl)PEPK.(Amidated)", [(0, "Acetyl"), (5, "Amidated")]),
+        ("Q[-17.0265]EPK", [(1, "Gln->pyro-Glu")]), ("PS[79.966]K", [(2, "Phospho")]), ("PEG[+12.3456]K", [(3, "+12.3456")]),
+    ],
+)  # fmt: skip
+def test_notations_of_modifications_mean_what_their_engines_mean(text, expected):
+    namer, peptide = Namer(), parse_peptide(text)
+    placed = namer.of_peptide(peptide)
+    assert [(position, namer.modifications[number].name) for position, number in placed] == expected

@@ -1,0 +1,65 @@
+"""Results of another search engine in the window: dropped, imported with their spectra, and looked at as an identification is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from gui.results.identification_view import IdentificationView
+from gui.window import MainWindow
+from tests.engine.imported.small_results import TRUTH, write_database, write_results, write_spectra
+from tests.gui.result_views import click_row, settle, shown
+from tests.gui.test_window import click, drop
+
+
+@pytest.fixture
+def imported(window: MainWindow, tmp_path: Path, qtbot: QtBot, request: pytest.FixtureRequest) -> IdentificationView:
+    """The view, after a person dropped results (mzIdentML where no other format is asked for) and their spectra, and pressed Run; without
+    a database."""
+    drop(window, write_results(getattr(request, "param", "mzidentml"), tmp_path))
+    page = window.searches["import"]
+    qtbot.waitUntil(lambda: page.made_form is not None and window.pages.currentWidget() is page.made_form)
+    form = page.form
+    assert not form.run_button.isEnabled()
+    drop(window, write_spectra(tmp_path / "run.mgf"))
+    qtbot.waitUntil(form.run_button.isEnabled)
+    form.set_project_folder(tmp_path / "project")
+    qtbot.waitUntil(form.run_button.isEnabled)
+    with qtbot.waitSignal(window.bridge.finished, timeout=60_000) as finished:
+        click(form.run_button)
+    assert finished.args[0].state == "done", finished.args[0].error_report
+    view = page.results
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is view)
+    settle(view, qtbot)
+    assert isinstance(view, IdentificationView)
+    return view
+
+
+def test_dropped_results_are_imported_and_shown_as_an_identification_with_the_engines_scores(imported: IdentificationView) -> None:
+    accepted = [one for one in TRUTH if one.q_value <= 0.01]
+    assert sorted(shown(imported.psms, "peptide")) == sorted(one.text for one in accepted)
+    assert sorted(shown(imported.psms, "score_e_value")) == sorted(one.e_value for one in accepted)
+    names = {column.name for column in imported.psms.model.columns}
+    assert "score_e_value" in names and "score_xcorr" not in names  # which this file has not
+    assert "q-values of PSMs: those of the file" in imported.header.message
+    assert imported.spectrum.isVisible()
+
+
+@pytest.mark.parametrize("imported", ["dia-nn"], indirect=True)
+def test_without_a_database_the_window_says_why_there_is_no_coverage(imported: IdentificationView, qtbot: QtBot) -> None:
+    click_row(imported.proteins, 0, qtbot)
+    settle(imported, qtbot)
+    assert "is not known. Import the results with its database" in imported.coverage.canvas.text
+
+
+def test_a_database_may_be_given_and_need_not_be(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    drop(window, write_results("sage", tmp_path))
+    page = window.searches["import"]
+    qtbot.waitUntil(lambda: page.made_form is not None and not page.form.inputs["results"].is_empty)
+    drop(window, write_database(tmp_path / "proteins.fasta"), write_spectra(tmp_path / "run.mgf"))
+    qtbot.waitUntil(lambda: not page.form.inputs["database"].is_empty and not page.form.inputs["spectra"].is_empty)
+    qtbot.waitUntil(page.form.run_button.isEnabled)
+    page.form.file_lists["database"].clear()
+    qtbot.waitUntil(page.form.run_button.isEnabled)

@@ -1,0 +1,142 @@
+"""Results of Comet and X!Tandem, made now by the programs themselves: each match beside what their files say, read by other means."""
+
+from __future__ import annotations
+
+import csv
+import os
+import random
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pyarrow.parquet as pq
+import pytest
+from pyteomics import pepxml
+
+from engine.project import Project
+from tests.peers.peer_datasets import PPM, with_reversed_decoys
+from tests.peers.peer_programs import COMET_PARAMETERS, peers_folder
+from tests.searching import import_results
+
+pytestmark = pytest.mark.peers
+SAMPLE = 100
+RUN = "QC_Shew_18_02_Excerpt.mzXML"
+
+
+@pytest.fixture(scope="module")
+def folder(shared_data, tmp_path_factory) -> Path:
+    """A run, its database with reversed decoys, and what Comet and X!Tandem find."""
+    binaries = peers_folder() / "debian" / "usr" / "bin"
+    if not (binaries / "comet-ms").exists():
+        pytest.skip("Comet and X!Tandem are not there; tests/peers/install.sh fetches them")
+    made = tmp_path_factory.mktemp("peers")
+    source = shared_data / "spectra" / "qc_shew_qe"
+    (made / RUN).write_bytes((source / RUN).read_bytes())
+    with_reversed_decoys(next(source.glob("*.fasta")), made / "database.fasta")
+    parameters = COMET_PARAMETERS.format(
+        version="2019.01 rev. 5", database=made / "database.fasta", threads=2, isotope_errors=1, precursor=10, precursor_unit=2, bin=0.02,
+        offset=0.0, theoretical=0,
+    )  # fmt: skip
+    for name in ("pepxmlfile", "percolatorfile"):
+        parameters = parameters.replace(f"output_{name} = 0", f"output_{name} = 1")
+    (made / "comet.params").write_text(parameters.replace("num_output_lines = 1", "num_output_lines = 3"))
+    libraries = {**os.environ, "LD_LIBRARY_PATH": str(peers_folder() / "debian" / "usr" / "lib")}
+    subprocess.run([binaries / "comet-ms", "-Pcomet.params", RUN], cwd=made, env=libraries, check=True, capture_output=True)
+    settings = {
+        "list path, taxonomy information": "taxonomy.xml", "protein, taxon": "all", "spectrum, path": RUN, "output, path": "output.xml",
+        "output, path hashing": "no", "output, results": "all", "output, maximum valid expectation value": "100", "output, proteins": "yes",
+        "output, spectra": "yes", "spectrum, fragment monoisotopic mass error": "20", "spectrum, parent monoisotopic mass error plus": "10",
+        "spectrum, fragment monoisotopic mass error units": PPM, "spectrum, parent monoisotopic mass error minus": "10",
+        "spectrum, parent monoisotopic mass error units": PPM, "residue, modification mass": "57.021464@C",
+        "residue, potential modification mass": "15.994915@M", "protein, cleavage site": "[RK]|{P}", "refine": "no",
+        "spectrum, use noise suppression": "no", "scoring, maximum missed cleavage sites": "2",
+    }  # fmt: skip
+    notes = "".join(f'<note type="input" label="{name}">{value}</note>\n' for name, value in settings.items())
+    (made / "input.xml").write_text(f'<?xml version="1.0"?>\n<bioml>\n{notes}</bioml>\n')
+    taxon = f'<taxon label="all"><file format="peptide" URL="{made / "database.fasta"}"/></taxon>'
+    (made / "taxonomy.xml").write_text(f'<?xml version="1.0"?>\n<bioml>{taxon}</bioml>\n')
+    subprocess.run([binaries / "tandem", "input.xml"], cwd=made, check=True, capture_output=True)
+    return made
+
+
+def rows_of(results: Path, folder: Path, tmp_path: Path) -> list[dict]:
+    import_results([results], [folder / RUN], tmp_path / "p", [folder / "database.fasta"])
+    opened = Project.open(tmp_path / "p")
+    return pq.read_table(opened.table("psms", opened.latest("import"))).to_pylist()
+
+
+def sampled(rows: list) -> list:
+    return random.Random(3).sample(rows, SAMPLE)
+
+
+def test_comets_text_is_taken_match_for_match(folder, tmp_path):
+    path = folder / RUN.replace(".mzXML", ".txt")
+    with path.open() as file:
+        next(file)
+        table = list(csv.DictReader(file, delimiter="\t"))
+    expected = {(int(one["scan"]), int(one["charge"]), one["modified_peptide"][2:-2]): one for one in table}
+    rows = rows_of(path, folder, tmp_path)
+    assert len(rows) == len(table) == len(expected)
+    for row in sampled(rows):
+        # What Comet marks are variable modifications alone.
+        plain = row["peptide"].replace("[Carbamidomethyl]", "").replace("[Oxidation]", "[15.9949]")
+        one = expected[row["scan"], row["charge"], plain]
+        assert row["score_e_value"] == pytest.approx(float(one["e-value"])) and row["score_xcorr"] == pytest.approx(float(one["xcorr"]))
+        assert row["calculated_mass"] == pytest.approx(float(one["calc_neutral_mass"]), abs=1e-3)
+        assert row["proteins"] == one["protein"].split(",") and row["is_decoy"] == one["protein"].startswith("DECOY_")
+        assert row["residues_before"][0] == one["prev_aa"] and row["residues_after"][0] == one["next_aa"]
+        assert row["sequence"].count("C") == row["peptide"].count("[Carbamidomethyl]")
+
+
+def test_comets_pepxml_and_pin_say_what_its_text_says(folder, tmp_path):
+    stem = RUN.replace(".mzXML", "")
+    found = []
+    for name in (f"{stem}.txt", f"{stem}.pep.xml", f"{stem}.pin"):
+        rows = rows_of(folder / name, folder, tmp_path / name)
+        found.append(
+            {(row["scan"], row["charge"], row["peptide"].replace("[Carbamidomethyl]", ""), tuple(row["proteins"])) for row in rows}
+        )
+    # Comet's pin leaves out fixed modifications, as MaxQuant does.
+    assert found[0] == found[1] == found[2]
+
+
+def test_comets_pepxml_agrees_with_pyteomics(folder, tmp_path):
+    path = folder / RUN.replace(".mzXML", ".pep.xml")
+    with pepxml.read(str(path)) as reader:
+        expected = [(one["start_scan"], one["assumed_charge"], hit) for one in reader for hit in one.get("search_hit", ())]
+    rows = rows_of(path, folder, tmp_path)
+    assert len(rows) == len(expected)
+    names = {"Oxidation": 147.0354, "Carbamidomethyl": 160.0306}
+    by_match = {}
+    for row in rows:
+        places = zip(row["modification_positions"], (names[name] for name in row["modification_names"]), strict=True)
+        by_match[row["scan"], row["charge"], row["sequence"], tuple(places)] = row
+    for scan, charge, hit in sampled(expected):
+        places = tuple((one["position"], round(one["mass"], 4)) for one in hit["modifications"])
+        row = by_match[scan, charge, hit["peptide"], places]
+        assert row["score_xcorr"] == pytest.approx(hit["search_score"]["xcorr"])
+        assert row["score_e_value"] == pytest.approx(hit["search_score"]["expect"])
+        assert row["proteins"] == [one["protein"] for one in hit["proteins"]]
+
+
+def test_x_tandems_xml_is_taken_match_for_match(folder, tmp_path):
+    expected = {}
+    for _, group in ElementTree.iterparse(folder / "output.xml"):
+        if group.tag == "group" and group.get("type") == "model":
+            for protein in group.iter("protein"):
+                for domain in protein.iter("domain"):
+                    placed = frozenset(
+                        (int(one.get("at")) - int(domain.get("start")) + 1, f"{float(one.get('modified')):.1f}")
+                        for one in domain.iter("aa")
+                    )
+                    key = int(group.get("id")), domain.get("seq"), placed
+                    expected.setdefault(key, (group, domain, []))[2].append(protein.get("label").split()[0])
+    rows = rows_of(folder / "output.xml", folder, tmp_path)
+    assert len(rows) == len(expected)
+    for row in sampled(rows):
+        places = zip(row["modification_positions"], row["modification_masses"], strict=True)
+        group, domain, proteins = expected[row["scan"], row["sequence"], frozenset((place, f"{mass:.1f}") for place, mass in places)]
+        assert row["charge"] == int(group.get("z")) and row["score_hyperscore"] == pytest.approx(float(domain.get("hyperscore")))
+        assert row["score_e_value"] == pytest.approx(float(domain.get("expect")))
+        assert row["calculated_mass"] + 1.00728 == pytest.approx(float(domain.get("mh")), abs=2e-3)
+        assert row["proteins"] == list(dict.fromkeys(proteins))
