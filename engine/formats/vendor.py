@@ -94,7 +94,9 @@ def converter_of(found: VendorFormat) -> tuple[str, str] | None:
         if converter == OPENTIMSPY and find_spec(OPENTIMSPY) is not None:
             return converter, ""
         for name in _PROGRAMS.get(converter, ()):
-            if program := shutil.which(name):
+            program = shutil.which(name)
+            # Windows looks in the working directory first, where a stranger's files may lie: nothing of those is run.
+            if program is not None and Path(program).resolve().parent != Path.cwd():
                 return converter, program
     return None
 

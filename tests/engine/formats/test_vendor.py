@@ -211,3 +211,11 @@ def test_the_digest_of_a_folder_is_that_of_its_names_and_contents(tmp_path: Path
     renamed = file_digest(folder)
     (folder / "a").write_bytes(b"y")
     assert len({first, renamed, file_digest(folder)}) == 3
+
+
+def test_a_converter_beside_the_data_is_not_run(play: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play("ThermoRawFileParser")
+    found = vendor_format(thermo(tmp_path))
+    assert found is not None and converter_of(found) is not None
+    monkeypatch.chdir(tmp_path / "programs")
+    assert converter_of(found) is None
