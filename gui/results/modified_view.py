@@ -44,6 +44,7 @@ from gui.tables.panel import TablePanel
 
 __all__ = ["ModifiedView"]
 
+_NO_PSM = "Choose a PSM to see its spectrum."
 _SCALES = (("square root", "square-root"), ("logarithmic", "logarithmic"), ("linear", "linear"))
 
 
@@ -86,9 +87,13 @@ class ModifiedView(RunView):
         across = self._split(Qt.Orientation.Horizontal, {down_left: 10, self.spectra: 11})
         down = self._split(Qt.Orientation.Vertical, {self._histogram_page(): 3, across: 7})
         self._arrange({"down": down, "across": across, "tables": down_left}, (self.histogram, self.mirror, self.spectrum))
+        self.psms.keeps_a_choice = True
         self.modifications.rowChosen.connect(lambda *_: self._show_chosen_modifications())
         self.psms.rowChosen.connect(self._show_match)
         self.proteins.rowChosen.connect(self._show_protein)
+        for panel in (self.modifications, self.proteins):
+            panel.choiceLost.connect(self._show_all_matches)
+        self.psms.choiceLost.connect(self._show_no_spectrum)
         self.histogram.shiftsChosen.connect(self.show_shifts)
         self.counts_scale.activated.connect(lambda _: self.histogram.set_scale(self.counts_scale.currentData()))
 
@@ -102,7 +107,7 @@ class ModifiedView(RunView):
         run = self._run
         if run is None:
             return
-        self.modifications.view.clear_choice()
+        self.modifications.clear_choice()
         self.histogram.mark(frozenset())
         self.histogram.show_place((low, high))
         decimals = max(2, 1 - int(np.floor(np.log10(high - low)))) if high > low else 4
@@ -114,7 +119,7 @@ class ModifiedView(RunView):
         """Show all rows, whatever is chosen elsewhere."""
         super().show_all(name)
         if name == "psms":
-            self.modifications.view.clear_choice()
+            self.modifications.clear_choice()
             self.histogram.mark(frozenset())
             self.histogram.show_place(None)
 
@@ -162,7 +167,7 @@ class ModifiedView(RunView):
         self.filters.open(run.fdr)
         self.histogram.show_shifts(None, text="Counting…")
         for view in (self.mirror, self.spectrum):
-            view.show_text("Choose a PSM to see its spectrum.")
+            view.show_text(_NO_PSM)
         chosen = self.filters.chosen
         for name, panel in self.panels.items():
             panel.show_rows(filter=modified_conditions(chosen, name), takes_first=name == "psms")
@@ -231,10 +236,20 @@ class ModifiedView(RunView):
         """The protein's PSMs are shown in the other tab."""
         accessions = list(values["accessions"])
         more = f" and {len(accessions) - 1} more" if len(accessions) > 1 else ""
-        self.modifications.view.clear_choice()
+        self.modifications.clear_choice()
         self.histogram.mark(frozenset())
         self.histogram.show_place(None)
         self.psms.show_rows(scope=rows_of_group(accessions), scope_text=f"of {accessions[0]}{more}", takes_first=True)
+
+    def _show_all_matches(self) -> None:
+        """Where neither a modification nor a protein is chosen, the PSMs are all."""
+        self._show_marks()
+        self.psms.show_rows(scope=(), takes_first=self.psms.view.chosen is None)
+
+    def _show_no_spectrum(self) -> None:
+        self._reader.cancel("spectra")
+        for view in (self.mirror, self.spectrum):
+            view.show_text(_NO_PSM)
 
     def _show_match(self, row: int, values: Mapping[str, Any]) -> None:
         run = self._run
