@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.entry import FileSort, Input
-from engine.formats.letters import SequenceCount, worth_a_warning
+from engine.formats.letters import InputContent, SequenceCount, worth_a_warning
 from gui.forms.field import Outlined
 from gui.forms.file_survey import SORTS, FileKind, FileSurvey, SortOfFiles, Survey
 from gui.icons import icon, set_icon
@@ -53,10 +53,12 @@ class FileList(QWidget):
 
     Signals
     -------
-    changed : the files, or what is known of them, changed. database_asked : the user wants to make a database for this input.
+    changed : the files, or what is known of them, changed. counted : it is known what a file holds.
+    database_asked : the user wants to make a database for this input.
     """
 
     changed = Signal()
+    counted = Signal()
     database_asked = Signal()
 
     def __init__(self, asked: Input, survey: FileSurvey, *, takes_broken: bool = False) -> None:
@@ -66,6 +68,7 @@ class FileList(QWidget):
         self._known: dict[Path, FileKind] = {}
         self.counts: dict[Path, SequenceCount] = {}
         """What the FASTA and FASTQ files hold that have been counted."""
+        self._being_counted: set[Path] = set()
         self.structure_counts: dict[Path, StructureCount] = {}
         """What the structures hold that have been looked into."""
         # One look at the whole list for all that is learned together of many files.
@@ -130,6 +133,18 @@ class FileList(QWidget):
             if known is not None and known.sort == self._asked.also is not None and self.lines.count() > 1:
                 return f"{path.name} is a {known.format}, which is searched alone; remove it or the others"
         return "" if self._asked.several or self.lines.count() <= 1 else "Only one file can be searched here; remove the others"
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is known of every file what it holds, as far as that can be known."""
+        return self.is_examined and not self._being_counted.intersection(self.paths)
+
+    def content(self) -> InputContent | None:
+        """What the first file holds, where it has been counted."""
+        path = next(iter(self.paths), None)
+        if path is None or path not in self.counts or path not in self._known:
+            return None
+        return InputContent(self.counts[path], self._known[path].sort == "reads")
 
     @property
     def is_examined(self) -> bool:
@@ -225,6 +240,7 @@ class FileList(QWidget):
     def _learn(self, found: FileKind) -> None:
         self._known[found.path] = found
         if found.sort in _COUNTED and found.sort in self._asked.sorts and found.path not in self.counts:
+            self._being_counted.add(found.path)
             self._survey.count(found.path, lambda count: self._learn_count(found.path, count))
         if found.sort in self._asked.sorts and self._asked.sort == "structures" and found.path not in self.structure_counts:
             self._survey.count_structures(found, lambda count: self._learn_structures(found.path, count))
@@ -243,9 +259,11 @@ class FileList(QWidget):
                         self._show_item(self.lines.item(i))
 
     def _learn_count(self, path: Path, count: SequenceCount | None) -> None:
+        self._being_counted.discard(path)
         if count is not None:
             self.counts[path] = count
             self._show_counts()
+        self.counted.emit()
 
     def _fault(self, known: FileKind) -> str:
         if self._takes_project and known.sort != "project":
