@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -84,24 +84,38 @@ class StartPage(QWidget):
         page.addWidget(self.recent, 0, Qt.AlignmentFlag.AlignHCenter)
         page.addStretch(3)
         self._folders: tuple[str, ...] = ()
+        self._notes: dict[str, str] = {}
+        self._missing: frozenset[str] = frozenset()
         self.redraw()
 
-    def show_recent(self, folders: tuple[str, ...]) -> None:
-        """List recent projects, the last one first."""
-        self._folders = folders
+    def show_recent(self, folders: tuple[str, ...], notes: Mapping[str, str]) -> None:
+        """List recent projects, the last one first; `notes`: what they hold and from when, by their folders."""
+        self._folders, self._notes = folders, dict(notes)
         self.recent.clear()
         for folder in folders:
-            item = QListWidgetItem(icon("folder", QColor(colours().link)), f"{Path(folder).name}    {Path(folder).parent}")
+            is_there = folder not in self._missing
+            of_project = f"    {notes[folder]}" if notes.get(folder) else ""
+            where = Path(folder).parent if is_there else f"not there any more: {Path(folder).parent}"
+            item = QListWidgetItem(f"{Path(folder).name}{of_project}    {where}")
+            item.setIcon(icon("folder", QColor(colours().link if is_there else colours().faint_text)))
+            if not is_there:
+                item.setForeground(QColor(colours().faint_text))
             item.setData(Qt.ItemDataRole.UserRole, folder)
-            item.setToolTip(tip_text(folder))
+            item.setToolTip(tip_text(folder if is_there else f"{folder} is not there any more"))
             self.recent.addItem(item)
         self.recent_title.setVisible(bool(folders))
         self.recent.setVisible(bool(folders))
 
+    def show_missing(self, folders: frozenset[str]) -> None:
+        """Grey recent projects that are not there."""
+        if folders != self._missing:
+            self._missing = folders
+            self.show_recent(self._folders, self._notes)
+
     def redraw(self) -> None:
         """Draw what depends on the look again."""
         self._mark.setPixmap(pixmap("proteoscope", 72, QColor(colours().accent), self.devicePixelRatioF()))
-        self.show_recent(self._folders)
+        self.show_recent(self._folders, self._notes)
 
     def event(self, event: QEvent) -> bool:  # noqa: D102 - Qt's name
         if event.type() == QEvent.Type.DevicePixelRatioChange:

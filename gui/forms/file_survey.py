@@ -192,6 +192,10 @@ class FileSurvey(QObject):
         """Find the finished runs of a kind that have all of these tables, the newest first; None where there is no project to read."""
         self._submit(lambda: _runs_of(folder, kind, tables), tell)
 
+    def missing_projects(self, folders: Sequence[str], tell: Callable[[frozenset[str]], None]) -> None:
+        """Find out which projects are not there."""
+        self._submit(lambda: frozenset(folder for folder in folders if not _is_there(Path(folder))), tell)
+
     def count(self, path: Path, tell: Callable[[SequenceCount | None], None]) -> None:
         """Count what a FASTA or FASTQ file holds."""
         if self._is_open:
@@ -219,6 +223,13 @@ class FileSurvey(QObject):
     def _tell(self, tell: Callable[[Any], None], found: Any) -> None:
         if self._is_open:
             tell(found)
+
+
+def _is_there(folder: Path) -> bool:
+    try:
+        return is_project(folder)
+    except OSError:
+        return False
 
 
 def _runs_of(folder: Path, kind: str, tables: frozenset[str]) -> list[SearchedRun] | None:

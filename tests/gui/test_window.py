@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import threading
 import time
 import warnings
@@ -12,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QLocale, QMimeData, QObject, QPoint, QPointF, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtCore import QDate, QLocale, QMimeData, QObject, QPoint, QPointF, Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QColor, QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
@@ -25,7 +26,9 @@ from engine.project import Project
 from engine.results.counts import Count
 from gui.dialogs import CrashDialog
 from gui.forms.numbers import IntegerBox
+from gui.settings import SettingsFile
 from gui.tasks import SearchTask
+from gui.theme import colours
 from gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
 from tests.engine.views.search_projects import said
@@ -588,3 +591,73 @@ def test_garbage_of_the_background_thread_goes_in_the_window_s(filled: MainWindo
     qtbot.waitUntil(lambda: filled.queue.is_idle)
     filled.close()
     assert gc.isenabled()
+
+
+def test_a_form_keeps_its_project_while_others_are_opened_to_look(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    form, own = filled.form, str(tmp_path / "project")
+    project_with_results(tmp_path / "shew")
+    filled.open_project(tmp_path / "shew")
+    qtbot.waitUntil(lambda: not filled.results.is_busy)
+    assert form.project.text() == own
+    assert form.open_project_button.text() == "Project: shew (open)" and form.open_project_button.isEnabled()
+    # A form that nobody has begun with goes on with the open project.
+    other = filled.searches["align"].form
+    assert other.project.text() == str(tmp_path / "shew") and not other.open_project_button.isEnabled()
+    filled.show_form()
+    click(form.open_project_button)
+    assert form.project.text() == str(tmp_path / "shew")
+    qtbot.waitUntil(lambda: not form.open_project_button.isEnabled())
+
+
+def test_the_project_of_a_run_is_offered_to_the_next_search(
+    filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = filled.searches["cluster"].form
+    monkeypatch.setattr(SearchTask, "run", counting(steps=1))
+    with qtbot.waitSignal(filled.bridge.finished):
+        click(filled.form.run_button)
+    assert waiting.project.text() == str(tmp_path / "project") and waiting.open_project_button.text() == "Project: project (open)"
+
+
+def test_what_is_remembered_is_on_the_disk_before_the_window_closes(
+    window: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
+    """A window that is ended from outside asks nobody."""
+    project_with_results(tmp_path / "mine")
+    Project.create_or_open(tmp_path / "away")
+    for name in ("away", "mine"):
+        window.open_project(tmp_path / name)
+    kept = SettingsFile(tmp_path / "settings.json").values
+    assert kept.recent_projects == (str(tmp_path / "mine"), str(tmp_path / "away"))
+    qtbot.waitUntil(lambda: not window.results.is_busy)
+    window.form.file_lists["database"].add([database])
+    window.menus.looks["dark"].trigger()
+    window.resize(1011, 777)
+
+    def is_kept() -> bool:
+        values = SettingsFile(tmp_path / "settings.json").values
+        return values.theme == "dark" and values.searches["identify"].files.get("database") == (str(database),)
+
+    qtbot.waitUntil(is_kept)
+    assert window.isVisible()
+
+
+def test_recent_projects_tell_kind_and_date_and_missing_ones_are_grey(
+    make_window: Callable[[], MainWindow], tmp_path: Path, qtbot: QtBot
+) -> None:
+    first = make_window()
+    project, _ = project_with_results(tmp_path / "mine")
+    Project.create_or_open(tmp_path / "away")
+    for name in ("away", "mine"):
+        first.open_project(tmp_path / name)
+    qtbot.waitUntil(lambda: not first.results.is_busy)
+    assert first.close()
+    shutil.rmtree(tmp_path / "away")
+    second = make_window()
+    listed = [second.start_page.recent.item(row) for row in range(2)]
+    date = QLocale().toString(QDate(project.runs()[-1].started.date()), QLocale.FormatType.ShortFormat)
+    assert listed[0].text().startswith(f"mine    identification, {date}")
+    qtbot.waitUntil(lambda: not second.menus.recent.actions()[1].isEnabled())
+    assert second.menus.recent.actions()[0].isEnabled()
+    away = second.start_page.recent.item(1)
+    assert "not there any more" in away.text() and away.foreground().color() == QColor(colours().faint_text)
