@@ -8,7 +8,18 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from engine.entry import Search
 from gui.icons import icon, pixmap, set_icon
@@ -71,7 +82,8 @@ class StartPage(QWidget):
         self.recent.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.recent.itemActivated.connect(self._choose)
         self.recent.itemClicked.connect(self._choose)
-        page = QVBoxLayout(self)
+        content = QWidget()
+        page = QVBoxLayout(content)
         page.setSpacing(12)
         page.addStretch(2)
         for widget in (self._mark, title, purpose):
@@ -83,6 +95,14 @@ class StartPage(QWidget):
         page.addWidget(self.recent_title, 0, Qt.AlignmentFlag.AlignHCenter)
         page.addWidget(self.recent, 0, Qt.AlignmentFlag.AlignHCenter)
         page.addStretch(3)
+        # A small screen, or a large font, has no room for all of it.
+        scroll = QScrollArea()
+        scroll.setWidget(content)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(scroll)
         self._folders: tuple[str, ...] = ()
         self._notes: dict[str, str] = {}
         self._missing: frozenset[str] = frozenset()

@@ -6,7 +6,7 @@ import base64
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QDateTime, QLocale, Qt, QTimer
+from PySide6.QtCore import QByteArray, QDateTime, QLocale, QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QMoveEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QDockWidget,
@@ -52,6 +52,8 @@ __all__ = ["MainWindow"]
 _LAYOUT_VERSION = 1
 _MAXIMUM_MS_TO_STOP = 10_000
 _MESSAGE_MS = 8_000
+_FRAME = QSize(8, 36)
+"""What a title and borders take of a screen."""
 _MS_TO_SAVE = 700
 """After the last change of what is remembered, as while a window is drawn larger."""
 
@@ -515,12 +517,22 @@ class MainWindow(QMainWindow):
         self.resize(1280, 860)
         if values.geometry:
             self.restoreGeometry(_bytes(values.geometry))
+        self._fit_screen()
         self.dock_jobs.hide()
         if values.layout:
             self.restoreState(_bytes(values.layout), _LAYOUT_VERSION)
         self._show_recent()
         self.menus.looks[values.theme].setChecked(True)
         self._enable_export()
+
+    def _fit_screen(self) -> None:
+        """Be no larger than the screen, whose edges the button Run and the status bar would be behind."""
+        room = self.screen().availableGeometry()
+        self.setMinimumSize(QSize(760, 520).boundedTo(room.size() - _FRAME))
+        fitting = self.size().boundedTo(room.size() - _FRAME)
+        if fitting != self.size():
+            self.resize(fitting)
+            self.move(room.topLeft())
 
     def _take_project(self, project: Project) -> None:
         if self.project_pane.project is not None and self.project_pane.project.folder == project.folder:
@@ -624,7 +636,6 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Proteoscope")
         self.setWindowIcon(icon("proteoscope"))
         self.setAcceptDrops(True)
-        self.setMinimumSize(760, 520)
         self.setDockOptions(QMainWindow.DockOption.AnimatedDocks | QMainWindow.DockOption.AllowTabbedDocks)
         self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
         self.pages.addWidget(self.start_page)

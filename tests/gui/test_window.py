@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QDate, QLocale, QMimeData, QObject, QPoint, QPointF, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QColor, QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtCore import QDate, QLocale, QMimeData, QObject, QPoint, QPointF, QRect, Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QColor, QDragEnterEvent, QDropEvent, QGuiApplication, QScreen
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
@@ -661,3 +661,21 @@ def test_recent_projects_tell_kind_and_date_and_missing_ones_are_grey(
     assert second.menus.recent.actions()[0].isEnabled()
     away = second.start_page.recent.item(1)
     assert "not there any more" in away.text() and away.foreground().color() == QColor(colours().faint_text)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1024, 700), (1280, 800), (640, 400)])
+def test_the_first_start_fits_the_screen(
+    make_window: Callable[[], MainWindow], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, width: int, height: int
+) -> None:
+    """The third is 1280 x 800 at 200 %."""
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda screen: QRect(0, 0, width, height))
+    window = make_window()
+    qtbot.waitUntil(lambda: window.width() <= width and window.height() <= height)
+    window.new_search("identify")
+    window.dock_jobs.show()
+    qtbot.wait(50)
+    assert window.width() <= width and window.height() <= height
+    for widget in (window.form.run_button, window.statusBar(), window.device_button):
+        corner = widget.mapTo(window, widget.rect().bottomRight())
+        assert window.rect().contains(corner), widget
+    assert window.jobs.height() < 50, "nothing runs, and the dock is a line"
