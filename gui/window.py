@@ -383,7 +383,7 @@ class MainWindow(QMainWindow):
         self.dock_jobs.raise_()
         # The event "added" comes while the queue is asked, the job's number after it.
         work = task.run if isinstance(task, WritingTask) else task.run_in_project
-        job = self.queue.add(task.title, work)
+        job = self.queue.add(task.title, work, task.lane)
         self._tasks[job.id] = task
         self.log.add(f"{task.title}: queued")
         return job
@@ -403,7 +403,8 @@ class MainWindow(QMainWindow):
     def _on_progress(self, job: Job, event: ProgressEvent) -> None:
         share = f" {100 * event.done // event.total} %" if event.total > 0 else ""
         waiting = len(self.queue.waiting)
-        self.progress_text.setText(f"{event.stage}{share}" + (f", {waiting} waiting" if waiting else ""))
+        if job is self.queue.running:
+            self.progress_text.setText(f"{event.stage}{share}" + (f", {waiting} waiting" if waiting else ""))
         if event.stage != self._stages.get(job.id):
             self._stages[job.id] = event.stage
             self._stop_where_project_is_gone(job)
@@ -471,7 +472,7 @@ class MainWindow(QMainWindow):
         if self.question is not None:
             self.question.raise_()
             return
-        n_jobs = len(self.queue.waiting) + (self.queue.running is not None)
+        n_jobs = len(self.queue.waiting) + len(self.queue.all_running)
         self.question = CloseQuestion(max(1, n_jobs), self)
         self.question.finished.connect(self._answer)
         self.question.open()

@@ -19,6 +19,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
 
+from engine.entry import ExportRequest
 from engine.errors import InputError
 from engine.execution.devices import Device, processor
 from engine.jobs import Progress, ProgressEvent
@@ -27,7 +28,7 @@ from engine.results.counts import Count
 from gui.dialogs import CrashDialog
 from gui.forms.numbers import IntegerBox
 from gui.settings import SettingsFile
-from gui.tasks import SearchTask
+from gui.tasks import ExportTask, SearchTask
 from gui.theme import colours
 from gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
@@ -679,3 +680,22 @@ def test_the_first_start_fits_the_screen(
         corner = widget.mapTo(window, widget.rect().bottomRight())
         assert window.rect().contains(corner), widget
     assert window.jobs.height() < 50, "nothing runs, and the dock is a line"
+
+
+def test_an_export_is_written_while_a_search_runs(
+    filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, _ = project_with_results(tmp_path / "shew")
+    filled.open_project(tmp_path / "shew")
+    qtbot.waitUntil(lambda: not filled.results.is_busy)
+    filled.show_form()
+    monkeypatch.setattr(SearchTask, "run", counting())
+    click(filled.form.run_button)
+    qtbot.waitUntil(lambda: filled.queue.running is not None)
+    search, run = filled.queue.running, project.runs()[-1]
+    assert search is not None
+    filled.export(ExportTask(filled.search.search, project.folder, ExportRequest(run.id, "tsv", tmp_path / "mine")))
+    qtbot.waitUntil(lambda: any(row.job is not search and row.job.is_over for row in filled.jobs.rows.values()))
+    assert search.state == "running" and [row.job.state for row in filled.jobs.rows.values()] == ["running", "done"]
+    assert list(tmp_path.glob("mine*"))
+    filled.queue.cancel(search)
