@@ -20,7 +20,8 @@ JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 
 Lane = Literal["searches", "writing"]
 """Where a job waits: behind searches, which take all cores and the memory of the machine, or behind what only writes results."""
-_LANES: tuple[Lane, ...] = ("searches", "writing")
+_LANES: dict[Lane, str] = {"searches": "proteoscope-engine", "writing": "proteoscope-writing"}
+"""The lanes, and what their threads are called."""
 
 _logger = logging.getLogger(__name__)
 
@@ -101,7 +102,7 @@ class JobQueue:
         self._n_added = 0
         self._closed = False
         # Daemons, so that a job in a native call that hears no cancel cannot keep a closed program alive.
-        self._threads = [threading.Thread(target=self._work_off, args=(lane,), name=f"proteoscope-{lane}", daemon=True) for lane in _LANES]
+        self._threads = [threading.Thread(target=self._work_off, args=(lane,), name=name, daemon=True) for lane, name in _LANES.items()]
         for thread in self._threads:
             thread.start()
 
