@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["FileList", "count_text", "nucleotide_text", "structure_text"]
 
 _MAXIMUM_ROWS = 7
+_MAXIMUM_NAMED = 3
 _COUNTED = ("proteins", "reads")
 """Sorts of files whose sequences are counted."""
 _MOSTLY = 0.9
@@ -88,6 +90,9 @@ class FileList(QWidget):
         self.note.hide()
         self.warning = toned_label(tone="attention")
         self.warning.hide()
+        self.left_out = toned_label(tone="attention")
+        """Files of a folder that are not among the files, and why."""
+        self.left_out.hide()
         self.add_button = _button("Add files…", "add", self.ask_for_files)
         self.add_button.setHidden(self._takes_project)
         self.folder_button = _button("Choose project…" if self._takes_project else "Add folder…", "folder", self.ask_for_folder)
@@ -106,7 +111,7 @@ class FileList(QWidget):
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(4)
         page.addWidget(self.frame)
-        for label in (self.message, self.note, self.warning):
+        for label in (self.message, self.note, self.warning, self.left_out):
             page.addWidget(label)
         page.addLayout(buttons)
         self._enable()
@@ -189,8 +194,21 @@ class FileList(QWidget):
 
     def clear(self) -> None:
         """Take all files out."""
+        self.left_out.hide()
         self.lines.clear()
         self._show_state()
+
+    def look_again(self) -> None:
+        """Find out anew what the files are: some may have gone, or changed."""
+        self._survey.files(self.paths, self._learn)
+
+    def look_for_missing(self) -> None:
+        """Mark files that are gone, before they are searched."""
+        gone = [path for path in self.paths if not path.exists()]
+        for path in gone:
+            self._known[path] = FileKind(path, None, problem=f"{path} is not there any more; remove it, or put it back")
+        if gone:
+            self._show_state()
 
     def redraw(self) -> None:
         """Draw the icons again in the colours of the palette."""
@@ -231,13 +249,31 @@ class FileList(QWidget):
             self.give_project(Path(names[0]))
             return
         self.start_folder = names[0]
-        self._survey.all_within([Path(names[0])], self.take)
+        self._survey.all_within([Path(names[0])], partial(self._take_found, Path(names[0])))
+
+    def _take_found(self, folder: Path, found: Survey) -> None:
+        """Add what belongs here of a folder, and tell what does not."""
+        self.take(found)
+        others = [file for file in (*found.files, *found.left_out) if file.sort not in self._asked.sorts]
+        taken = len(found.files) + len(found.left_out) - len(others)
+        names = ", ".join(file.path.name for file in others[:_MAXIMUM_NAMED])
+        more = f" and {len(others) - _MAXIMUM_NAMED} more" if len(others) > _MAXIMUM_NAMED else ""
+        held = _HELD.get(self._asked.sort, "files for this search")
+        if others:
+            self.left_out.setText(f"{folder.name}: {'left out' if taken else f'holds no {held}; looked at'} {names}{more}")
+        else:
+            self.left_out.setText("" if taken else f"{folder.name} holds no files")
+        reasons = [file.problem or f"{file.path}: {file.format}" for file in others[:_MAXIMUM_ROWS]]
+        self.left_out.setToolTip(tip_text("\n".join(reasons)))
+        self.left_out.setVisible(bool(self.left_out.text()))
 
     def _take_open_project(self) -> None:
         if self._open_project is not None:
             self.give_project(self._open_project)
 
     def _learn(self, found: FileKind) -> None:
+        if self._known.get(found.path) == found:
+            return
         self._known[found.path] = found
         if found.sort in _COUNTED and found.sort in self._asked.sorts and found.path not in self.counts:
             self._being_counted.add(found.path)
