@@ -88,6 +88,8 @@ class MainWindow(QMainWindow):
         self._tasks: dict[int, SearchTask | WritingTask] = {}
         self._stages: dict[int, str] = {}
         self._form_is_as_run = False
+        self._left_results: RunView | None = None
+        """The results that were shown last."""
         self._closes_when_idle = False
         self._saves = False
         """Whether what changes is remembered: not what the window itself restores or takes away."""
@@ -322,12 +324,17 @@ class MainWindow(QMainWindow):
         self.show_page(self.form)
 
     def show_results(self) -> None:
-        """Show the results of the kind of search that the user is at."""
-        self.show_page(self.results)
+        """Show the results of the kind of search that the user is at; where it has none, those that were left last."""
+        made = self.search.made_results
+        is_empty = made is None or not (made.is_busy or made.run is not None)
+        self.show_page(self._left_results if is_empty and self._left_results is not None else self.results)
 
     def show_page(self, page: QWidget) -> None:
         """Bring a page to the front; its kind of search is the one that the user is at from now on."""
         self.search = next((search for search in self.searches.values() if search.has_page(page)), self.search)
+        left = self.pages.currentWidget()
+        if isinstance(left, RunView) and left.run is not None:
+            self._left_results = left
         self.pages.setCurrentWidget(page)
         for action, of_page in ((self.menus.form, self.search.made_form), (self.menus.results, self.search.made_results)):
             action.setChecked(page is of_page)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QShowEvent
+from PySide6.QtGui import QColor, QMouseEvent, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from engine.entry import Input, Option, Search, SearchRequest
@@ -50,6 +50,14 @@ class _Filled:
     description: str = ""
     baseline: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, Any] | None = None
+
+
+class _OnceButton(QPushButton):
+    """A button whose double click counts as one."""
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Pass the second click over."""
+        event.accept()
 
 
 class SearchForm(QWidget):
@@ -114,7 +122,7 @@ class SearchForm(QWidget):
         self.undo_button = QPushButton("Undo")
         self.device = DeviceChoice(devices)
         self.parameters = ParameterForm(self._model)
-        self.run_button = QPushButton("Run")
+        self.run_button = _OnceButton("Run")
         self.reason = QPushButton()
         self.reason.setFlat(True)
         self.scroll_area = QScrollArea()
@@ -328,6 +336,8 @@ class SearchForm(QWidget):
 
     def run(self) -> None:
         """Ask for the run, if it can be done."""
+        for one in self.inputs.values():
+            one.files.look_for_missing()
         self.check()
         task = self.task()
         if task is not None:
@@ -593,6 +603,8 @@ class SearchForm(QWidget):
         """Look which runs the given project has by now."""
         super().showEvent(event)
         self._look_for_runs()
+        for one in self.inputs.values():
+            one.files.look_again()
 
     def _keep_project(self) -> None:
         """What the user says of the project stays, also that there is none."""

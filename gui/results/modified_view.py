@@ -33,7 +33,7 @@ from gui.forms.prefill import FormPrefill
 from gui.forms.wheel import ChoiceBox
 from gui.plots.shift_plot import ShiftPlot
 from gui.plots.zoomed import zoom_buttons
-from gui.results.facts import files_facts, passes_facts, time_facts
+from gui.results.facts import files_facts, inputs_of_source, passes_facts, time_facts
 from gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
 from gui.results.modified_filter import ModifiedFilterBar
 from gui.results.run_view import RunView
@@ -286,8 +286,11 @@ class ModifiedView(RunView):
         if others:
             more = f" and {len(others) - 1} more" if len(others) > 1 else ""
             self.message.emit(f"Left out, since Unimod has no site for it: {others[0]}{more}.")
-        inputs = {name: tuple(path for of, path in run.inputs if of == name) for name in ("spectra", "database")}
-        return FormPrefill({name: paths for name, paths in inputs.items() if paths}, {**run.parameters, "variable_modifications": asked})
+        found = [*run.inputs, *inputs_of_source(run)]
+        inputs = {name: tuple(dict.fromkeys(path for of, path in found if of == name)) for name in ("spectra", "database")}
+        # Those that the run looked for already stay.
+        every = tuple(dict.fromkeys([*run.parameters.get("variable_modifications", ()), *asked]))
+        return FormPrefill({name: paths for name, paths in inputs.items() if paths}, {**run.parameters, "variable_modifications": every})
 
     def _no_rows_text(self, panel: TablePanel) -> str:
         return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Allow larger q-values, or reset the filter."

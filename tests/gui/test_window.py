@@ -16,7 +16,7 @@ import pytest
 from PySide6.QtCore import QDate, QLocale, QMimeData, QObject, QPoint, QPointF, QRect, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QColor, QDragEnterEvent, QDropEvent, QGuiApplication, QScreen
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QMessageBox
+from PySide6.QtWidgets import QAbstractButton, QFileDialog, QLabel, QLineEdit, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from engine.entry import ExportRequest
@@ -699,3 +699,49 @@ def test_an_export_is_written_while_a_search_runs(
     assert search.state == "running" and [row.job.state for row in filled.jobs.rows.values()] == ["running", "done"]
     assert list(tmp_path.glob("mine*"))
     filled.queue.cancel(search)
+
+
+def test_a_double_click_on_run_queues_one_search(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SearchTask, "run", counting(steps=1))
+    button = filled.form.run_button
+    # As a mouse sends it: a click, and a second one that is told as a double click.
+    click(button)
+    QTest.mouseDClick(button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: filled.queue.is_idle and bool(filled.jobs.rows))
+    qtbot.wait(50)
+    assert len(filled.jobs.rows) == 1
+
+
+def test_a_database_that_was_deleted_is_told_before_the_run(filled: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    form, own = filled.form, tmp_path / "own.fasta.gz"
+    shutil.copy(database, own)
+    form.file_lists["database"].clear()
+    form.file_lists["database"].add([own])
+    qtbot.waitUntil(form.run_button.isEnabled)
+    own.unlink()
+    click(form.run_button)
+    assert "not there any more" in form.file_lists["database"].message.text()
+    assert filled.queue.is_idle and not filled.jobs.rows
+    own.write_bytes(database.read_bytes())
+    filled.show_page(filled.start_page)
+    filled.show_form()
+    qtbot.waitUntil(form.run_button.isEnabled)
+
+
+def test_results_that_were_left_are_found_again_from_an_empty_search(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    project_with_results(tmp_path / "mine")
+    window.open_project(tmp_path / "mine")
+    qtbot.waitUntil(lambda: not window.results.is_busy)
+    left = window.results
+    window.menus.new["align"].trigger()
+    window.menus.results.trigger()
+    assert window.pages.currentWidget() is left
+
+
+@pytest.mark.parametrize("kind", ["identify", "align", "structures", "cluster", "explain", "modified", "reads"])
+def test_no_letter_of_a_filter_is_that_of_a_menu_or_of_another_field(window: MainWindow, kind: str) -> None:
+    menus = [action.text() for action in window.menuBar().actions()]
+    bar = window.searches[kind].results.filter_bar
+    fields = [part.text() for part in bar.findChildren(QWidget) if isinstance(part, QLabel | QAbstractButton)]
+    letters = [text[text.index("&") + 1].lower() for text in [*menus, *fields] if "&" in text.replace("&&", "")]
+    assert len(letters) == len(set(letters)), sorted(letters)
