@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,7 +145,8 @@ def count_sequences(
     return counter.result()
 
 
-class InputContent(NamedTuple):
+@dataclass(frozen=True)
+class InputContent:
     """What is known of the sequences of an input before a search reads them: how many, maybe of a part, and whether they have qualities."""
 
     count: SequenceCount

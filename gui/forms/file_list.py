@@ -43,6 +43,9 @@ _MOSTLY = 0.9
 _HELD = {"proteins": "sequences", "reads": "reads with qualities", "spectra": "spectra", "structures": "structures"}
 """What files of a sort hold, as it stands inside a sentence."""
 
+_UNKNOWN = FileKind(Path(), None)
+"""A file that has not been looked at."""
+
 
 class FileList(QWidget):
     """Files that a search reads as one of its inputs.
@@ -137,6 +140,9 @@ class FileList(QWidget):
                 return counted.problem
             if known is not None and known.sort == self._asked.also is not None and self.lines.count() > 1:
                 return f"{path.name} is a {known.format}, which is searched alone; remove it or the others"
+        counted_all = [self.counts.get(path) for path in self.paths if self._known.get(path, _UNKNOWN).sort in _COUNTED]
+        if counted_all and all(count is not None and count.is_whole and not count.n_residues for count in counted_all):
+            return f"{self.paths[0].name} holds names without sequences; give a file with sequences"
         return "" if self._asked.several or self.lines.count() <= 1 else "Only one file can be searched here; remove the others"
 
     @property
@@ -299,6 +305,8 @@ class FileList(QWidget):
         if count is not None:
             self.counts[path] = count
             self._show_counts()
+            if not count.n_residues:
+                self._showing.start()
         self.counted.emit()
 
     def _fault(self, known: FileKind) -> str:

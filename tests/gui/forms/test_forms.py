@@ -467,3 +467,19 @@ def test_a_folder_of_files_without_endings_is_added_by_content_and_the_rest_is_t
     assert [path.name for path in files.paths] == ["run_1", "run_2.peaks"] and files.problem() == ""
     assert files.left_out.text() == "from the instrument: left out proteins, log" and files.left_out.isVisible()
     survey.close()
+
+
+def test_a_database_of_names_without_sequences_is_told_before_the_run(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    empty, full = tmp_path / "empty.fasta", tmp_path / "full.fasta"
+    empty.write_text(">a\n>b\n\n", encoding="utf-8")
+    full.write_text(">a\nPEPTIDE\n", encoding="utf-8")
+    survey = FileSurvey()
+    files = FileList(IDENTIFICATION.inputs[1], survey)
+    qtbot.addWidget(files)
+    files.add([empty])
+    qtbot.waitUntil(lambda: bool(files.problem()))
+    assert files.problem() == "empty.fasta holds names without sequences; give a file with sequences"
+    qtbot.waitUntil(lambda: files.message.text() == files.problem())
+    files.add([full])
+    qtbot.waitUntil(lambda: full in files.counts and files.problem() == "")
+    survey.close()
