@@ -6,7 +6,7 @@ An entry is light: what computes is imported when it runs.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +17,7 @@ from engine.execution.kinds import register_kinds
 from engine.formats.registry import names_of
 
 if TYPE_CHECKING:
+    from engine.formats.letters import InputContent
     from engine.jobs.progress import Progress
     from engine.parameters import SearchParameters
     from engine.project import Project
@@ -264,6 +265,8 @@ class Search:
     kernels : ``module:NAME`` of each `engine.execution.compilation.Kernels` that it may use on the processor, in the order of their use.
     tables : ``module:name`` of its result tables, a tuple of `engine.results.columns.Table`, the first in the hierarchy first.
     stored : the same of the tables that its runs have besides.
+    fitting : the module that says which preset suits what is given (``suited_preset``), and what does not fit (``misfit``); of a search
+        whose inputs are sequences. Empty where the usual preset suits all.
     work : the kinds of work that it computes on devices, each by its name and ``module:class`` of its `engine.execution.work.Kind`; they
         are known as soon as the entry is.
     keeps : the kinds of indexes that it keeps in the user's cache for other searches.
@@ -294,6 +297,7 @@ class Search:
     kernels: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     demo: Demo | None = None
+    fitting: str = ""
     work: tuple[tuple[str, str], ...] = ()
     keeps: tuple[KeptKind, ...] = ()
     identifies: bool = False
@@ -324,6 +328,14 @@ class Search:
             return self.model.checked(read_preset(self.kind, preset))
         except ParameterError as error:
             raise ParameterError(f"preset {preset}: {error}") from None
+
+    def suited_preset(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
+        """The preset that suits what is given, by the names of inputs and options; `given`: parameters that were chosen by hand."""
+        return (_loaded(f"{self.fitting}:suited_preset")(contents, options, given) if self.fitting else "") or self.preset
+
+    def misfit(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
+        """Why what is given does not go together, for a form; empty where it does."""
+        return str(_loaded(f"{self.fitting}:misfit")(contents, options, parameters)) if self.fitting else ""
 
     @property
     def result_tables(self) -> tuple[Table, ...]:

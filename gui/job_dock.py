@@ -25,10 +25,15 @@ _LOOKS = {
     "queued": ("queued", "faint_text"),
     "running": ("running", "link"),
 }
+_NOTHING = "Nothing runs. What you start is shown here."
+_LINE_MARGIN, _ROW_HEIGHT = 8, 72
+_MAXIMUM_HEIGHT = 16_777_215
+"""Qt's own bound of a widget's height."""
 
 
 class JobDock(QWidget):
-    """A row for each job, the newest at the bottom; finished ones stay until they are cleared.
+    """A row for each job, the newest at the bottom; finished ones stay until they are cleared. Where nothing runs it is a single line,
+    which says what became of the last job, until the rows are asked for.
 
     Signals
     -------
@@ -41,12 +46,13 @@ class JobDock(QWidget):
         super().__init__()
         self._describe = describe
         self.rows: dict[int, JobRow] = {}
-        self.empty = toned_label("Nothing runs. What you start is shown here.", wrap=False)
+        self.empty = _Elided(_NOTHING)
+        """The line that stands for the rows."""
+        self._is_unfolded = False
         self._list = QVBoxLayout()
         self._list.setSpacing(6)
         self._list.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._list.setContentsMargins(0, 0, 6, 0)
-        self._list.addWidget(self.empty)
         content = QWidget()
         content.setLayout(self._list)
         self._scroll = QScrollArea()
@@ -56,12 +62,18 @@ class JobDock(QWidget):
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         # A new row has its place, and the list its length, only some events later.
         self._scroll.verticalScrollBar().rangeChanged.connect(self._show_running)
+        self.unfold_button = QPushButton("Show finished")
+        self.unfold_button.setCheckable(True)
+        self.unfold_button.setToolTip("Show a row for each job that has ended")
+        self.unfold_button.toggled.connect(self._unfold)
         self.clear_button = QPushButton("Clear finished")
         self.clear_button.clicked.connect(self.clear_finished)
         page = QHBoxLayout(self)
         page.setContentsMargins(8, 0, 8, 6)
+        page.addWidget(self.empty, 1)
         page.addWidget(self._scroll, 1)
-        page.addWidget(self.clear_button, 0, Qt.AlignmentFlag.AlignTop)
+        for button in (self.unfold_button, self.clear_button):
+            page.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
         bridge.added.connect(self._add)
         bridge.started.connect(self._show_started)
         bridge.progressed.connect(lambda job, event: self._show(job))
@@ -107,9 +119,24 @@ class JobDock(QWidget):
             self.rows[job.id].show_state()
         self._enable()
 
+    def _unfold(self, is_unfolded: bool) -> None:
+        self._is_unfolded = is_unfolded
+        self._enable()
+
     def _enable(self) -> None:
-        self.clear_button.setVisible(any(row.job.is_over for row in self.rows.values()))
-        self.empty.setVisible(not self.rows)
+        over = [row.job for row in self.rows.values() if row.job.is_over]
+        is_idle = len(over) == len(self.rows)
+        is_line = is_idle and not (self._is_unfolded and self.rows)
+        for button in (self.clear_button, self.unfold_button):
+            button.setVisible(bool(over) and (is_idle or button is self.clear_button))
+        self.empty.setVisible(is_line)
+        self._scroll.setVisible(not is_line)
+        last = max(over, key=lambda job: job.finished or 0.0, default=None)
+        self.empty.setText(_NOTHING if last is None else f"Nothing runs. Last: {last.title}: {self._describe(last)}")
+        line = self.clear_button.sizeHint().height() + _LINE_MARGIN
+        # A job that begins has room at once, however low the line was.
+        self.setMinimumHeight(line if is_line else _ROW_HEIGHT)
+        self.setMaximumHeight(line if is_line else _MAXIMUM_HEIGHT)
 
 
 class JobRow(QFrame):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
@@ -100,12 +100,19 @@ class Menus:
         self._make_menus(docks)
         self._make_toolbar()
 
-    def show_recent(self, folders: tuple[str, ...]) -> None:
-        """List recent projects in their menu."""
+    def show_recent(self, folders: tuple[str, ...], notes: Mapping[str, str]) -> None:
+        """List recent projects in their menu; `notes`: what they hold and from when."""
         self.recent.clear()
         for folder in folders:
-            self.recent.addAction(folder.replace("&", "&&"), partial(self._actions.open_project, Path(folder)))
+            text = folder + (f"    {notes[folder]}" if notes.get(folder) else "")
+            action = self.recent.addAction(text.replace("&", "&&"), partial(self._actions.open_project, Path(folder)))
+            action.setData(folder)
         self.recent.setEnabled(bool(folders))
+
+    def show_missing(self, folders: frozenset[str]) -> None:
+        """Grey recent projects that are not there."""
+        for action in self.recent.actions():
+            action.setEnabled(action.data() not in folders)
 
     def _make_menus(self, docks: Iterable[QDockWidget]) -> None:
         actions, bar = self._actions, self._window.menuBar()

@@ -91,6 +91,11 @@ class ProjectPane(QWidget):
         page.addStretch(0)
         self.show_project(None)
 
+    @property
+    def records(self) -> tuple[RunRecord, ...]:
+        """Runs of the project, the last one first."""
+        return tuple(self._records)
+
     def show_project(self, project: Project | None) -> None:
         """Show a project's runs, or that none is open. Nothing is selected."""
         self.project, self._records = project, []

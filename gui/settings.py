@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from engine.errors import StorageError
 from engine.files import atomic_file
 
-__all__ = ["MIGRATIONS", "SearchSettings", "Settings", "SettingsFile", "default_settings_path"]
+__all__ = ["MIGRATIONS", "RecentProject", "SearchSettings", "Settings", "SettingsFile", "default_settings_path"]
 
 _N_RECENT = 10
 
@@ -58,8 +58,16 @@ class SearchSettings(BaseModel):
     results_layout: str = ""
 
 
+class RecentProject(BaseModel):
+    """What is remembered of a recent project: the kinds of its finished runs and when the last one began, in ISO 8601."""
+
+    kinds: tuple[str, ...] = ()
+    last_run: str = ""
+
+
 class Settings(BaseModel):
-    """The remembered values. `geometry` and `layout` are Qt's own, in base 64; `searches` are by the kind of search."""
+    """The remembered values. `geometry` and `layout` are Qt's own, in base 64; `searches` are by the kind of search, and `recent_runs`
+    by the folders of recent projects."""
 
     model_config = ConfigDict(validate_assignment=True)
 
@@ -67,13 +75,16 @@ class Settings(BaseModel):
     geometry: str = ""
     layout: str = ""
     recent_projects: tuple[str, ...] = ()
+    recent_runs: dict[str, RecentProject] = {}
     searches: dict[str, SearchSettings] = {}
 
-    def remember_project(self, folder: Path) -> None:
-        """Put a project on top of the recent ones."""
+    def remember_project(self, folder: Path, runs: RecentProject | None = None) -> None:
+        """Put a project on top of the recent ones, with what is known of its runs."""
         self.recent_projects = (str(folder), *(recent_project for recent_project in self.recent_projects if recent_project != str(folder)))[
             :_N_RECENT
         ]
+        known = self.recent_runs if runs is None else {**self.recent_runs, str(folder): runs}
+        self.recent_runs = {name: of_project for name, of_project in known.items() if name in self.recent_projects}
 
     def forget_project(self, folder: str) -> None:
         """Take a project from the recent ones."""

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from engine.entry import Search
 from gui.icons import icon, pixmap, set_icon
@@ -71,7 +82,8 @@ class StartPage(QWidget):
         self.recent.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.recent.itemActivated.connect(self._choose)
         self.recent.itemClicked.connect(self._choose)
-        page = QVBoxLayout(self)
+        content = QWidget()
+        page = QVBoxLayout(content)
         page.setSpacing(12)
         page.addStretch(2)
         for widget in (self._mark, title, purpose):
@@ -83,25 +95,47 @@ class StartPage(QWidget):
         page.addWidget(self.recent_title, 0, Qt.AlignmentFlag.AlignHCenter)
         page.addWidget(self.recent, 0, Qt.AlignmentFlag.AlignHCenter)
         page.addStretch(3)
+        # A small screen, or a large font, has no room for all of it.
+        scroll = QScrollArea()
+        scroll.setWidget(content)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(scroll)
         self._folders: tuple[str, ...] = ()
+        self._notes: dict[str, str] = {}
+        self._missing: frozenset[str] = frozenset()
         self.redraw()
 
-    def show_recent(self, folders: tuple[str, ...]) -> None:
-        """List recent projects, the last one first."""
-        self._folders = folders
+    def show_recent(self, folders: tuple[str, ...], notes: Mapping[str, str]) -> None:
+        """List recent projects, the last one first; `notes`: what they hold and from when, by their folders."""
+        self._folders, self._notes = folders, dict(notes)
         self.recent.clear()
         for folder in folders:
-            item = QListWidgetItem(icon("folder", QColor(colours().link)), f"{Path(folder).name}    {Path(folder).parent}")
+            is_there = folder not in self._missing
+            of_project = f"    {notes[folder]}" if notes.get(folder) else ""
+            where = Path(folder).parent if is_there else f"not there any more: {Path(folder).parent}"
+            item = QListWidgetItem(f"{Path(folder).name}{of_project}    {where}")
+            item.setIcon(icon("folder", QColor(colours().link if is_there else colours().faint_text)))
+            if not is_there:
+                item.setForeground(QColor(colours().faint_text))
             item.setData(Qt.ItemDataRole.UserRole, folder)
-            item.setToolTip(tip_text(folder))
+            item.setToolTip(tip_text(folder if is_there else f"{folder} is not there any more"))
             self.recent.addItem(item)
         self.recent_title.setVisible(bool(folders))
         self.recent.setVisible(bool(folders))
 
+    def show_missing(self, folders: frozenset[str]) -> None:
+        """Grey recent projects that are not there."""
+        if folders != self._missing:
+            self._missing = folders
+            self.show_recent(self._folders, self._notes)
+
     def redraw(self) -> None:
         """Draw what depends on the look again."""
         self._mark.setPixmap(pixmap("proteoscope", 72, QColor(colours().accent), self.devicePixelRatioF()))
-        self.show_recent(self._folders)
+        self.show_recent(self._folders, self._notes)
 
     def event(self, event: QEvent) -> bool:  # noqa: D102 - Qt's name
         if event.type() == QEvent.Type.DevicePixelRatioChange:

@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from PySide6.QtCore import QLocale
 
 from engine.entry import ExportRequest, Search, SearchRequest
 from engine.files import atomic_file
-from engine.jobs import Progress
+from engine.jobs import Lane, Progress
 from engine.project import Project, gone_error, is_project
 from engine.project.paths import inside
 from gui.words import counts_text
@@ -32,6 +32,7 @@ class SearchTask:
     `pasted`: what was pasted for inputs, as FASTA, by their names.
     """
 
+    lane: ClassVar[Lane] = "searches"
     search: Search
     title: str
     request: SearchRequest
@@ -84,7 +85,9 @@ class SearchTask:
 
 
 class WritingTask:
-    """What writes files that are no project: it ends with a line that says so."""
+    """What writes files that are no project: it ends with a line that says so. It does not wait behind searches, but for what is one."""
+
+    lane: ClassVar[Lane] = "writing"
 
     @property
     def title(self) -> str:
@@ -169,6 +172,7 @@ class DatabaseTask(WritingTask):
     `sources`: files and folders. `minimum_confidence`: residues with a lower pLDDT are left out.
     """
 
+    lane = "searches"
     sources: tuple[Path, ...]
     folder: Path
     minimum_confidence: float = 0.0

@@ -6,8 +6,8 @@ import base64
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, Qt, QTimer
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtCore import QByteArray, QDateTime, QLocale, QSize, Qt, QTimer
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QMoveEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QDockWidget,
     QFileDialog,
@@ -43,7 +43,7 @@ from gui.project_pane import ProjectPane, run_text
 from gui.results.comparison_view import ComparisonView
 from gui.results.run_view import RunView
 from gui.searches import SearchPages, search_pages
-from gui.settings import SearchSettings, SettingsFile
+from gui.settings import RecentProject, SearchSettings, SettingsFile
 from gui.start_page import StartPage
 from gui.tasks import DatabaseTask, SearchTask, WritingTask
 from gui.theme import Theme, ThemeChoice
@@ -53,6 +53,10 @@ __all__ = ["MainWindow"]
 _LAYOUT_VERSION = 1
 _MAXIMUM_MS_TO_STOP = 10_000
 _MESSAGE_MS = 8_000
+_FRAME = QSize(8, 36)
+"""What a title and borders take of a screen."""
+_MS_TO_SAVE = 700
+"""After the last change of what is remembered, as while a window is drawn larger."""
 
 
 class MainWindow(QMainWindow):
@@ -87,17 +91,24 @@ class MainWindow(QMainWindow):
         self._tasks: dict[int, SearchTask | WritingTask] = {}
         self._stages: dict[int, str] = {}
         self._form_is_as_run = False
-        self._opened_folder: Path | None = None
-        """The project that was opened last to go on with, into which forms put results until another is typed."""
+        self._left_results: RunView | None = None
+        """The results that were shown last."""
         self._closes_when_idle = False
+        self._saves = False
+        """Whether what changes is remembered: not what the window itself restores or takes away."""
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.timeout.connect(self.close)
+        self._saving = QTimer(self)
+        self._saving.setSingleShot(True)
+        self._saving.setInterval(_MS_TO_SAVE)
+        self._saving.timeout.connect(self._remember)
         self._lay_out()
         searches, docks = [search.search for search in self.searches.values()], (self.dock_project, self.dock_jobs, self.dock_log)
         self.menus = Menus(self, self, searches, docks)
         self._connect()
         self._restore()
+        self._saves = True
 
     @property
     def form(self) -> SearchForm:
@@ -119,6 +130,7 @@ class MainWindow(QMainWindow):
         except ProteoscopeError as error:
             self.settings.values.forget_project(str(folder))
             self._show_recent()
+            self._save_soon()
             self.tell_error(str(error))
             return
         self.message_bar.clear_complaint()
@@ -126,9 +138,6 @@ class MainWindow(QMainWindow):
         if project.problems:
             more = f" ({len(project.problems) - 1} more like this)" if len(project.problems) > 1 else ""
             self.tell_error(project.problems[0] + more)
-        self._opened_folder = project.folder
-        for form in self._made_forms():
-            form.set_project_folder(project.folder)
         if done:
             self.project_pane.select(done[-1].id)
         elif self.pages.currentWidget() is not self.search.made_form:
@@ -259,8 +268,6 @@ class MainWindow(QMainWindow):
             self.tell_error(str(error))
             return
         self.settings.values.forget_project(str(task.project_folder))
-        if self._opened_folder == task.project_folder:
-            self._opened_folder = project.folder
         for form in self._made_forms():
             if form.project_folder() == task.project_folder:
                 form.set_project_folder(project.folder)
@@ -339,12 +346,17 @@ class MainWindow(QMainWindow):
         self.show_page(self.form)
 
     def show_results(self) -> None:
-        """Show the results of the kind of search that the user is at."""
-        self.show_page(self.results)
+        """Show the results of the kind of search that the user is at; where it has none, those that were left last."""
+        made = self.search.made_results
+        is_empty = made is None or not (made.is_busy or made.run is not None)
+        self.show_page(self._left_results if is_empty and self._left_results is not None else self.results)
 
     def show_page(self, page: QWidget) -> None:
         """Bring a page to the front; its kind of search is the one that the user is at from now on."""
         self.search = next((search for search in self.searches.values() if search.has_page(page)), self.search)
+        left = self.pages.currentWidget()
+        if isinstance(left, RunView) and left.run is not None:
+            self._left_results = left
         self.pages.setCurrentWidget(page)
         for action, of_page in ((self.menus.form, self.search.made_form), (self.menus.results, self.search.made_results)):
             action.setChecked(page is of_page)
@@ -355,6 +367,14 @@ class MainWindow(QMainWindow):
         self.menus.export.setEnabled(shown is not None and shown.export_action.isEnabled())
 
     # Events of Qt
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802, D102 - Qt's name
+        super().resizeEvent(event)
+        self._save_soon()
+
+    def moveEvent(self, event: QMoveEvent) -> None:  # noqa: N802, D102 - Qt's name
+        super().moveEvent(event)
+        self._save_soon()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802, D102 - Qt's name
         if any(url.isLocalFile() for url in event.mimeData().urls()):
@@ -372,6 +392,8 @@ class MainWindow(QMainWindow):
             self._ask_to_close()
             return
         self._patience.stop()
+        self._saves = False
+        self._saving.stop()
         self._garbage.stop()
         self._remember()
         self.survey.close()
@@ -391,7 +413,7 @@ class MainWindow(QMainWindow):
         self.dock_jobs.raise_()
         # The event "added" comes while the queue is asked, the job's number after it.
         work = task.run if isinstance(task, WritingTask) else task.run_in_project
-        job = self.queue.add(task.title, work)
+        job = self.queue.add(task.title, work, task.lane)
         self._tasks[job.id] = task
         self.log.add(f"{task.title}: queued")
         return job
@@ -411,7 +433,8 @@ class MainWindow(QMainWindow):
     def _on_progress(self, job: Job, event: ProgressEvent) -> None:
         share = f" {100 * event.done // event.total} %" if event.total > 0 else ""
         waiting = len(self.queue.waiting)
-        self.progress_text.setText(f"{event.stage}{share}" + (f", {waiting} waiting" if waiting else ""))
+        if job is self.queue.running:
+            self.progress_text.setText(f"{event.stage}{share}" + (f", {waiting} waiting" if waiting else ""))
         if event.stage != self._stages.get(job.id):
             self._stages[job.id] = event.stage
             self._stop_where_project_is_gone(job)
@@ -434,6 +457,8 @@ class MainWindow(QMainWindow):
         if self.queue.is_idle:
             self.progress_text.clear()
         self.project_pane.refresh()
+        if self.project_pane.project is not None and isinstance(task, SearchTask):
+            self._remember_project(self.project_pane.project)
         if self._closes_when_idle:
             if self.queue.is_idle:
                 self.close()
@@ -477,7 +502,7 @@ class MainWindow(QMainWindow):
         if self.question is not None:
             self.question.raise_()
             return
-        n_jobs = len(self.queue.waiting) + (self.queue.running is not None)
+        n_jobs = len(self.queue.waiting) + len(self.queue.all_running)
         self.question = CloseQuestion(max(1, n_jobs), self)
         self.question.finished.connect(self._answer)
         self.question.open()
@@ -496,6 +521,10 @@ class MainWindow(QMainWindow):
             self._patience.start(_MAXIMUM_MS_TO_STOP)
 
     # What is remembered
+
+    def _save_soon(self) -> None:
+        if self._saves:
+            self._saving.start()
 
     def _remember(self) -> None:
         values = self.settings.values
@@ -519,12 +548,22 @@ class MainWindow(QMainWindow):
         self.resize(1280, 860)
         if values.geometry:
             self.restoreGeometry(_bytes(values.geometry))
+        self._fit_screen()
         self.dock_jobs.hide()
         if values.layout:
             self.restoreState(_bytes(values.layout), _LAYOUT_VERSION)
         self._show_recent()
         self.menus.looks[values.theme].setChecked(True)
         self._enable_export()
+
+    def _fit_screen(self) -> None:
+        """Be no larger than the screen, whose edges the button Run and the status bar would be behind."""
+        room = self.screen().availableGeometry()
+        self.setMinimumSize(QSize(760, 520).boundedTo(room.size() - _FRAME))
+        fitting = self.size().boundedTo(room.size() - _FRAME)
+        if fitting != self.size():
+            self.resize(fitting)
+            self.move(room.topLeft())
 
     def _take_project(self, project: Project) -> None:
         if self.project_pane.project is not None and self.project_pane.project.folder == project.folder:
@@ -537,13 +576,36 @@ class MainWindow(QMainWindow):
             for form in self._made_forms():
                 form.offer_project(project.folder)
         self.setWindowTitle(f"{project.folder.name} – Proteoscope")
-        self.settings.values.remember_project(project.folder)
+        self._remember_project(project)
+
+    def _remember_project(self, project: Project) -> None:
+        done = [run for run in self.project_pane.records if run.status == "done"]
+        kinds = tuple(dict.fromkeys(run.kind for run in done))
+        self.settings.values.remember_project(
+            project.folder, RecentProject(kinds=kinds, last_run=done[0].started.isoformat() if done else "")
+        )
         self._show_recent()
+        if self._saves:
+            self.settings.save()
 
     def _show_recent(self) -> None:
-        folders = self.settings.values.recent_projects
-        self.start_page.show_recent(folders)
-        self.menus.show_recent(folders)
+        values = self.settings.values
+        notes = {folder: self._note_of(values.recent_runs[folder]) for folder in values.recent_projects if folder in values.recent_runs}
+        self.start_page.show_recent(values.recent_projects, notes)
+        self.menus.show_recent(values.recent_projects, notes)
+        self.survey.missing_projects(values.recent_projects, self._show_missing)
+
+    def _show_missing(self, folders: frozenset[str]) -> None:
+        self.start_page.show_missing(folders)
+        self.menus.show_missing(folders)
+
+    def _note_of(self, runs: RecentProject) -> str:
+        """As ``identification, 23/11/26``."""
+        kinds = [self.searches[kind].search.name for kind in runs.kinds if kind in self.searches]
+        more = f" and {len(kinds) - 1} more" if len(kinds) > 1 else ""
+        when = QDateTime.fromString(runs.last_run, Qt.DateFormat.ISODateWithMs)
+        date = [QLocale().toString(when.toLocalTime().date(), QLocale.FormatType.ShortFormat)] if when.isValid() else []
+        return ", ".join([*([kinds[0] + more] if kinds else []), *date])
 
     # Look
 
@@ -551,6 +613,7 @@ class MainWindow(QMainWindow):
         """Change between light, dark and what the system has, and remember it."""
         self.settings.values.theme = choice
         self.theme.choose(choice)
+        self._save_soon()
 
     def _redraw(self) -> None:
         for part in (self.start_page, self.message_bar, self.jobs, self.log):
@@ -608,7 +671,6 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Proteoscope")
         self.setWindowIcon(icon("proteoscope"))
         self.setAcceptDrops(True)
-        self.setMinimumSize(760, 520)
         self.setDockOptions(QMainWindow.DockOption.AnimatedDocks | QMainWindow.DockOption.AllowTabbedDocks)
         self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
         self.pages.addWidget(self.start_page)
@@ -645,6 +707,8 @@ class MainWindow(QMainWindow):
         for search in self.searches.values():
             search.form_made.connect(partial(self._take_form, search))
             search.results_made.connect(partial(self._take_results, search))
+        for dock in (self.dock_project, self.dock_jobs, self.dock_log):
+            dock.visibilityChanged.connect(self._save_soon)
         self.device_button.clicked.connect(self.show_devices)
         self.project_pane.run_chosen.connect(self.show_run)
         self.project_pane.comparison_asked.connect(self.compare_runs)
@@ -658,12 +722,11 @@ class MainWindow(QMainWindow):
         """Give a form that was just made its place, and what the others have learned before: settings and the open project."""
         self.pages.addWidget(form)
         form.restore(self._settings_of(search))
-        if self._opened_folder is not None:
-            form.set_project_folder(self._opened_folder)
         if self.project_pane.project is not None:
             form.offer_project(self.project_pane.project.folder)
         form.run_asked.connect(self.run_search)
         form.failed.connect(self.tell_error)
+        form.touched.connect(self._save_soon)
         form.touched.connect(partial(self._note_touch, search))
         form.database_asked.connect(partial(self._ask_for_database, search))
 
@@ -671,6 +734,7 @@ class MainWindow(QMainWindow):
         self.pages.addWidget(results)
         results.restore_state(self._settings_of(search).results_layout)
         results.exportAsked.connect(self.export)
+        results.stateChanged.connect(self._save_soon)
         results.searchAsked.connect(self.go_on)
         results.export_action.enabledChanged.connect(self._enable_export)
         results.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))

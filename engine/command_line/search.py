@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,8 +84,8 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
     """Add the options that every search has, and those of this one's own; `preset`: the one to begin with, where not the usual one."""
     usual = preset or search.preset
     parser.add_argument(
-        "--preset", default=usual or None, metavar="NAME|FILE.toml",
-        help="parameters to begin with" + (" (default: %(default)s)" if usual else ""),
+        "--preset", default=None if search.fitting else usual or None, metavar="NAME|FILE.toml",
+        help="parameters to begin with" + (f" (default: {usual}{', or what suits the files' if search.fitting else ''})" if usual else ""),
     )  # fmt: skip
     if resources.path("presets", search.kind, f"{PUBLISHED}.toml").is_file():
         parser.add_argument(
@@ -148,7 +148,8 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
         threading.Thread(target=_begin_gpus, args=(options.device,), daemon=True).start()
     shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
     changes = {name: value for name, value in shortcuts.items() if value is not None}
-    parameters = search.parameters_of(options.preset or "").changed(options.set, **changes)
+    preset = options.preset or (_suited_preset(search, options, changes) if search.fitting else "")
+    parameters = search.parameters_of(preset).changed(options.set, **changes)
     writes_file = search.writes == "file" or (search.writes == "given project" and options.out is not None)
     others = [getattr(options, option.name) for option in search.options if option.metavar]
     if writes_file and (STANDARD_OUTPUT in others or (options.json and options.out == STANDARD_OUTPUT)):
@@ -157,6 +158,8 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
     output = output_file(options.out) if writes_file else nullcontext()
     with output as out, TerminalProgress(sys.stderr if shows_progress else None) as terminal:
         progress = Progress(terminal.handle)
+        if not options.preset and preset != search.preset:
+            progress.message(f"The preset {preset} suits these files, and is used; --preset {search.preset} is the usual one")
         project = {"file": lambda: options.project, "project": lambda: options.out}.get(search.writes, lambda: None)()
         request = SearchRequest(
             {one.name: _paths(getattr(options, one.name)) for one in search.inputs},
@@ -174,6 +177,16 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
         print(json.dumps(summary.record(), indent=2))
     elif not options.quiet and not (writes_file and options.out == STANDARD_OUTPUT):
         _print(search, summary, options.out)
+
+
+def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping[str, Any]) -> str:
+    """The preset for the files, by their beginnings; the usual one where they cannot be read, which the search tells."""
+    from engine.formats.letters import content_of
+
+    found = {one.name: content_of(_paths(getattr(options, one.name))) for one in search.inputs}
+    wishes = {option.name: getattr(options, option.name) for option in search.options}
+    given = search.model.with_current_names(dict.fromkeys([*changes, *(text.partition("=")[0].strip() for text in options.set)]))
+    return search.suited_preset({name: content for name, content in found.items() if content is not None}, wishes, given)
 
 
 def _begin_gpus(wish: str) -> None:

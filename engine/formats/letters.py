@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +17,10 @@ from engine.formats.recognition import has_entries
 from engine.formats.sources import ByteSource, blocks
 
 __all__ = [
+    "InputContent",
     "SequenceCount",
     "are_nucleotides",
+    "content_of",
     "count_letters",
     "count_sequences",
     "letter_counts",
@@ -36,6 +38,8 @@ _MINIMUM_SHARE_OF_MANY = 0.01
 _MAXIMUM_COUNTED = 1 << 29
 _BLOCK = 1 << 20
 _MAXIMUM_JUDGED = 1 << 22
+_BEGINNING = 1 << 22
+"""Bytes of a file that say what sort of sequences it holds."""
 _HEADERS, _REMARKS = re.compile(rb"^>.*", re.MULTILINE), re.compile(rb"^;.*", re.MULTILINE)
 _NOT_RESIDUES = b" \t\n0123456789-.*"
 
@@ -143,6 +147,25 @@ def count_sequences(
     except (ProteoscopeError, OSError):
         return None
     return counter.result()
+
+
+@dataclass(frozen=True)
+class InputContent:
+    """What is known of the sequences of an input before a search reads them: how many, maybe of a part, and whether they have qualities."""
+
+    count: SequenceCount
+    has_qualities: bool
+
+
+def content_of(paths: Sequence[Path]) -> InputContent | None:
+    """The sequences of the first file, by its beginning; None where there is none, or it cannot be read, or be read twice."""
+    if not paths or not paths[0].is_file():
+        return None
+    count = count_sequences(paths[0], _BEGINNING)
+    if count is None:
+        return None
+    with ByteSource(paths[0]) as source:
+        return InputContent(count, is_fastq(source))
 
 
 def count_letters(fasta: bytes) -> SequenceCount:

@@ -1,4 +1,4 @@
-"""The queue of jobs and the one background thread that works it off. Plain Python: a window or a script listens to its events."""
+"""The queue of jobs and the background threads that work it off. Plain Python: a window or a script listens to its events."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ from typing import Any, Literal
 from engine.errors import ProteoscopeError
 from engine.jobs.progress import Cancelled, Progress, ProgressEvent
 
-__all__ = ["Job", "JobEvent", "JobQueue", "JobState"]
+__all__ = ["Job", "JobEvent", "JobQueue", "JobState", "Lane"]
 
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
+
+Lane = Literal["searches", "writing"]
+"""Where a job waits: behind searches, which take all cores and the memory of the machine, or behind what only writes results."""
+_LANES: dict[Lane, str] = {"searches": "proteoscope-engine", "writing": "proteoscope-writing"}
+"""The lanes, and what their threads are called."""
 
 _logger = logging.getLogger(__name__)
 
@@ -26,7 +31,7 @@ class Job:
 
     Attributes
     ----------
-    id : counts from 1 in its queue.
+    id : counts from 1 in its queue. lane : where it waits.
     title : what the user calls it.
     state : where it stands; the last three are final.
     result : what the work returned, when done.
@@ -36,8 +41,11 @@ class Job:
     started, finished : `time.monotonic` seconds, None before.
     """
 
-    def __init__(self, number: int, title: str, work: Callable[[Progress], Any], report: Callable[[Job, ProgressEvent], None]) -> None:
+    def __init__(
+        self, number: int, title: str, work: Callable[[Progress], Any], report: Callable[[Job, ProgressEvent], None], lane: Lane
+    ) -> None:
         self.id = number
+        self.lane = lane
         self.title = title
         self.state: JobState = "queued"
         self.result: Any = None
@@ -78,43 +86,54 @@ class JobEvent:
 
 
 class JobQueue:
-    """Jobs in the order in which they were added, done one at a time in one background thread.
+    """Jobs of each lane in the order in which they were added, done one at a time in a background thread of the lane.
 
-    Handlers are called in the thread where the event happens: `add` and the cancel of a queued job in the caller's, everything else in the
-    background thread. For each job they see added, started, any progress and messages, finished, in this order; a job cancelled while
-    queued is never started. A handler that raises is noted in the log and harms nobody; one that waits for another thread holds up all.
+    So an export does not wait for a search of an hour. Handlers are called in the thread where the event happens: `add` and the cancel of a
+    queued job in the caller's, everything else in the lane's background thread. For each job they see added, started, any progress and
+    messages, finished, in this order; a job cancelled while queued is never started. A handler that raises is noted in the log and harms
+    nobody; one that waits for another thread holds up all.
     """
 
     def __init__(self, *handlers: Callable[[JobEvent], None]) -> None:
         self._handlers = list(handlers)
         self._changed = threading.Condition()
-        self._waiting: deque[Job] = deque()
-        self._running: Job | None = None
+        self._waiting: dict[Lane, deque[Job]] = {lane: deque() for lane in _LANES}
+        self._running: dict[Lane, Job] = {}
         self._n_added = 0
         self._closed = False
-        # A daemon, so that a job in a native call that hears no cancel cannot keep a closed program alive.
-        self._thread = threading.Thread(target=self._work_off, name="proteoscope-engine", daemon=True)
-        self._thread.start()
+        # Daemons, so that a job in a native call that hears no cancel cannot keep a closed program alive.
+        self._threads = [threading.Thread(target=self._work_off, args=(lane,), name=name, daemon=True) for lane, name in _LANES.items()]
+        for thread in self._threads:
+            thread.start()
 
     @property
     def running(self) -> Job | None:
-        """The job being done."""
-        return self._running
+        """The job being done; the search, where something is written beside it."""
+        return next(iter(self.all_running), None)
+
+    @property
+    def all_running(self) -> list[Job]:
+        """The jobs being done, one of each lane at the most, searches first."""
+        with self._changed:
+            return [self._running[lane] for lane in _LANES if lane in self._running]
 
     @property
     def waiting(self) -> list[Job]:
-        """The jobs still queued, the next first."""
+        """The jobs still queued, of each lane the next first."""
         with self._changed:
-            return list(self._waiting)
+            return [job for waiting in self._waiting.values() for job in waiting]
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing runs or waits."""
         with self._changed:
-            return self._running is None and not self._waiting
+            return self._is_idle()
 
-    def add(self, title: str, work: Callable[[Progress], Any]) -> Job:
-        """Put work at the end of the queue.
+    def _is_idle(self) -> bool:
+        return not self._running and not any(self._waiting.values())
+
+    def add(self, title: str, work: Callable[[Progress], Any], lane: Lane = "searches") -> Job:
+        """Put work at the end of a lane.
 
         Parameters
         ----------
@@ -128,15 +147,15 @@ class JobQueue:
             if self._closed:
                 raise RuntimeError("the queue of jobs is shut down")
             self._n_added += 1
-            job = Job(self._n_added, title, work, self._report)
+            job = Job(self._n_added, title, work, self._report, lane)
             # Told before the worker can see it, so that nobody hears of its start first.
             self._tell(JobEvent("added", job))
-            self._waiting.append(job)
+            self._waiting[lane].append(job)
             self._changed.notify_all()
         return job
 
     def cancel(self, job: Job, because: ProteoscopeError | None = None) -> None:
-        """Stop a job: a queued one at once, the running one at its next report. One that is over stays as it is.
+        """Stop a job: a queued one at once, a running one at its next report. One that is over stays as it is.
 
         Parameters
         ----------
@@ -146,47 +165,50 @@ class JobQueue:
             if not job._watched.is_cancelled:
                 job._ended_by = because
             job._watched.cancel()
-            if job not in self._waiting:
+            if job not in self._waiting[job.lane]:
                 return
-            self._waiting.remove(job)
+            self._waiting[job.lane].remove(job)
             self._finish(job, _stopped(job))
             self._changed.notify_all()
 
     def cancel_all(self) -> None:
-        """Stop the running job and all that wait."""
+        """Stop the running jobs and all that wait."""
         with self._changed:
-            for job in [*self._waiting, *([self._running] if self._running else [])]:
+            for job in [*self.waiting, *self.all_running]:
                 self.cancel(job)
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until nothing runs or waits; whether that came about in time."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._running is None and not self._waiting, seconds)
+            return self._changed.wait_for(self._is_idle, seconds)
 
     def shutdown(self, seconds: float | None = 10.0) -> bool:
-        """Cancel everything, accept nothing more, and wait for the thread to end; whether it did in time. May be called again."""
+        """Cancel everything, accept nothing more, and wait for the threads to end; whether they did in time. May be called again."""
         with self._changed:
             self._closed = True
             self.cancel_all()
             self._changed.notify_all()
-        if threading.current_thread() is not self._thread:
-            self._thread.join(seconds)
-        return not self._thread.is_alive()
+        deadline = None if seconds is None else time.monotonic() + seconds
+        for thread in self._threads:
+            if threading.current_thread() is not thread:
+                thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
 
-    def _work_off(self) -> None:
+    def _work_off(self, lane: Lane) -> None:
+        waiting = self._waiting[lane]
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._closed)
-                if not self._waiting:
+                self._changed.wait_for(lambda: waiting or self._closed)
+                if not waiting:
                     return
-                job = self._running = self._waiting.popleft()
+                job = self._running[lane] = waiting.popleft()
                 job.started = time.monotonic()
                 job.state = "running"
             self._tell(JobEvent("started", job))
             state = self._do(job)
             with self._changed:
                 # Idle before it is told, so that a handler that asks hears the truth.
-                self._running = None
+                del self._running[lane]
                 self._finish(job, state)
                 self._changed.notify_all()
 

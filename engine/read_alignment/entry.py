@@ -22,6 +22,9 @@ Modes: prefix, the whole pattern with a prefix of the text; within, the whole pa
 pattern with any part of the text, where that scores above 0. With --seed-length K, the first K letters of the pattern are paired with the
 same letters of the text.
 
+Presets: reads with qualities (FASTQ), and those far shorter than the texts, are mapped (--preset map-to-genome), unless a preset, a mode,
+strands, places, pairs or a seed is given.
+
 Places: where the texts are nucleotides, 20,000 letters or more, and a hundred times as long as the longest read, the modes within and
 local look for the place of each read by minimisers on both strands: a row for each read, with the best place. --places every or seeds says
 it otherwise. --mates R2.fastq gives the other read of each fragment; fragments' lengths are learnt, or said by --set maximum_insert=600.
@@ -63,18 +66,18 @@ READ_ALIGNMENT = Search(
     preset="standard",
     inputs=(
         Input(
-            "texts", "Texts", "proteins", "TEXTS", "FASTA file with the sequences to align with, also gzipped", several=False,
-            is_kept=True, wanted="the sequences to align with", one="text", hint="a FASTA file with the sequences to align with",
-            takes_nucleotides=True,
+            "texts", "Genome or reference", "proteins", "TEXTS", "FASTA file with the genome or the sequences to align with, also gzipped",
+            several=False, is_kept=True, wanted="a genome or reference", one="reference",
+            hint="a FASTA file with the genome, or the sequences to align with", takes_nucleotides=True,
         ),
         Input(
-            "patterns", "Patterns", "proteins", "PATTERNS", "FASTA or FASTQ file with the sequences to align, also gzipped", several=False,
-            can_be_pasted=True, wanted="the sequences to align", one="pattern", hint="a FASTA or FASTQ file with the sequences to align",
+            "patterns", "Reads", "proteins", "PATTERNS", "FASTA or FASTQ file with the sequences to align, also gzipped", several=False,
+            can_be_pasted=True, wanted="reads", one="file of reads", hint="a FASTQ or FASTA file with the reads",
             also="reads", takes_nucleotides=True,
         ),
     ),
     options=(
-        Option("pairs", "Align pair by pair", "align the i-th pattern with the i-th text alone"),
+        Option("pairs", "Align pair by pair", "align the i-th read with the i-th reference alone"),
         Option("mates", "Mates", "FASTQ or FASTA file with the other read of each fragment, in the order of PATTERNS", metavar="FILE"),
         Option("sorted", "", "of SAM and BAM: the records are sorted by their place in the texts"),
     ),
@@ -86,6 +89,7 @@ READ_ALIGNMENT = Search(
     run=_run,
     kernels=("engine.read_alignment.compilation:READS",),
     modules=("engine.read_alignment.search",),
+    fitting="engine.read_alignment.fitting",
     tables="engine.read_alignment.tables:TABLES",
     stored="engine.read_alignment.tables:STORED",
     exports=(

@@ -14,6 +14,7 @@ from engine.execution.executor import Executor, Session
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
+from engine.read_alignment.fitting import are_far_longer
 from engine.read_alignment.mates import Inserts, joint_choice, learnt_inserts, proper_pairs, rescue_windows
 from engine.read_alignment.parameters import ReadAlignmentParameters
 from engine.read_alignment.places import CandidatePlaces, best_places, mapping_qualities
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Placing", "are_looked_for", "index_texts"]
 
-_MINIMUM_LETTERS, _MINIMUM_TIMES = 20_000, 100
 _READS_OF_ROUND, _LETTERS_OF_ROUND = 1 << 17, 1 << 26
 _PAIRS_TO_LEARN = 1 << 14
 _READS_OF_PIECE = 1 << 12  # some hundredths of a second
@@ -41,13 +41,13 @@ _CODES = np.array([LETTERS.index(letter) for letter in "ACGT"])
 def are_looked_for(texts: NamedSequences, patterns: NamedSequences, parameters: ReadAlignmentParameters, *, pairs: bool) -> bool:
     """Whether places are looked for: where it is asked, or left to the program and the texts are nucleotides and far longer than the reads.
 
-    They are where they have 20,000 letters, and a hundred for each of the longest read's. Mode prefix and pairs name the place already.
+    Mode prefix and pairs name the place already.
     """
     if parameters.places != "auto":
         return parameters.places == "seeds"
     total, longest = int(texts.lengths.sum()), int(patterns.lengths.max(initial=0))
-    are_far_longer = total >= max(_MINIMUM_LETTERS, _MINIMUM_TIMES * longest)
-    return are_far_longer and texts.are_nucleotides and patterns.are_nucleotides and parameters.mode != "prefix" and not pairs
+    are_nucleotides = texts.are_nucleotides and patterns.are_nucleotides
+    return are_far_longer(total, longest) and are_nucleotides and parameters.mode != "prefix" and not pairs
 
 
 def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, threads: int, progress: Progress) -> MinimiserIndex:

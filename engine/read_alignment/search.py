@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from engine.entry import SearchRequest
 from engine.errors import InputError, ParameterError
 from engine.execution.resources import Resources
@@ -31,7 +33,12 @@ if TYPE_CHECKING:
 
     from kernels.cpu.minimisers import MinimiserIndex
 
-__all__ = ["align_reads"]
+__all__ = ["CHANCE_IDENTITY", "align_reads"]
+
+
+CHANCE_IDENTITY = {True: 0.5, False: 0.15}
+"""Identity that the best alignment of unrelated sequences stays below, of nucleotides or of proteins: a quarter or a seventeenth of their
+letters agree, gaps and the choice of a place find some more."""
 
 
 class _Read(NamedTuple):
@@ -102,6 +109,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
                     pass
             # The last look: when this block is left, what was written is kept.
             run.progress.stage("Writing")
+        rounds.tell_chance()
         run.device = "+".join(aligning.devices) or "cpu"  # which alone does what needs no layers
         n_texts, n_patterns = len(sequences.texts), len(sequences.patterns)
         counts = {"texts": n_texts, "patterns": n_patterns, "pairs": rounds.n_rows, "aligned": rounds.n_aligned}
@@ -173,6 +181,18 @@ class _Rounds:
     def __init__(self, run: SearchRun[_Read], read: _Read, aligning: EveryPair | Placing) -> None:
         self._run, self._read, self._aligning = run, read, aligning
         self.n_rows = self.n_aligned = 0
+        self._best_identity = np.full(len(read.patterns), -1.0)
+
+    def tell_chance(self) -> None:
+        """Warn where half of the patterns are no more alike to their best text than sequences that have nothing to do with each other."""
+        best = self._best_identity[self._best_identity >= 0]
+        chance = CHANCE_IDENTITY[self._read.texts.are_nucleotides]
+        if len(best) and (typical := float(np.median(best))) < chance:
+            self._run.progress.message(
+                f"Half of the reads are {typical:.0%} identical to the reference or less, as unrelated sequences are: they do not belong"
+                " where they are aligned. To look for their places, choose the preset map-to-genome, or another reference",
+                "warning",
+            )
 
     def score(self) -> Iterator[pa.Table]:
         """Rows of each round, which are reported when it is scored."""
@@ -188,8 +208,10 @@ class _Rounds:
                     raise ParameterError(f"{error}: too long to be traced with {rules.maximum_gaps} gaps; give shorter ones") from error
             with self._run.step("report"):
                 table = alignment_rows(texts, patterns, rows)
+            is_aligned = rows.found.score != NO_ALIGNMENT
+            np.maximum.at(self._best_identity, rows.pattern_of[is_aligned], table["identity"].to_numpy()[is_aligned])
             self.n_rows += len(table)
-            self.n_aligned += int((rows.found.score != NO_ALIGNMENT).sum())
+            self.n_aligned += int(is_aligned.sum())
             yield table
             if has_places:
                 progress.advance(last - first)

@@ -105,7 +105,11 @@ HITS = Table.of(
             pattern="(?:[0-9]{1,9}[MID])*", is_own_text=True,
         ),
         Column("description", "Description", "What the file says of the chain", width=40),
-        Column("rank", "Rank", "Place among the hits of its query", "integer", 5, type="int32"),
+        Column(
+            "rank", "Rank",
+            "Place among the hits of its query: by the mean of both TM-scores and two hundredths of the z-score (mode sensitive), or by"
+            " the score (published)", "integer", 5, type="int32",
+        ),
         Column("query_index", meaning="Place of the query in its files, from 0", kind="integer", type="int32", low=0),
         Column("target_index", meaning="Place of the chain in the database, from 0", kind="integer", type="int32", low=0),
         Column("target_length", "Length", "Residues of the target", "integer", 7, is_shown=False, type="int32", low=0),

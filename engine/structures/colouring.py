@@ -351,7 +351,10 @@ def _needs_conservation(scene: ColouredScene) -> str:
 
 
 def _needs_confidence(scene: ColouredScene) -> str:
-    is_told = any(np.isfinite(chain.chains.confidence).any() or chain.b_factor is not None for chain in scene.chains)
+    is_told = any(
+        np.isfinite(chain.chains.confidence).any() or (chain.b_factor is not None and np.isfinite(chain.b_factor).any())
+        for chain in scene.chains
+    )
     return "" if is_told else "The files tell neither pLDDT nor B-factors."
 
 

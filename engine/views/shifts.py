@@ -74,11 +74,15 @@ class Shifts:
 
     def name(self, low: float, high: float) -> str:
         """What most shifts from `low` to `high` are: a name of the table of modifications, ``no shift``, or empty where there are none."""
+        return next((name for name, _ in self.counts_by_name(low, high)), "")
+
+    def counts_by_name(self, low: float, high: float) -> list[tuple[str, int]]:
+        """How many shifts from `low` to below `high` are of each name, or ``no shift``; the most first."""
         first, last = np.searchsorted(self.shift, (low, high))
-        if first == last:
-            return ""
-        found = np.bincount(self.modification[first:last] + 1).argmax() - 1
-        return "no shift" if found == _NO_ROW else self.names[int(found)]
+        counts = np.bincount(self.modification[first:last] - _NO_ROW)
+        order = np.argsort(-counts, kind="stable")
+        order = order[counts[order] > 0] + _NO_ROW
+        return [("no shift" if row == _NO_ROW else self.names[row], int(counts[row - _NO_ROW])) for row in order.tolist()]
 
     @cached_property
     def _explained(self) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.entry import FileSort, Input
-from engine.formats.letters import SequenceCount, worth_a_warning
+from engine.formats.letters import InputContent, SequenceCount, worth_a_warning
 from gui.forms.field import Outlined
 from gui.forms.file_survey import SORTS, FileKind, FileSurvey, SortOfFiles, Survey
 from gui.icons import icon, set_icon
@@ -34,12 +35,16 @@ if TYPE_CHECKING:
 __all__ = ["FileList", "count_text", "nucleotide_text", "structure_text"]
 
 _MAXIMUM_ROWS = 7
+_MAXIMUM_NAMED = 3
 _COUNTED = ("proteins", "reads")
 """Sorts of files whose sequences are counted."""
 _MOSTLY = 0.9
 """Share of the sequences that are of one kind where it is told; an empty one is of neither."""
 _HELD = {"proteins": "sequences", "reads": "reads with qualities", "spectra": "spectra", "structures": "structures"}
 """What files of a sort hold, as it stands inside a sentence."""
+
+_UNKNOWN = FileKind(Path(), None)
+"""A file that has not been looked at."""
 
 
 class FileList(QWidget):
@@ -53,10 +58,12 @@ class FileList(QWidget):
 
     Signals
     -------
-    changed : the files, or what is known of them, changed. database_asked : the user wants to make a database for this input.
+    changed : the files, or what is known of them, changed. counted : it is known what a file holds.
+    database_asked : the user wants to make a database for this input.
     """
 
     changed = Signal()
+    counted = Signal()
     database_asked = Signal()
 
     def __init__(self, asked: Input, survey: FileSurvey, *, takes_broken: bool = False) -> None:
@@ -66,6 +73,7 @@ class FileList(QWidget):
         self._known: dict[Path, FileKind] = {}
         self.counts: dict[Path, SequenceCount] = {}
         """What the FASTA and FASTQ files hold that have been counted."""
+        self._being_counted: set[Path] = set()
         self.structure_counts: dict[Path, StructureCount] = {}
         """What the structures hold that have been looked into."""
         # One look at the whole list for all that is learned together of many files.
@@ -85,6 +93,9 @@ class FileList(QWidget):
         self.note.hide()
         self.warning = toned_label(tone="attention")
         self.warning.hide()
+        self.left_out = toned_label(tone="attention")
+        """Files of a folder that are not among the files, and why."""
+        self.left_out.hide()
         self.add_button = _button("Add files…", "add", self.ask_for_files)
         self.add_button.setHidden(self._takes_project)
         self.folder_button = _button("Choose project…" if self._takes_project else "Add folder…", "folder", self.ask_for_folder)
@@ -103,7 +114,7 @@ class FileList(QWidget):
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(4)
         page.addWidget(self.frame)
-        for label in (self.message, self.note, self.warning):
+        for label in (self.message, self.note, self.warning, self.left_out):
             page.addWidget(label)
         page.addLayout(buttons)
         self._enable()
@@ -129,7 +140,22 @@ class FileList(QWidget):
                 return counted.problem
             if known is not None and known.sort == self._asked.also is not None and self.lines.count() > 1:
                 return f"{path.name} is a {known.format}, which is searched alone; remove it or the others"
+        counted_all = [self.counts.get(path) for path in self.paths if self._known.get(path, _UNKNOWN).sort in _COUNTED]
+        if counted_all and all(count is not None and count.is_whole and not count.n_residues for count in counted_all):
+            return f"{self.paths[0].name} holds names without sequences; give a file with sequences"
         return "" if self._asked.several or self.lines.count() <= 1 else "Only one file can be searched here; remove the others"
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is known of every file what it holds, as far as that can be known."""
+        return self.is_examined and not self._being_counted.intersection(self.paths)
+
+    def content(self) -> InputContent | None:
+        """What the first file holds, where it has been counted."""
+        path = next(iter(self.paths), None)
+        if path is None or path not in self.counts or path not in self._known:
+            return None
+        return InputContent(self.counts[path], self._known[path].sort == "reads")
 
     @property
     def is_examined(self) -> bool:
@@ -174,8 +200,21 @@ class FileList(QWidget):
 
     def clear(self) -> None:
         """Take all files out."""
+        self.left_out.hide()
         self.lines.clear()
         self._show_state()
+
+    def look_again(self) -> None:
+        """Find out anew what the files are: some may have gone, or changed."""
+        self._survey.files(self.paths, self._learn)
+
+    def look_for_missing(self) -> None:
+        """Mark files that are gone, before they are searched."""
+        gone = [path for path in self.paths if not path.exists()]
+        for path in gone:
+            self._known[path] = FileKind(path, None, problem=f"{path} is not there any more; remove it, or put it back")
+        if gone:
+            self._show_state()
 
     def redraw(self) -> None:
         """Draw the icons again in the colours of the palette."""
@@ -216,15 +255,34 @@ class FileList(QWidget):
             self.give_project(Path(names[0]))
             return
         self.start_folder = names[0]
-        self._survey.all_within([Path(names[0])], self.take)
+        self._survey.all_within([Path(names[0])], partial(self._take_found, Path(names[0])))
+
+    def _take_found(self, folder: Path, found: Survey) -> None:
+        """Add what belongs here of a folder, and tell what does not."""
+        self.take(found)
+        others = [file for file in (*found.files, *found.left_out) if file.sort not in self._asked.sorts]
+        taken = len(found.files) + len(found.left_out) - len(others)
+        names = ", ".join(file.path.name for file in others[:_MAXIMUM_NAMED])
+        more = f" and {len(others) - _MAXIMUM_NAMED} more" if len(others) > _MAXIMUM_NAMED else ""
+        held = _HELD.get(self._asked.sort, "files for this search")
+        if others:
+            self.left_out.setText(f"{folder.name}: {'left out' if taken else f'holds no {held}; looked at'} {names}{more}")
+        else:
+            self.left_out.setText("" if taken else f"{folder.name} holds no files")
+        reasons = [file.problem or f"{file.path}: {file.format}" for file in others[:_MAXIMUM_ROWS]]
+        self.left_out.setToolTip(tip_text("\n".join(reasons)))
+        self.left_out.setVisible(bool(self.left_out.text()))
 
     def _take_open_project(self) -> None:
         if self._open_project is not None:
             self.give_project(self._open_project)
 
     def _learn(self, found: FileKind) -> None:
+        if self._known.get(found.path) == found:
+            return
         self._known[found.path] = found
         if found.sort in _COUNTED and found.sort in self._asked.sorts and found.path not in self.counts:
+            self._being_counted.add(found.path)
             self._survey.count(found.path, lambda count: self._learn_count(found.path, count))
         if found.sort in self._asked.sorts and self._asked.sort == "structures" and found.path not in self.structure_counts:
             self._survey.count_structures(found, lambda count: self._learn_structures(found.path, count))
@@ -243,9 +301,13 @@ class FileList(QWidget):
                         self._show_item(self.lines.item(i))
 
     def _learn_count(self, path: Path, count: SequenceCount | None) -> None:
+        self._being_counted.discard(path)
         if count is not None:
             self.counts[path] = count
             self._show_counts()
+            if not count.n_residues:
+                self._showing.start()
+        self.counted.emit()
 
     def _fault(self, known: FileKind) -> str:
         if self._takes_project and known.sort != "project":

@@ -84,6 +84,8 @@ class Survey:
     files: list[FileKind] = field(default_factory=list)
     projects: list[Path] = field(default_factory=list)
     presets: list[Path] = field(default_factory=list)
+    left_out: list[FileKind] = field(default_factory=list)
+    """Files of folders that no search reads."""
 
     @property
     def sorts(self) -> set[FileSort]:
@@ -186,12 +188,16 @@ class FileSurvey(QObject):
             self._submit(lambda path=path: file_kind(path), tell)  # type: ignore[misc]
 
     def all_within(self, paths: Sequence[Path], tell: Callable[[Survey], None]) -> None:
-        """Find out what files are and what folders hold: projects, and below other folders files of our sorts by their names' ends."""
+        """Find out what files are and what folders hold: projects, and below other folders files of our sorts by their content."""
         self._submit(lambda: _survey(paths), tell)
 
     def runs(self, folder: Path, kinds: frozenset[str], tables: frozenset[str], tell: Callable[[list[SearchedRun] | None], None]) -> None:
         """Find the finished runs of some kinds that have all of these tables, the newest first; None where there is no project to read."""
         self._submit(lambda: _runs_of(folder, kinds, tables), tell)
+
+    def missing_projects(self, folders: Sequence[str], tell: Callable[[frozenset[str]], None]) -> None:
+        """Find out which projects are not there."""
+        self._submit(lambda: frozenset(folder for folder in folders if not _is_there(Path(folder))), tell)
 
     def count(self, path: Path, tell: Callable[[SequenceCount | None], None]) -> None:
         """Count what a FASTA or FASTQ file holds."""
@@ -220,6 +226,13 @@ class FileSurvey(QObject):
     def _tell(self, tell: Callable[[Any], None], found: Any) -> None:
         if self._is_open:
             tell(found)
+
+
+def _is_there(folder: Path) -> bool:
+    try:
+        return is_project(folder)
+    except OSError:
+        return False
 
 
 def _runs_of(folder: Path, kinds: frozenset[str], tables: frozenset[str]) -> list[SearchedRun] | None:
@@ -252,7 +265,7 @@ def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> Structur
 
 
 def _survey(paths: Sequence[Path]) -> Survey:
-    survey = Survey()
+    survey, endings = Survey(), tuple(suffix for sort in SORTS for suffix in suffixes_of(sort))
     for path in paths:
         if (path / "project.sqlite").is_file():
             survey.projects.append(path)
@@ -265,20 +278,29 @@ def _survey(paths: Sequence[Path]) -> Survey:
         elif (path / DATABASE_FILE).is_file():
             survey.files.append(file_kind(path))
         elif path.is_dir() and path.suffix.lower() not in DATA_FOLDERS and vendor_format(path) is None:
-            survey.files += [file_kind(file) for file in _files_below(path)]
+            for file in _files_below(path):
+                kind = file_kind(file)
+                # What a file is named like, it was meant to be: its fault is told.
+                is_read = kind.sort is not None or file.is_dir() or bare_name(file.name).endswith(endings)
+                (survey.files if is_read else survey.left_out).append(kind)
         else:
             survey.files.append(file_kind(path))
     return survey
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """Files of our sorts; structures by the folders that hold them, since there may be a hundred thousand."""
+    """Files, but hidden ones; structures by the folders that hold them, since there may be a hundred thousand."""
     found: list[Path] = []
-    structures, others = suffixes_of("structures"), tuple(suffix for sort in SORTS if sort != "structures" for suffix in suffixes_of(sort))
+    structures = suffixes_of("structures")
     covered: Path | None = None
     for parent, folders, names in os.walk(folder):
-        folders.sort()
         here = Path(parent)
+        if is_project(here):
+            folders.clear()
+            continue
+        # A run that an instrument writes as a folder is one file.
+        found += [here / name for name in sorted(folders) if Path(name).suffix.lower() in DATA_FOLDERS]
+        folders[:] = sorted(name for name in folders if Path(name).suffix.lower() not in DATA_FOLDERS)
         if DATABASE_FILE in names:
             found.append(here)
             folders.clear()
@@ -287,7 +309,9 @@ def _files_below(folder: Path) -> list[Path]:
         if any(name.endswith(structures) for _, name in bare) and not (covered and here.is_relative_to(covered)):
             # It stands for the structures in the folders below it too.
             found.append(covered := here)
-        found += [here / name for name, ending in bare if ending.endswith(others)]
+        # Lists name structures, which their folder stands for.
+        stood_for = (*structures, *LISTS) if covered and here.is_relative_to(covered) else structures
+        found += [here / name for name, ending in bare if not ending.endswith(stood_for) and not name.startswith(".")]
         if len(found) >= _MAXIMUM_FILES:
             return found[:_MAXIMUM_FILES]
     return found

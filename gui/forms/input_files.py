@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.entry import Input
+from engine.formats.letters import InputContent
 from gui.forms.file_list import FileList, count_text, nucleotide_text
 from gui.forms.file_survey import FileSurvey
 from gui.forms.sequence_box import SequenceBox
@@ -70,6 +71,13 @@ class InputFiles(QWidget):
     def is_examined(self) -> bool:
         """Whether it is known of all files what they are, and what was pasted has been read."""
         return self.files.is_examined and (self.box is None or self.box.is_read)
+
+    def content(self) -> InputContent | None:
+        """What is given, where it is known: of the first file, or what was pasted."""
+        pasted = None if self.box is None else self.box.pasted.count
+        if self.files.is_empty and pasted is not None:
+            return InputContent(pasted, has_qualities=False)
+        return self.files.content()
 
     @property
     def first_file(self) -> Path | None:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QShowEvent
+from PySide6.QtGui import QColor, QMouseEvent, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from engine.entry import Input, Option, Search, SearchRequest, identifying_kinds
 from engine.errors import ProteoscopeError
+from engine.formats.letters import InputContent
 from engine.parameters import preset_description, preset_names, read_preset
 from engine.project import is_project
 from gui.devices import DeviceSurvey
@@ -31,7 +32,7 @@ from gui.forms.problems import find_problems
 from gui.forms.sections import Columns, Section
 from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
-from gui.labels import heading, toned_label
+from gui.labels import heading, tip_text, toned_label
 from gui.settings import SearchSettings
 from gui.tasks import SearchTask
 from gui.theme import colours
@@ -49,6 +50,14 @@ class _Filled:
     description: str = ""
     baseline: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, Any] | None = None
+
+
+class _OnceButton(QPushButton):
+    """A button whose double click counts as one."""
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Pass the second click over."""
+        event.accept()
 
 
 class SearchForm(QWidget):
@@ -98,21 +107,29 @@ class SearchForm(QWidget):
         self.project.setAcceptDrops(False)
         self.project_frame = Outlined(self.project)
         self.project_message = toned_label(tone="wrong")
+        self.open_project_button = QPushButton()
+        """Puts the results into the project that is open."""
+        self.open_project_button.hide()
+        self._open_project: Path | None = None
         for widget in (self.project_frame, self.project_message):
             widget.setParent(self)
             widget.setVisible(self.given_project is None)
         self.preset = ChoiceBox()
         self.preset_text = toned_label()
+        self.suited_text = toned_label(tone="attention")
+        """Which preset suits what is given, where another one is chosen."""
         self.undo_text = toned_label(tone="attention")
         self.undo_button = QPushButton("Undo")
         self.device = DeviceChoice(devices)
         self.parameters = ParameterForm(self._model)
-        self.run_button = QPushButton("Run")
+        self.run_button = _OnceButton("Run")
         self.reason = QPushButton()
         self.reason.setFlat(True)
         self.scroll_area = QScrollArea()
         self.preset_folder = ""
         """Where the dialogs for preset files open."""
+        self._preset_is_chosen = False
+        """Whether the user has said which preset: then none is chosen for what is given."""
         self._project_was_suggested = False
         self._project_was_typed = False
         self._filled = _Filled(baseline=self._model.checked({}).model_dump())
@@ -139,11 +156,7 @@ class SearchForm(QWidget):
             {name: tuple(one.files.paths) for name, one in self.inputs.items()},
             parameters,
             project=self.project_folder(),
-            options={
-                **{name: box.isChecked() for name, box in self.options.items()},
-                **{name: line.path for name, line in self._paths.items() if line.path is not None},
-                **{name: editor.value() for name, editor in self.runs.items() if editor.value() and self._gone_on_from},
-            },
+            options=self._wishes(),
             device=self.device.value(),
         )
         names = {name: f"what {self._stands_for(one.asked)} left" if one.is_empty else one.name for name, one in self.inputs.items()}
@@ -194,7 +207,7 @@ class SearchForm(QWidget):
 
     def remember(self, values: SearchSettings) -> None:
         """Put into the settings what the user finds again at the next start."""
-        values.preset = str(self.preset.currentData() or "")
+        values.preset = str(self.preset.currentData() or "") if self._preset_is_chosen or not self.search.fitting else ""
         values.preset_folder = self.preset_folder
         values.device = self.device.value()
         values.folders = {name: files.start_folder for name, files in self.file_lists.items()}
@@ -207,6 +220,7 @@ class SearchForm(QWidget):
                 self.file_lists[name].start_folder = folder
         self.preset_folder = values.preset_folder
         self.device.choose(values.device)
+        self._preset_is_chosen = values.preset not in ("", self.search.preset)
         if values.preset.endswith(".toml") and Path(values.preset).is_file():
             self.load_preset_file(Path(values.preset))
         else:
@@ -236,9 +250,29 @@ class SearchForm(QWidget):
         self.project.setText(str(folder))
 
     def offer_project(self, folder: Path) -> None:
-        """Tell which project is open: a search of a given project begins with it."""
+        """Tell which project is open: a form of which nothing is said yet begins with it, and all others keep theirs and offer it."""
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
+            return
+        self._open_project = folder
+        is_begun = any(not one.is_empty for one in self.inputs.values() if not one.asked.is_kept)
+        if not (self._project_was_typed or self._project_was_suggested or (is_begun and self.project.text())):
+            self.project.setText(str(folder))
+        self._show_open_project()
+
+    def _show_open_project(self) -> None:
+        folder = self._open_project
+        self.open_project_button.setVisible(folder is not None)
+        if folder is not None:
+            is_taken = bool(self.project.text().strip()) and self.project_folder() == folder
+            self.open_project_button.setText(f"Project: {folder.name} (open)".replace("&", "&&"))
+            self.open_project_button.setEnabled(not is_taken)
+            tip = "The results go into the project that is open" if is_taken else "Put the results into the project that is open"
+            self.open_project_button.setToolTip(tip_text(f"{tip}: {folder}"))
+
+    def _take_open_project(self) -> None:
+        if self._open_project is not None:
+            self.set_project_folder(self._open_project)
 
     def go_on_from(self, folder: Path, run_id: str, prefill: FormPrefill = NOTHING) -> None:
         """Ask for a search of what a run of a project has found; parameters that this search does not have, or not so, are passed over."""
@@ -284,11 +318,16 @@ class SearchForm(QWidget):
             return f"{self.parameters.fields[name].description.title}: {self.parameters.problems[name]}"
         if not all(one.is_examined for one in self.inputs.values()):
             return "Looking at the files"
-        return ""
+        if self.search.fitting and not all(one.files.is_counted for one in self.inputs.values()):
+            return "Looking at the sequences"
+        parameters = self.parameters.parameters
+        return "" if parameters is None else self.search.misfit(self._contents(), self._wishes(), parameters)
 
     def check(self) -> None:
         """Enable Run, or say why not."""
         self._suggest_project()
+        self._suit_preset()
+        self._show_open_project()
         problem = self._project_problem()
         self.project_frame.mark(bool(problem))
         self.project_message.setText(problem)
@@ -300,12 +339,47 @@ class SearchForm(QWidget):
 
     def run(self) -> None:
         """Ask for the run, if it can be done."""
+        for one in self.inputs.values():
+            one.files.look_for_missing()
         self.check()
         task = self.task()
         if task is not None:
             self._replaced.clear()
             self._show_undo()
             self.run_asked.emit(task)
+
+    def _contents(self) -> dict[str, InputContent]:
+        """What is known of the sequences that are given, by the names of the inputs."""
+        found = {name: one.content() for name, one in self.inputs.items()}
+        return {name: content for name, content in found.items() if content is not None}
+
+    def _wishes(self) -> dict[str, Any]:
+        """What is wished besides parameters, by the names of the search's options."""
+        return {
+            **{name: box.isChecked() for name, box in self.options.items()},
+            **{name: line.path for name, line in self._paths.items() if line.path is not None},
+            **{name: editor.value() for name, editor in self.runs.items() if editor.value() and self._gone_on_from},
+        }
+
+    def _suit_preset(self) -> None:
+        """The preset for what is given, until the user chooses one or edits a value: then it is only named."""
+        if not self.search.fitting:
+            return
+        suited, shown = self.search.suited_preset(self._contents(), self._wishes()), self.preset.currentData()
+        is_free = not self._preset_is_chosen and not self.parameters.changed_names
+        if suited != shown and is_free:
+            self.choose_preset(suited)
+        differs = suited not in (self.preset.currentData(), self.search.preset)
+        self.suited_text.setText(
+            f"The preset {suited} suits these files: {preset_description(self.search.kind, suited)}" if differs else ""
+        )
+        self.suited_text.setVisible(differs)
+
+    def _take_preset(self) -> None:
+        """Fill the parameters from the preset that the user has chosen."""
+        self._preset_is_chosen = True
+        self.choose_preset(self.preset.currentData())
+        self.check()
 
     def choose_preset(self, name: str) -> None:
         """Fill the parameters from a preset, one that ships or a file; unknown ones are left alone."""
@@ -317,6 +391,7 @@ class SearchForm(QWidget):
     def load_preset_file(self, path: Path) -> None:
         """Fill the parameters from a preset file and list it among the presets."""
         if self._load(str(path)):
+            self._preset_is_chosen = True
             if self.preset.findData(str(path)) < 0:
                 self.preset.addItem(path.stem, str(path))
             self._show_preset()
@@ -474,10 +549,12 @@ class SearchForm(QWidget):
         changing = [one.changed for one in self.inputs.values()]
         changing += [path.changed for path in self._paths.values()]
         changing += [one.changed for one in self.runs.values()]
+        changing += [box.toggled for box in self.options.values()]
         for signal in (*changing, self.project.textChanged, self.parameters.changed, self.device.changed):
             signal.connect(self._checking.start)
         for name, one in self.file_lists.items():
             one.database_asked.connect(partial(self.database_asked.emit, name))
+            one.counted.connect(self._checking.start)
         for signal in (*changing, self.project.textChanged, self.parameters.changed, self.device.box.activated):
             signal.connect(lambda *_: self.touched.emit())
         if self.given_project is not None:
@@ -486,7 +563,7 @@ class SearchForm(QWidget):
             line.changed.connect(self._follow_given_project)
         self.project.textEdited.connect(self._keep_project)
         self.parameters.changed.connect(self._suit_followers)
-        self.preset.activated.connect(lambda: self.choose_preset(self.preset.currentData()))
+        self.preset.activated.connect(self._take_preset)
         self.run_button.clicked.connect(self.run)
         self.undo_button.clicked.connect(self.undo_preset)
         self.reason.clicked.connect(self.show_problem)
@@ -529,6 +606,8 @@ class SearchForm(QWidget):
         """Look which runs the given project has by now."""
         super().showEvent(event)
         self._look_for_runs()
+        for one in self.inputs.values():
+            one.files.look_again()
 
     def _keep_project(self) -> None:
         """What the user says of the project stays, also that there is none."""
@@ -599,8 +678,11 @@ class SearchForm(QWidget):
             row = QHBoxLayout()
             row.addWidget(self.project_frame, 1)
             row.addWidget(tool_button("folder", "Choose a folder", self.ask_for_project))
-            card.grid.addLayout(row, 0, 0, 1, 3)
-            card.grid.addWidget(self.project_message, 1, 0, 1, 3)
+            card.grid.addWidget(self.open_project_button, 0, 0, 1, 3, Qt.AlignmentFlag.AlignLeft)
+            set_icon(self.open_project_button, "open")
+            self.open_project_button.clicked.connect(self._take_open_project)
+            card.grid.addLayout(row, 1, 0, 1, 3)
+            card.grid.addWidget(self.project_message, 2, 0, 1, 3)
         for widget in (*self.options.values(), *self._paths.values()):
             card.grid.addWidget(widget, card.grid.rowCount(), 0, 1, 3)
         for option in self.search.options:
@@ -627,10 +709,12 @@ class SearchForm(QWidget):
         row.addWidget(tool_button("save", "Save the parameters as a preset file", self.ask_where_to_save))
         card.grid.addLayout(row, 0, 0, 1, 3)
         card.grid.addWidget(self.preset_text, 1, 0, 1, 3)
+        card.grid.addWidget(self.suited_text, 2, 0, 1, 3)
+        self.suited_text.hide()
         undo = QHBoxLayout()
         undo.addWidget(self.undo_text, 1)
         undo.addWidget(self.undo_button)
-        card.grid.addLayout(undo, 2, 0, 1, 3)
+        card.grid.addLayout(undo, 3, 0, 1, 3)
         self.undo_button.setToolTip("Bring the edited values back")
         set_icon(self.undo_button, "reset")
         self._show_undo()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from PySide6.QtCore import QMarginsF, QRectF, QSaveFile, QSize, QSizeF, Qt
 from PySide6.QtGui import QAction, QFont, QFontInfo, QGuiApplication, QImage, QKeySequence, QPageLayout, QPageSize, QPainter, QPdfWriter
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from engine.errors import StorageError
 
@@ -101,6 +101,11 @@ class ExportAction(QAction):
             export_figure(path, figure.size, figure.paint, title=figure.name)
         except StorageError as error:
             self._tell(str(error))
+            # What was asked for and is not there must not pass in the status bar.
+            box = QMessageBox(QMessageBox.Icon.Warning, "Export figure", f"The figure was not written. {error}", parent=self._owner)
+            box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            box.setTextFormat(Qt.TextFormat.PlainText)
+            box.open()
         else:
             self._tell(f"Saved {Path(path).name}.")
 

@@ -22,6 +22,8 @@ _BAR = 2.0
 """Pixels of a bar at least."""
 _NEAR = 3.0
 """Pixels beside a bar that are meant for it, too."""
+_MAXIMUM_TOLD = 4
+"""Names of a bar that are told when it is pointed at."""
 _MAXIMUM_NAMED = 100
 """Bars in sight whose names are tried, the highest."""
 _PALE, _SOLID = 120, 220
@@ -129,14 +131,17 @@ class ShiftPlot(ZoomedPlot):
         return QPointF(inner.left() + (shift - low) / (high - low) * inner.width(), inner.bottom() - 2)
 
     def text_at(self, at: QPointF) -> str:
-        """Which shifts the bar there has, how many matches, and what most of them are."""
+        """Which shifts the bar there has, how many matches, and how many are of which name."""
         bar, bars, locale = self.bar_at(at), self.bars, QLocale()
         if bar is None or bars is None or self.shifts is None:
             return ""
         low, high = float(bars.edges[bar]), float(bars.edges[bar + 1])
         n, n_explained = int(bars.counts[bar]), int(bars.explained[bar])
         counted = f"{locale.toString(n)} {'match' if n == 1 else 'matches'}, {locale.toString(n_explained)} with a name or without a shift"
-        return f"{_dalton(low, high - low)} to {_dalton(high, high - low)} Da: {counted}\n{self.shifts.name(low, high)}"
+        names = self.shifts.counts_by_name(low, high)
+        more = f", {len(names) - _MAXIMUM_TOLD} more" if len(names) > _MAXIMUM_TOLD else ""
+        told = ", ".join(f"{locale.toString(number)} {name}" for name, number in names[:_MAXIMUM_TOLD]) + more
+        return f"{_dalton(low, high - low)} to {_dalton(high, high - low)} Da: {counted}\n{told}"
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Choose what is in sight, or move and zoom."""

@@ -23,6 +23,7 @@ from gui.spectrum.mirror_view import MirrorView
 
 __all__ = ["ClusterView"]
 
+_NO_SPECTRUM = "Choose a spectrum to compare it with its cluster's consensus spectrum."
 _METHODS = {"hierarchical": "hierarchical", "dbscan": "DBSCAN", "k-means": "k-means"}
 
 
@@ -48,9 +49,11 @@ class ClusterView(RunView):
             splitter.setStretchFactor(1, 1)
             splitter.setSizes([500, 500])
         self._arrange({"down": down, "tables": tables}, (self.mirror,))
+        self.members.keeps_a_choice = True
         self.clusters.rowChosen.connect(self._show_members)
         self.members.rowChosen.connect(self._show_spectra)
-        self.members.model.orderChanged.connect(self._keep_a_choice)
+        self.clusters.choiceLost.connect(self._show_all_members)
+        self.members.choiceLost.connect(self._show_no_spectra)
 
     def _forget(self) -> None:
         if self._details is not None:
@@ -61,7 +64,7 @@ class ClusterView(RunView):
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self._run = run
         self.filters.open()
-        self.mirror.show_text("Choose a spectrum to compare it with its cluster's consensus spectrum.")
+        self.mirror.show_text(_NO_SPECTRUM)
         # What is in no cluster is shown where there are no others.
         self.clusters.show_rows(takes_first=True)
         self.members.show_rows(takes_first=not self.clusters.total)
@@ -141,10 +144,14 @@ class ClusterView(RunView):
         title = f"{_title(member)}, in cluster {member['cluster']} of {n} spectra"
         return replace(found.spectra, title=title, lower=lower), consensus["row"]
 
-    def _keep_a_choice(self) -> None:
-        """After a filter hid all spectra there is nothing to compare."""
-        if self._run is not None and len(self.members.model.rows) == 0:
-            self.mirror.show_text("Choose a spectrum to compare it with its cluster's consensus spectrum.")
+    def _show_all_members(self) -> None:
+        """Where no cluster is chosen, the spectra are of all."""
+        self.members.show_rows(scope=(), takes_first=self.members.view.chosen is None)
+        self._show_numbers(True)
+
+    def _show_no_spectra(self) -> None:
+        self._reader.cancel("spectra")
+        self.mirror.show_text(_NO_SPECTRUM)
 
 
 def _method(parameters: Mapping[str, Any]) -> str:

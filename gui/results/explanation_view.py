@@ -34,6 +34,8 @@ from gui.tables.panel import TablePanel
 
 __all__ = ["ExplanationView"]
 
+_NO_SPECTRUM = "Choose a spectrum to compare it with the identified one that it resembles."
+
 
 class ExplanationView(RunView):
     """Shows a finished explanation."""
@@ -42,6 +44,7 @@ class ExplanationView(RunView):
         self.filters = ExplanationFilterBar()
         super().__init__(search, self.filters, parent)
         self.explained = self.panels["explained"]
+        self.explained.keeps_a_choice = True
         self._run: FinishedRun | None = None
         self._details: TableSource | None = None
         self._spectrum_of_row = np.empty(0, np.int64)
@@ -59,6 +62,7 @@ class ExplanationView(RunView):
             splitter.setSizes([100 * part for part in parts])
         self._arrange({"down": down, "above": above}, (self.mirror, self.map))
         self.explained.rowChosen.connect(self._show_row)
+        self.explained.choiceLost.connect(self._show_no_spectrum)
         self.map.spectrumChosen.connect(self._choose_spectrum)
 
     def _read(self, project: Project, run_id: str | None) -> FinishedRun:
@@ -81,7 +85,7 @@ class ExplanationView(RunView):
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self._run = run
         self.filters.open(run.fdr)
-        self.mirror.show_text("Choose a spectrum to compare it with the identified one that it resembles.")
+        self.mirror.show_text(_NO_SPECTRUM)
         self.map.show_points(None, "Reading the map…")
         self.explained.show_rows(filter=explanation_conditions(self.filters.chosen), takes_first=True)
         self.header.show_facts((f"spectra of {source_run(run)}", *_facts(run.parameters), *time_facts(run)))
@@ -113,6 +117,11 @@ class ExplanationView(RunView):
     def _filter(self) -> None:
         self.explained.show_rows(filter=explanation_conditions(self.filters.chosen))
 
+    def _show_no_spectrum(self) -> None:
+        self._reader.cancel("spectra")
+        self.mirror.show_text(_NO_SPECTRUM)
+        self.map.mark(None)
+
     def _show_row(self, row: int, values: Mapping[str, Any]) -> None:
         run = self._run
         if run is None:
@@ -129,7 +138,7 @@ class ExplanationView(RunView):
         if len(rows) and self.explained.model.position_of(int(rows[0])) is not None:
             self._choose_row(self.explained, int(rows[0]))
             return
-        self.explained.view.clear_choice()
+        self.explained.clear_choice()
         self._reader.submit("spectra", lambda: self._alone(run, spectrum), self.mirror.show_spectra, self._fail_spectra)
 
     def _fail_spectra(self, error: Exception) -> None:

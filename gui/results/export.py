@@ -31,11 +31,11 @@ class ExportDialog(QFileDialog):
 
     Parameters
     ----------
-    name : of the file, without an ending. exports : the formats, the usual one first.
+    name : of the file, without an ending. exports : the formats, the usual one first. folder : where it opens.
     """
 
-    def __init__(self, name: str, exports: Sequence[Export], parent: QWidget) -> None:
-        super().__init__(parent, "Export results")
+    def __init__(self, name: str, exports: Sequence[Export], parent: QWidget, folder: Path | None = None) -> None:
+        super().__init__(parent, "Export results", str(folder or ""))
         self._exports = tuple(exports)
         self._formats = {_name_filter(export): export for export in exports}
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import QLocale
 
+from engine.errors import ProteoscopeError
+from engine.project import Project
 from engine.views.finished_run import FinishedRun
 
-__all__ = ["files_facts", "passes_facts", "time_facts"]
+__all__ = ["files_facts", "inputs_of_source", "passes_facts", "time_facts"]
+
+_OF_PROJECT = "project_"
+"""How the kinds of inputs begin that are tables of another run."""
 
 
 def files_facts(run: FinishedRun) -> tuple[str, ...]:
     """Which files were searched, by what they were to the run."""
     files: dict[str, list[str]] = {}
     for kind, path in run.inputs:
-        files.setdefault(kind, []).append(path.name)
-    return tuple(f"{kind}: {', '.join(names)}" for kind, names in files.items())
+        if not kind.startswith(_OF_PROJECT):
+            files.setdefault(kind, []).append(path.name)
+    source = _source_folder(run)
+    of_source = () if source is None else (f"what {source.name} left unidentified",)
+    return (*of_source, *(f"{kind}: {', '.join(names)}" for kind, names in files.items()))
+
+
+def inputs_of_source(run: FinishedRun) -> tuple[tuple[str, Path], ...]:
+    """Kind and path of each file that the run read from which this one goes on; none where there is no such run, or it is gone."""
+    folder = _source_folder(run)
+    if folder is None:
+        return ()
+    try:
+        return tuple((one.kind, one.path) for one in Project.open(folder.parents[1]).inputs(folder.name))
+    except ProteoscopeError:
+        return ()
+
+
+def _source_folder(run: FinishedRun) -> Path | None:
+    """The folder of the run whose tables were read in place of files."""
+    return next((path.parent for kind, path in run.inputs if kind.startswith(_OF_PROJECT)), None)
 
 
 def passes_facts(run: FinishedRun) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ class FilterBar(QWidget):
         self.text.setMinimumWidth(80)
         self.text.textChanged.connect(self._later.start)
         self.text.returnPressed.connect(self._now)
-        self.reset_button = QPushButton("&Reset")
+        self.reset_button = QPushButton("Rese&t")
         self.reset_button.setToolTip(reset_tip)
         self.reset_button.clicked.connect(self.reset)
         self._row = QHBoxLayout()

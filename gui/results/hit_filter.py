@@ -46,7 +46,7 @@ class HitFilterBar(FilterBar):
         for box, label, name, help_text in (
             (self.e_value, "&E ≤", "Largest E-value", f"Hides hits that chance would give more often than this; as {example} or 1e-10"),
             (self.identity, "&Identity ≥", "Least identity", "Hides alignments with a smaller part of identical columns"),
-            (self.coverage, "Co&verage ≥", "Least coverage of the query", "Hides alignments that cover a smaller part of the query"),
+            (self.coverage, "C&overage ≥", "Least coverage of the query", "Hides alignments that cover a smaller part of the query"),
         ):
             self._add_number(box, label, name, help_text)
         self.open(10.0)

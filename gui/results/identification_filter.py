@@ -33,7 +33,7 @@ class IdentificationFilter(FilterBar):
         self.decoys.toggled.connect(self._now)
         help_text = "Hides what is accepted only at a larger false discovery rate; 1 shows everything"
         self._add_number(self.q_value, "&q-value ≤", "Largest q-value", help_text)
-        self._add(self.charge, "C&harge")
+        self._add(self.charge, "Char&ge")
         self._add(self.modification, "&Modification")
         self._add(self.decoys)
         self.open(0.01, Facets((), ()))

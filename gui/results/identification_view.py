@@ -45,6 +45,8 @@ from gui.tables.panel import TablePanel
 __all__ = ["IdentificationView"]
 
 _PARTS = (9, 11)
+_NO_PROTEIN = "Choose a protein to see which parts of it are covered."
+_NO_PSM = "Choose a PSM to see its spectrum."
 """Widths of the tables and of what they show, as parts of the whole."""
 
 
@@ -62,6 +64,7 @@ class IdentificationView(RunView):
         self.filters = IdentificationFilter()
         super().__init__(search, self.filters, parent)
         self.proteins, self.peptides, self.psms = (self.panels[name] for name in ("proteins", "peptides", "psms"))
+        self.psms.keeps_a_choice = True
         self._run: FinishedRun | None = None
         self._matches: TableSource | None = None
         self._wanted: dict[str, int] = {}
@@ -115,6 +118,9 @@ class IdentificationView(RunView):
         self.proteins.rowChosen.connect(self._show_peptides)
         self.peptides.rowChosen.connect(self._show_psms)
         self.psms.rowChosen.connect(self._show_spectrum)
+        self.proteins.choiceLost.connect(self._show_all_peptides)
+        self.peptides.choiceLost.connect(self._show_psms_of_protein)
+        self.psms.choiceLost.connect(self._show_no_spectrum)
         self.coverage.peptideChosen.connect(partial(self._choose_row, self.peptides))
         for panel, use in ((self.psms, self.show_protein_of_psm), (self.peptides, self.show_protein_of_peptide)):
             action = QAction("Show its &protein", panel.view)
@@ -140,8 +146,8 @@ class IdentificationView(RunView):
         chosen = self.filters.chosen
         for name, panel in self.panels.items():
             panel.show_rows(filter=filter_conditions(chosen, name), takes_first=name == "psms")
-        self.coverage.show_coverage(None, "Choose a protein to see which parts of it are covered.")
-        self.spectrum.show_text("Choose a PSM to see its spectrum.")
+        self.coverage.show_coverage(None, _NO_PROTEIN)
+        self.spectrum.show_text(_NO_PSM)
         self.scores.show_histogram(None, "Counting…")
         self.mass_errors.show_histogram(None, "Counting…")
 
@@ -177,6 +183,23 @@ class IdentificationView(RunView):
         chosen = self.filters.chosen
         for name, panel in self.panels.items():
             panel.show_rows(filter=filter_conditions(chosen, name))
+
+    def _show_all_peptides(self) -> None:
+        """Where no protein is chosen, the tables below are of all."""
+        self._statistician.cancel("coverage")
+        self.coverage.show_coverage(None, _NO_PROTEIN)
+        self.peptides.show_rows(scope=())
+        self.psms.show_rows(scope=(), takes_first=self.psms.view.chosen is None)
+
+    def _show_psms_of_protein(self) -> None:
+        """Where no peptide is chosen, the PSMs are those of the chosen protein, or all."""
+        self.coverage.mark(None)
+        is_none = self.psms.view.chosen is None
+        self.psms.show_rows(scope=self.peptides.scope, scope_text=self.peptides.scope_text, takes_first=is_none)
+
+    def _show_no_spectrum(self) -> None:
+        self._reader.cancel("spectrum")
+        self.spectrum.show_text(_NO_PSM)
 
     def _show_peptides(self, row: int, values: Mapping[str, Any]) -> None:
         accessions = list(values["accessions"])

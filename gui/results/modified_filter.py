@@ -38,10 +38,10 @@ class ModifiedFilterBar(FilterBar):
         self.sure.setToolTip(f"Shows PSMs alone whose shift lies at its site with a probability of at least {QLocale().toString(SURE)}")
         self.sure.toggled.connect(self._now)
         q_help = "Hides what is accepted only at a larger false discovery rate; 1 shows everything"
-        self._add_number(self.lowest, "Shift &from", "Least shift", "Hides what is heavier by less, in Da", folds=True)
+        self._add_number(self.lowest, "Shift fro&m", "Least shift", "Hides what is heavier by less, in Da", folds=True)
         self._add_number(self.highest, "t&o", "Greatest shift", "Hides what is heavier by more, in Da", folds=True)
         self._add_number(self.q_value, "&q-value ≤", "Largest q-value", q_help, folds=True)
-        self._add(self.kind, "S&hift", folds=True)
+        self._add(self.kind, "Sh&ift", folds=True)
         self._add(self.sure)
         self.open(0.01)
 

@@ -33,7 +33,7 @@ from gui.forms.prefill import FormPrefill
 from gui.forms.wheel import ChoiceBox
 from gui.plots.shift_plot import ShiftPlot
 from gui.plots.zoomed import zoom_buttons
-from gui.results.facts import files_facts, passes_facts, time_facts
+from gui.results.facts import files_facts, inputs_of_source, passes_facts, time_facts
 from gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
 from gui.results.modified_filter import ModifiedFilterBar
 from gui.results.run_view import RunView
@@ -44,6 +44,7 @@ from gui.tables.panel import TablePanel
 
 __all__ = ["ModifiedView"]
 
+_NO_PSM = "Choose a PSM to see its spectrum."
 _SCALES = (("square root", "square-root"), ("logarithmic", "logarithmic"), ("linear", "linear"))
 
 
@@ -86,9 +87,13 @@ class ModifiedView(RunView):
         across = self._split(Qt.Orientation.Horizontal, {down_left: 10, self.spectra: 11})
         down = self._split(Qt.Orientation.Vertical, {self._histogram_page(): 3, across: 7})
         self._arrange({"down": down, "across": across, "tables": down_left}, (self.histogram, self.mirror, self.spectrum))
+        self.psms.keeps_a_choice = True
         self.modifications.rowChosen.connect(lambda *_: self._show_chosen_modifications())
         self.psms.rowChosen.connect(self._show_match)
         self.proteins.rowChosen.connect(self._show_protein)
+        for panel in (self.modifications, self.proteins):
+            panel.choiceLost.connect(self._show_all_matches)
+        self.psms.choiceLost.connect(self._show_no_spectrum)
         self.histogram.shiftsChosen.connect(self.show_shifts)
         self.counts_scale.activated.connect(lambda _: self.histogram.set_scale(self.counts_scale.currentData()))
 
@@ -102,7 +107,7 @@ class ModifiedView(RunView):
         run = self._run
         if run is None:
             return
-        self.modifications.view.clear_choice()
+        self.modifications.clear_choice()
         self.histogram.mark(frozenset())
         self.histogram.show_place((low, high))
         decimals = max(2, 1 - int(np.floor(np.log10(high - low)))) if high > low else 4
@@ -114,7 +119,7 @@ class ModifiedView(RunView):
         """Show all rows, whatever is chosen elsewhere."""
         super().show_all(name)
         if name == "psms":
-            self.modifications.view.clear_choice()
+            self.modifications.clear_choice()
             self.histogram.mark(frozenset())
             self.histogram.show_place(None)
 
@@ -162,7 +167,7 @@ class ModifiedView(RunView):
         self.filters.open(run.fdr)
         self.histogram.show_shifts(None, text="Counting…")
         for view in (self.mirror, self.spectrum):
-            view.show_text("Choose a PSM to see its spectrum.")
+            view.show_text(_NO_PSM)
         chosen = self.filters.chosen
         for name, panel in self.panels.items():
             panel.show_rows(filter=modified_conditions(chosen, name), takes_first=name == "psms")
@@ -231,10 +236,20 @@ class ModifiedView(RunView):
         """The protein's PSMs are shown in the other tab."""
         accessions = list(values["accessions"])
         more = f" and {len(accessions) - 1} more" if len(accessions) > 1 else ""
-        self.modifications.view.clear_choice()
+        self.modifications.clear_choice()
         self.histogram.mark(frozenset())
         self.histogram.show_place(None)
         self.psms.show_rows(scope=rows_of_group(accessions), scope_text=f"of {accessions[0]}{more}", takes_first=True)
+
+    def _show_all_matches(self) -> None:
+        """Where neither a modification nor a protein is chosen, the PSMs are all."""
+        self._show_marks()
+        self.psms.show_rows(scope=(), takes_first=self.psms.view.chosen is None)
+
+    def _show_no_spectrum(self) -> None:
+        self._reader.cancel("spectra")
+        for view in (self.mirror, self.spectrum):
+            view.show_text(_NO_PSM)
 
     def _show_match(self, row: int, values: Mapping[str, Any]) -> None:
         run = self._run
@@ -271,8 +286,11 @@ class ModifiedView(RunView):
         if others:
             more = f" and {len(others) - 1} more" if len(others) > 1 else ""
             self.message.emit(f"Left out, since Unimod has no site for it: {others[0]}{more}.")
-        inputs = {name: tuple(path for of, path in run.inputs if of == name) for name in ("spectra", "database")}
-        return FormPrefill({name: paths for name, paths in inputs.items() if paths}, {**run.parameters, "variable_modifications": asked})
+        found = [*run.inputs, *inputs_of_source(run)]
+        inputs = {name: tuple(dict.fromkeys(path for of, path in found if of == name)) for name in ("spectra", "database")}
+        # Those that the run looked for already stay.
+        every = tuple(dict.fromkeys([*run.parameters.get("variable_modifications", ()), *asked]))
+        return FormPrefill({name: paths for name, paths in inputs.items() if paths}, {**run.parameters, "variable_modifications": every})
 
     def _no_rows_text(self, panel: TablePanel) -> str:
         return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Allow larger q-values, or reset the filter."

@@ -54,6 +54,7 @@ class QueryHitsView(RunView):
         self._followed: int | None = None
         self.queries.rowChosen.connect(self._show_hits)
         self.hits.rowChosen.connect(self._show_hit)
+        self.hits.choiceLost.connect(self._show_no_hit)
         self.hits.model.orderChanged.connect(self._keep_a_choice)
 
     def _conditions(self) -> list[Condition]:
@@ -131,10 +132,14 @@ class QueryHitsView(RunView):
     def _keep_a_choice(self) -> None:
         """After a filter hid the chosen hit, the first one is chosen, and where there is none nothing is shown."""
         if len(self.hits.model.rows) == 0:
-            self._show_pair(None)
-            self._mark(None)
+            self._show_no_hit()
         elif self.hits.view.chosen is None:
             self.hits.view.choose(0)
+
+    def _show_no_hit(self) -> None:
+        self._reader.cancel("pair")
+        self._show_pair(None)
+        self._mark(None)
 
     def _show_hit(self, row: int, values: Mapping[str, Any]) -> None:
         run, query = self._finished, self._query

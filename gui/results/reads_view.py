@@ -80,6 +80,7 @@ class ReadsView(RunView):
         splitters = {"down": down, "views": views, "distributions": distributions}
         self._arrange(splitters, (self.coverage, self.alignment, self.gaps, self.identity))
         self.alignments.rowChosen.connect(self._show_row)
+        self.alignments.choiceLost.connect(self._show_no_row)
         self.alignments.model.orderChanged.connect(self._keep_a_choice)
         self.texts.activated.connect(lambda: self._choose_text(self.texts.currentData()))
         self.coverage.placeChosen.connect(self.show_place)
@@ -247,16 +248,19 @@ class ReadsView(RunView):
         self._draw_depth(keeps_range=True)
         self._count()
 
+    def _show_no_row(self) -> None:
+        # What is being read is hidden by now.
+        self._reader.cancel("row")
+        self._row = None
+        self.alignment.show_pair(None)
+        self.coverage.mark(None)
+
     def _keep_a_choice(self) -> None:
         """After a filter hid the chosen row, the first one is chosen, and where there is none nothing is shown."""
         if self._finished is None:
             return
         if len(self.alignments.model.rows) == 0:
-            # What is being read is hidden by now.
-            self._reader.cancel("row")
-            self._row = None
-            self.alignment.show_pair(None)
-            self.coverage.mark(None)
+            self._show_no_row()
         elif self.alignments.view.chosen is None:
             self.alignments.view.choose(0)
 

@@ -68,6 +68,8 @@ class RunView(QWidget):
         self._finished: FinishedRun | None = None
         self._statistics: TableSource | None = None
         self._project: Project | None = None
+        self._export_folder: Path | None = None
+        """Where the last results were exported to; at first they go beside the project."""
         self._opener = TableWorker(None, self)
         self._statistician = TableWorker(self._interrupt_statistics, self)
         self._reader = TableWorker(None, self)
@@ -169,10 +171,11 @@ class RunView(QWidget):
         run, project = self._finished, self._project
         if run is None or project is None:
             return
-        dialog = ExportDialog(run.run.id, self.search.exports, self)
+        dialog = ExportDialog(run.run.id, self.search.exports, self, self._export_folder or project.folder.parent)
 
         def ask(name: str) -> None:
             target, format = fitted(Path(name), dialog.chosen, self.search.exports)
+            self._export_folder = target.parent
             self.exportAsked.emit(ExportTask(self.search, project.folder, ExportRequest(run.run.id, format.name, target)))
 
         dialog.fileSelected.connect(ask)

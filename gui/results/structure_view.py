@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QLocale, Qt
+from PySide6.QtCore import QLocale, QSize, Qt
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
@@ -81,7 +81,7 @@ class StructureView(QueryHitsView):
         self.alignment.add_action(self.superpose_action)
         self.hits.view.add_action(self.superpose_selected_action)
         self.hits.view.add_action(self.superpose_action)
-        tables = self._split(Qt.Orientation.Horizontal, {self.queries: 3, self.hits: 7})
+        tables = self._tables = self._split(Qt.Orientation.Horizontal, {self.queries: 3, self.hits: 7})
         self._beside = self._split(Qt.Orientation.Horizontal, {self.alignment: 5})
         down = self._split(Qt.Orientation.Vertical, {tables: 5, self._beside: 6})
         self._arrange({"down": down, "tables": tables, "beside": self._beside}, (self.alignment,))
@@ -104,7 +104,7 @@ class StructureView(QueryHitsView):
         super().restore_state(text)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Where there is little room, structures take the place of the alignment."""
+        """Where there is little room, structures stand below the alignment, or take its place."""
         super().resizeEvent(event)
         self._share_room()
 
@@ -259,12 +259,19 @@ class StructureView(QueryHitsView):
         return panel
 
     def _share_room(self) -> None:
-        """Where alignment and structures have no room beside each other, show the structures alone."""
-        widths = [one.minimumSizeHint().width() for one in (self.alignment, self.structures) if one is not None]
+        """Where alignment and structures have no room beside each other, show them below each other, and where that has none, the
+        structures alone."""
+        shown = [one for one in (self.alignment, self.structures) if one is not None]
+        widths, heights = ([size(one.minimumSizeHint()) for one in shown] for size in (QSize.width, QSize.height))
         # One of them must have room, or the window could not be made small enough for one alone.
         self._beside.setMinimumWidth(max(widths))
-        is_alone = self.structures_action.isChecked() and sum(widths) + self._beside.handleWidth() > self.width()
-        self.alignment.setVisible(not is_alone)
+        is_narrow = self.structures_action.isChecked() and sum(widths) + self._beside.handleWidth() > self.width()
+        others = self.header.height() + self.filter_bar.height() + self._tables.minimumSizeHint().height()
+        is_low = others + sum(heights) + 2 * self._beside.handleWidth() > self.height()
+        self.alignment.setVisible(not (is_narrow and is_low))
+        direction = Qt.Orientation.Vertical if is_narrow and not is_low else Qt.Orientation.Horizontal
+        if direction != self._beside.orientation():
+            self._beside.setOrientation(direction)
 
     def _add_hits(self, found: tuple[list[Trace], list[str]]) -> None:
         traces, told = found

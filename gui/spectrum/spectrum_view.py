@@ -87,7 +87,7 @@ class SpectrumView(QWidget):
         bar.setContentsMargins(8, 3, 6, 3)
         bar.setSpacing(6)
         bar.addWidget(self._title, 1)
-        unit_label = QLabel("E&rror in")
+        unit_label = QLabel("Err&or in")
         unit_label.setBuddy(self.unit)
         for widget in (unit_label, self.unit, self.losses, self.ions_button, self.export_button):
             bar.addWidget(widget)

@@ -538,7 +538,8 @@ class StructurePanel(QWidget):
 
     def _tell_scheme(self) -> None:
         """Say where a scheme has nothing to tell of these chains."""
-        if self.scene.query is None:
+        # What is still being read is told when it is there.
+        if self.scene.query is None or self._without_b_factors():
             return
         scene = self.scene.to_colour()
         needs = next(one for one in SCHEMES if one.name == self.scene.scheme).needs(scene)
@@ -564,11 +565,15 @@ class StructurePanel(QWidget):
                 self.scene.beside[trace] = chains
         self.canvas.refresh()
 
+    def _without_b_factors(self) -> list[Trace]:
+        """Chains that are not predicted, and whose B-factors the scheme of confidences still needs."""
+        if self.scene.scheme != "confidence":
+            return []
+        return [one for one in self.scene.traces if one not in self.scene.b_factors and np.isnan(one.chains.confidence).all()]
+
     def _read_b_factors(self) -> None:
         """Read what the scheme of confidences shows of chains that are not predicted."""
-        if self.scene.scheme != "confidence":
-            return
-        wanted = [one for one in self.scene.traces if one not in self.scene.b_factors and np.isnan(one.chains.confidence).all()]
+        wanted = self._without_b_factors()
 
         def read() -> list[tuple[Trace, NDArray[np.float32]]]:
             found = []

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from PySide6.QtCore import QLocale, Qt, QTimer, Signal
 from PySide6.QtGui import QAction
@@ -26,7 +27,8 @@ class TablePanel(QWidget):
     """One of the linked tables.
 
     What it shows is narrowed twice: by the scope (the peptides of one protein), which its title tells and the button All takes away, and by
-    the filter that all tables share.
+    the filter that all tables share. Where that hides the chosen row, none is chosen any more, and that is told, so that nothing is shown
+    elsewhere that the table does not have; a table whose rows are drawn goes on with the first row that is left (`keeps_a_choice`).
 
     Parameters
     ----------
@@ -34,6 +36,8 @@ class TablePanel(QWidget):
     """
 
     rowChosen = Signal(int, object)
+    choiceLost = Signal()
+    """No row is chosen any more: none passes the filter, or the user has taken the choice back."""
     wantedHidden = Signal()
     """A row was to be chosen that the filter hides."""
     allAsked = Signal()
@@ -52,11 +56,15 @@ class TablePanel(QWidget):
         self._filter: tuple[Condition, ...] = ()
         self._wanted: int | None = None
         self._takes_first = False
+        self._has_choice = False
+        self.keeps_a_choice = False
+        """Whether the first row is chosen where the chosen one is hidden: of a table whose chosen row is drawn."""
         self._source: TableSource | None = None
         self._hidden: list[str] | None = None
         self.model = ParquetTableModel(columns, extras, self.palette, self)
         self.view = TableView(self.model, title, self)
-        self.view.rowChosen.connect(self.rowChosen)
+        self.view.rowChosen.connect(self._take_choice)
+        self.view.choiceLost.connect(self._lose_choice)
         self.error = ""
         """Why the table cannot be read, empty when it can."""
         self.total = 0
@@ -111,6 +119,11 @@ class TablePanel(QWidget):
         return in_sentence(self.title)
 
     @property
+    def scope(self) -> tuple[Condition, ...]:
+        """Conditions of what the rows belong to; none when all are shown."""
+        return self._scope
+
+    @property
     def scope_text(self) -> str:
         """What the rows belong to, empty when all are shown."""
         return self._scope_label.full_text
@@ -143,7 +156,7 @@ class TablePanel(QWidget):
         self._source = None
         self._wanted = None
         self.error = ""
-        self.view.forget_choice()
+        self.clear_choice()
         self.model.close()
         self.count_label.clear()
         self._say_scope("")
@@ -177,6 +190,11 @@ class TablePanel(QWidget):
         self.model.show([*self._scope, *self._filter], self.model.order)
         self.view.mark_order()
 
+    def clear_choice(self) -> None:
+        """Have no chosen row, and none that another takes the place of."""
+        self._has_choice = False
+        self.view.clear_choice()
+
     def hidden_columns(self) -> list[str] | None:
         """Names of the columns that the user does not want to see; None: never asked."""
         return self._hidden
@@ -207,11 +225,21 @@ class TablePanel(QWidget):
         position = None if wanted is None else self.model.position_of(wanted)
         if position is not None:
             self.view.choose(position)
-        elif self._takes_first and n:
+        elif n and (self._takes_first or (self._has_choice and self.keeps_a_choice and self.view.chosen is None)):
             self.view.choose(0)
+        elif self._has_choice and self.view.chosen is None and wanted is None:
+            self._lose_choice()
         if wanted is not None and position is None:
             self.wantedHidden.emit()
         self._takes_first = False
+
+    def _take_choice(self, row: int, values: Mapping[str, Any]) -> None:
+        self._has_choice = True
+        self.rowChosen.emit(row, values)
+
+    def _lose_choice(self) -> None:
+        self._has_choice = False
+        self.choiceLost.emit()
 
     def _show_error(self, text: str) -> None:
         self.error = text

@@ -58,6 +58,8 @@ class TableView(QTableView):
 
     rowChosen = Signal(int, object)
     """Place in the file and values by column of the row that is current now."""
+    choiceLost = Signal()
+    """The user has taken the choice back: no row is selected."""
     columnsChanged = Signal()
     message = Signal(str)
     """Warnings that the user should have: copied, saved, or why not."""
@@ -163,6 +165,20 @@ class TableView(QTableView):
     def currentChanged(self, current: Index, previous: Index) -> None:
         """Tell which row is current, once for each row."""
         super().currentChanged(current, previous)
+        self._tell(current)
+
+    def selectionChanged(self, selected: QItemSelection, deselected: QItemSelection) -> None:
+        """Have no current row where none is selected, and tell that; the same row, selected again, is told again."""
+        super().selectionChanged(selected, deselected)
+        model = self.selectionModel()
+        if self._chosen is None:
+            if model.isSelected(self.currentIndex()):
+                self._tell(self.currentIndex())
+        elif not model.hasSelection():
+            self._chosen = None
+            self.choiceLost.emit()
+
+    def _tell(self, current: Index) -> None:
         if not current.isValid():
             return
         row = int(self._model.rows[current.row()])

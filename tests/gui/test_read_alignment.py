@@ -170,3 +170,29 @@ def test_a_run_ends_with_its_alignments_which_are_exported(
     assert finished.args[0].state == "done", finished.args[0].error
     lines = (tmp_path / "mine.tsv").read_text(encoding="utf-8").splitlines()
     assert [line.split("\t")[1] for line in lines[1:]] == shown(view.alignments, "pattern")
+
+
+def test_reads_choose_the_preset_that_maps_them_until_the_user_chooses_another(form: SearchForm, qtbot: QtBot) -> None:
+    assert [one.asked.title for one in form.inputs.values()] == ["Genome or reference", "Reads"]
+    qtbot.waitUntil(lambda: form.preset.currentData() == "map-to-genome")
+    values = form.parameters.values()
+    assert (values["mode"], values["strands"], values["places"]) == ("within", "both", "seeds")
+    assert form.suited_text.text() == ""
+    form.preset.setCurrentIndex(form.preset.findData("standard"))
+    form.preset.activated.emit(form.preset.currentIndex())
+    assert form.parameters.values()["mode"] == "prefix" and "map-to-genome suits these files" in form.suited_text.text()
+    form.check()
+    assert form.preset.currentData() == "standard"
+
+
+def test_what_does_not_go_together_is_told_in_the_form(form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
+    form.set_project_folder(tmp_path / "project")
+    qtbot.waitUntil(form.run_button.isEnabled)
+    form.given_files["mates"].line.setText(str(files[1]))
+    form.parameters.set_values({"places": "auto", "mode": "prefix", "strands": "forward"})
+    qtbot.waitUntil(lambda: form.reason.text().startswith("Mates are for reads that are mapped"))
+    form.given_files["mates"].line.setText("")
+    qtbot.waitUntil(form.run_button.isEnabled)
+    form.options["pairs"].setChecked(True)
+    qtbot.waitUntil(lambda: form.reason.text().startswith("Align pair by pair needs as many references as reads"))
+    assert not form.run_button.isEnabled()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import threading
 import time
 import warnings
@@ -12,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QLocale, QMimeData, QObject, QPoint, QPointF, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtCore import QDate, QLocale, QMimeData, QObject, QPoint, QPointF, QRect, Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QColor, QDragEnterEvent, QDropEvent, QGuiApplication, QScreen
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QMessageBox
+from PySide6.QtWidgets import QAbstractButton, QFileDialog, QLabel, QLineEdit, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
+from engine.entry import ExportRequest
 from engine.errors import InputError
 from engine.execution.devices import Device, processor
 from engine.jobs import Progress, ProgressEvent
@@ -25,7 +27,9 @@ from engine.project import Project
 from engine.results.counts import Count
 from gui.dialogs import CrashDialog
 from gui.forms.numbers import IntegerBox
-from gui.tasks import SearchTask
+from gui.settings import SettingsFile
+from gui.tasks import ExportTask, SearchTask
+from gui.theme import colours
 from gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
 from tests.engine.views.search_projects import said
@@ -588,3 +592,156 @@ def test_garbage_of_the_background_thread_goes_in_the_window_s(filled: MainWindo
     qtbot.waitUntil(lambda: filled.queue.is_idle)
     filled.close()
     assert gc.isenabled()
+
+
+def test_a_form_keeps_its_project_while_others_are_opened_to_look(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    form, own = filled.form, str(tmp_path / "project")
+    project_with_results(tmp_path / "shew")
+    filled.open_project(tmp_path / "shew")
+    qtbot.waitUntil(lambda: not filled.results.is_busy)
+    assert form.project.text() == own
+    assert form.open_project_button.text() == "Project: shew (open)" and form.open_project_button.isEnabled()
+    # A form that nobody has begun with goes on with the open project.
+    other = filled.searches["align"].form
+    assert other.project.text() == str(tmp_path / "shew") and not other.open_project_button.isEnabled()
+    filled.show_form()
+    click(form.open_project_button)
+    assert form.project.text() == str(tmp_path / "shew")
+    qtbot.waitUntil(lambda: not form.open_project_button.isEnabled())
+
+
+def test_the_project_of_a_run_is_offered_to_the_next_search(
+    filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = filled.searches["cluster"].form
+    monkeypatch.setattr(SearchTask, "run", counting(steps=1))
+    with qtbot.waitSignal(filled.bridge.finished):
+        click(filled.form.run_button)
+    assert waiting.project.text() == str(tmp_path / "project") and waiting.open_project_button.text() == "Project: project (open)"
+
+
+def test_what_is_remembered_is_on_the_disk_before_the_window_closes(
+    window: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
+    """A window that is ended from outside asks nobody."""
+    project_with_results(tmp_path / "mine")
+    Project.create_or_open(tmp_path / "away")
+    for name in ("away", "mine"):
+        window.open_project(tmp_path / name)
+    kept = SettingsFile(tmp_path / "settings.json").values
+    assert kept.recent_projects == (str(tmp_path / "mine"), str(tmp_path / "away"))
+    qtbot.waitUntil(lambda: not window.results.is_busy)
+    window.form.file_lists["database"].add([database])
+    window.menus.looks["dark"].trigger()
+    window.resize(1011, 777)
+
+    def is_kept() -> bool:
+        values = SettingsFile(tmp_path / "settings.json").values
+        return values.theme == "dark" and values.searches["identify"].files.get("database") == (str(database),)
+
+    qtbot.waitUntil(is_kept)
+    assert window.isVisible()
+
+
+def test_recent_projects_tell_kind_and_date_and_missing_ones_are_grey(
+    make_window: Callable[[], MainWindow], tmp_path: Path, qtbot: QtBot
+) -> None:
+    first = make_window()
+    project, _ = project_with_results(tmp_path / "mine")
+    Project.create_or_open(tmp_path / "away")
+    for name in ("away", "mine"):
+        first.open_project(tmp_path / name)
+    qtbot.waitUntil(lambda: not first.results.is_busy)
+    assert first.close()
+    shutil.rmtree(tmp_path / "away")
+    second = make_window()
+    listed = [second.start_page.recent.item(row) for row in range(2)]
+    date = QLocale().toString(QDate(project.runs()[-1].started.date()), QLocale.FormatType.ShortFormat)
+    assert listed[0].text().startswith(f"mine    identification, {date}")
+    qtbot.waitUntil(lambda: not second.menus.recent.actions()[1].isEnabled())
+    assert second.menus.recent.actions()[0].isEnabled()
+    away = second.start_page.recent.item(1)
+    assert "not there any more" in away.text() and away.foreground().color() == QColor(colours().faint_text)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1024, 700), (1280, 800), (640, 400)])
+def test_the_first_start_fits_the_screen(
+    make_window: Callable[[], MainWindow], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, width: int, height: int
+) -> None:
+    """The third is 1280 x 800 at 200 %."""
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda screen: QRect(0, 0, width, height))
+    window = make_window()
+    qtbot.waitUntil(lambda: window.width() <= width and window.height() <= height)
+    window.new_search("identify")
+    window.dock_jobs.show()
+    qtbot.wait(50)
+    assert window.width() <= width and window.height() <= height
+    for widget in (window.form.run_button, window.statusBar(), window.device_button):
+        corner = widget.mapTo(window, widget.rect().bottomRight())
+        assert window.rect().contains(corner), widget
+    assert window.jobs.height() < 50, "nothing runs, and the dock is a line"
+
+
+def test_an_export_is_written_while_a_search_runs(
+    filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, _ = project_with_results(tmp_path / "shew")
+    filled.open_project(tmp_path / "shew")
+    qtbot.waitUntil(lambda: not filled.results.is_busy)
+    filled.show_form()
+    monkeypatch.setattr(SearchTask, "run", counting())
+    click(filled.form.run_button)
+    qtbot.waitUntil(lambda: filled.queue.running is not None)
+    search, run = filled.queue.running, project.runs()[-1]
+    assert search is not None
+    filled.export(ExportTask(filled.search.search, project.folder, ExportRequest(run.id, "tsv", tmp_path / "mine")))
+    qtbot.waitUntil(lambda: any(row.job is not search and row.job.is_over for row in filled.jobs.rows.values()))
+    assert search.state == "running" and [row.job.state for row in filled.jobs.rows.values()] == ["running", "done"]
+    assert list(tmp_path.glob("mine*"))
+    filled.queue.cancel(search)
+
+
+def test_a_double_click_on_run_queues_one_search(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SearchTask, "run", counting(steps=1))
+    button = filled.form.run_button
+    # As a mouse sends it: a click, and a second one that is told as a double click.
+    click(button)
+    QTest.mouseDClick(button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: filled.queue.is_idle and bool(filled.jobs.rows))
+    qtbot.wait(50)
+    assert len(filled.jobs.rows) == 1
+
+
+def test_a_database_that_was_deleted_is_told_before_the_run(filled: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    form, own = filled.form, tmp_path / "own.fasta.gz"
+    shutil.copy(database, own)
+    form.file_lists["database"].clear()
+    form.file_lists["database"].add([own])
+    qtbot.waitUntil(form.run_button.isEnabled)
+    own.unlink()
+    click(form.run_button)
+    assert "not there any more" in form.file_lists["database"].message.text()
+    assert filled.queue.is_idle and not filled.jobs.rows
+    own.write_bytes(database.read_bytes())
+    filled.show_page(filled.start_page)
+    filled.show_form()
+    qtbot.waitUntil(form.run_button.isEnabled)
+
+
+def test_results_that_were_left_are_found_again_from_an_empty_search(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    project_with_results(tmp_path / "mine")
+    window.open_project(tmp_path / "mine")
+    qtbot.waitUntil(lambda: not window.results.is_busy)
+    left = window.results
+    window.menus.new["align"].trigger()
+    window.menus.results.trigger()
+    assert window.pages.currentWidget() is left
+
+
+@pytest.mark.parametrize("kind", ["identify", "align", "structures", "cluster", "explain", "modified", "reads"])
+def test_no_letter_of_a_filter_is_that_of_a_menu_or_of_another_field(window: MainWindow, kind: str) -> None:
+    menus = [action.text() for action in window.menuBar().actions()]
+    bar = window.searches[kind].results.filter_bar
+    fields = [part.text() for part in bar.findChildren(QWidget) if isinstance(part, QLabel | QAbstractButton)]
+    letters = [text[text.index("&") + 1].lower() for text in [*menus, *fields] if "&" in text.replace("&&", "")]
+    assert len(letters) == len(set(letters)), sorted(letters)

@@ -209,3 +209,19 @@ def test_a_handler_that_fails_is_logged_and_the_job_goes_on(caplog: pytest.LogCa
     assert queue.shutdown(5)
     assert job.result == "yes"
     assert "the handler is broken" in caplog.text
+
+
+def test_what_writes_does_not_wait_for_a_search_and_each_lane_keeps_its_order(queue: JobQueue) -> None:
+    search, order, written = Gate(), [], threading.Event()
+    running = queue.add("a long search", search)
+    later = queue.add("another search", lambda progress: order.append("search"))
+    assert search.entered.wait(5)
+    for k in range(5):
+        queue.add(f"export {k}", lambda progress, k=k: order.append(k), "writing")
+    queue.add("the last export", lambda progress: written.set(), "writing")
+    assert written.wait(30)
+    assert order == list(range(5)) and running.state == "running" and later.state == "queued" and not queue.is_idle
+    assert queue.waiting == [later] and queue.running is running
+    search.opened.set()
+    assert queue.wait(5)
+    assert order == [*range(5), "search"]

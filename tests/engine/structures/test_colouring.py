@@ -93,6 +93,11 @@ def test_each_scheme_colours_every_residue_of_every_chain_and_has_a_legend() -> 
     assert {one.name for one in SCHEMES if one.needs(alone)} == {"distance", "identity", "conservation", "confidence"}
     for scheme in SCHEMES:
         assert coloured(alone, scheme.name).colours[0].shape == (4, 3)
+    # A file that was read tells B-factors, or has none that are numbers.
+    for b_factor, lacks in ((np.full(4, np.nan, np.float32), True), (np.array([np.nan, 20, 30, 40], np.float32), False)):
+        read = ColouredScene((ShownChain(chain("ACDE"), b_factor=b_factor),))
+        assert bool(next(one for one in SCHEMES if one.name == "confidence").needs(read)) is lacks
+        assert bool(coloured(read, "confidence").legend.scales) is not lacks
 
 
 def test_identity_tells_same_similar_other_and_unaligned() -> None:

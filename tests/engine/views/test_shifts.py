@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -54,3 +55,11 @@ def test_counts_are_those_of_the_definition(shifts: Shifts, ends: tuple[float, f
 
 def test_a_bar_is_called_by_what_most_of_it_is(shifts: Shifts) -> None:
     assert [shifts.name(mass - 0.5, mass + 0.5) for mass in (0.0, *MASSES, 300.0)] == ["no shift", *NAMES, ""]
+
+
+@pytest.mark.parametrize("ends", [(-155.0, 505.0), (12.0, 16.5), (200.0, 300.0)])
+def test_names_of_a_bar_are_told_with_as_many_as_it_has_of_each(shifts: Shifts, ends: tuple[float, float]) -> None:
+    inside = (shifts.shift >= ends[0]) & (shifts.shift < ends[1])
+    expected = Counter("no shift" if row < 0 else NAMES[row] for row in shifts.modification[inside].tolist())
+    told = shifts.counts_by_name(*ends)
+    assert dict(told) == expected and [number for _, number in told] == sorted(expected.values(), reverse=True)

@@ -77,3 +77,11 @@ def test_a_damaged_file_is_an_error_that_names_it(psms: pa.Table, tmp_path: Path
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(InputError, match=r"psms\.parquet"):
         ResultTables({"psms": path})
+
+
+def test_a_file_that_is_gone_is_told_in_the_program_s_own_words(psms: pa.Table, tmp_path: Path) -> None:
+    for source in opened(psms, tmp_path):
+        next(tmp_path.iterdir()).unlink()
+        with pytest.raises(InputError, match="is gone") as told:
+            source.rows(order=[("score", True)])
+        assert "IO Error" not in str(told.value) and "moved or deleted" in str(told.value)

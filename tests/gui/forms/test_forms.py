@@ -12,14 +12,16 @@ from typing import Any, Literal
 import pytest
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractSpinBox, QCheckBox, QComboBox, QLineEdit, QListWidget, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QCheckBox, QComboBox, QFileDialog, QLineEdit, QListWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from engine.chemistry.enzymes import ENZYMES
 from engine.chemistry.modifications import parse_modification, unimod
+from engine.identification.entry import IDENTIFICATION
 from engine.identification.parameters import IdentificationParameters
 from engine.parameters import SearchParameters, parameter, preset_names, read_preset
 from gui.forms.editors import ModificationsEditor
+from gui.forms.file_list import FileList
 from gui.forms.file_survey import FileSurvey, file_kind
 from gui.forms.modification_picker import ModificationPicker
 from gui.forms.numbers import IntegerBox, NumberBox, number_text
@@ -442,3 +444,42 @@ def test_folders_are_searched_for_what_a_search_needs(tmp_path: Path, qtbot: QtB
     survey.close()
     assert [path.name for path in answers[0].of_sort("spectra")] == ["a.MGF"]
     assert [path.name for path in answers[0].of_sort("proteins")] == ["b.fasta"]
+    assert [file.path.name for file in answers[0].left_out] == ["notes.txt"]
+
+
+def test_a_folder_of_files_without_endings_is_added_by_content_and_the_rest_is_told(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    folder = tmp_path / "from the instrument"
+    folder.mkdir()
+    for name in ("run_1", "run_2.peaks"):
+        (folder / name).write_text("BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n", encoding="utf-8")
+    (folder / "proteins").write_text(">P\nPEPTIDE\n", encoding="utf-8")
+    (folder / "log").write_text("nothing", encoding="utf-8")
+    survey = FileSurvey()
+    files = FileList(IDENTIFICATION.inputs[0], survey)
+    qtbot.addWidget(files)
+    files.show()
+    files.ask_for_folder()
+    dialog = files.findChild(QFileDialog)
+    dialog.filesSelected.emit([str(folder)])
+    dialog.close()
+    qtbot.waitUntil(lambda: bool(files.left_out.text()))
+    qtbot.waitUntil(lambda: files.is_examined)
+    assert [path.name for path in files.paths] == ["run_1", "run_2.peaks"] and files.problem() == ""
+    assert files.left_out.text() == "from the instrument: left out proteins, log" and files.left_out.isVisible()
+    survey.close()
+
+
+def test_a_database_of_names_without_sequences_is_told_before_the_run(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    empty, full = tmp_path / "empty.fasta", tmp_path / "full.fasta"
+    empty.write_text(">a\n>b\n\n", encoding="utf-8")
+    full.write_text(">a\nPEPTIDE\n", encoding="utf-8")
+    survey = FileSurvey()
+    files = FileList(IDENTIFICATION.inputs[1], survey)
+    qtbot.addWidget(files)
+    files.add([empty])
+    qtbot.waitUntil(lambda: bool(files.problem()))
+    assert files.problem() == "empty.fasta holds names without sequences; give a file with sequences"
+    qtbot.waitUntil(lambda: files.message.text() == files.problem())
+    files.add([full])
+    qtbot.waitUntil(lambda: full in files.counts and files.problem() == "")
+    survey.close()

@@ -165,3 +165,16 @@ def test_sizes_and_columns_are_remembered(view: ClusterView, project: Project, q
 def test_it_is_let_go(view: ClusterView) -> None:
     view.clear()
     assert view.text.startswith("No results yet. Run a clustering") and view.mirror.spectra is None
+
+
+def test_what_is_compared_is_the_chosen_spectrum_and_nothing_where_none_is_chosen(view: ClusterView, qtbot: QtBot) -> None:
+    assert view.mirror.spectra is not None and view.mirror.spectra.upper.name == "scan=100"
+    view.filters.text.setText("scan=103")
+    view.filters.text.returnPressed.emit()
+    settle(view, qtbot)
+    assert shown(view.members, "title") == ["scan=103"] and view.mirror.spectra.upper.name == "scan=103"
+    view.filters.text.setText("no spectrum is called so")
+    view.filters.text.returnPressed.emit()
+    settle(view, qtbot)
+    assert view.clusters.view.chosen is None and view.members.scope_text == ""
+    assert view.members.view.chosen is None and view.mirror.spectra is None

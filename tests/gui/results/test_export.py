@@ -38,6 +38,7 @@ def test_an_identification_is_exported_as_the_engine_does_it(
     window.menus.export.trigger()
     dialog = window.results.findChild(ExportDialog)
     assert dialog is not None
+    assert dialog.directory().absolutePath() == str(tmp_path), "beside the project"
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     dialog.selectNameFilter(next(nameFilter for nameFilter in dialog.nameFilters() if nameFilter.startswith(FORMATS[format].title)))
     with qtbot.waitSignal(window.bridge.finished) as finished:

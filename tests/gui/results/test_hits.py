@@ -487,7 +487,7 @@ def test_hits_of_the_query_before_do_not_pass_for_those_of_a_query_whose_hits_ca
     view.queries.view.choose(1)
     settle(view, qtbot)
     assert len(view.hits.model.rows) == 0 and view.alignment.plot.pair is None
-    assert "hits.parquet" in view._why_empty(view.hits) and "Run the search again" in view._why_empty(view.hits)
+    assert "hits.parquet" in view._why_empty(view.hits) and "Its project was moved or deleted" in view._why_empty(view.hits)
 
 
 def test_a_query_with_a_name_of_hundreds_of_letters_makes_nothing_wider(open_hits: Opener, tmp_path: Path) -> None:
@@ -537,7 +537,7 @@ def test_everything_has_a_name_and_is_reached_by_the_tab_key(open_hits: Opener, 
         reached.append(focused.accessibleName() or getattr(focused, "text", lambda: "")() or type(focused).__name__)
         qtbot.keyClick(focused, Qt.Key.Key_Tab)
     names = (
-        *("Filter by text", "Largest E-value", "Least identity", "Least coverage of the query", "&Reset"),
+        *("Filter by text", "Largest E-value", "Least identity", "Least coverage of the query", "Rese&t"),
         *("Queries", "Hits", "Hits along the query"),
         *("Smaller (Ctrl+-)", "100 %", "Larger (Ctrl++)"),
         "Copy the alignment as text, as BLAST prints it",

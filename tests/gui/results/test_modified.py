@@ -214,6 +214,7 @@ def test_chosen_modifications_are_searched_again(view: ModifiedView, shared_data
     kind, run_id, given = asked[0]
     assert (kind, run_id) == ("identify", "modified-0001")
     assert any(text.startswith("Oxidation (") and "M" in text for text in given.parameters["variable_modifications"])
+    assert set(view.run.parameters.get("variable_modifications", ())) <= set(given.parameters["variable_modifications"])
     assert given.inputs == {"spectra": (shared_data / QC_SHEW,), "database": (shared_data / PROTEINS,)}
 
 

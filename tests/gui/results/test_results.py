@@ -412,3 +412,26 @@ def test_pictures_of_every_view(tmp_path: Path, display: None, look: str, scale:
     names = ["coverage", "errors", "expectations", "hits", "ions", "scores", "spectrum"]
     assert [picture.stem.rsplit("-", 1)[1] for picture in pictures] == names
     assert all(picture.stat().st_size > 20_000 for picture in pictures)
+
+
+def test_the_spectrum_is_that_of_the_chosen_psm_and_there_is_none_without(open_results: Opener, qtbot: QtBot) -> None:
+    view, _ = open_results()
+    click_row(view.peptides, 0, qtbot)
+    settle(view, qtbot)
+    peptide = view.psms.scope_text
+    assert peptide
+    other = next(other for other in shown(view.peptides, "peptide") if f"of {other}" != peptide)
+    view.filters.text.setText(other)
+    view.filters.text.returnPressed.emit()
+    settle(view, qtbot)
+    # The chosen peptide is hidden, so that the PSMs are no longer its own, and one that is shown is drawn.
+    assert view.peptides.view.chosen is None and view.psms.scope_text == ""
+    assert view.psms.view.chosen is not None and view.spectrum.spectrum is not None
+    assert str(view.spectrum.spectrum.peptidoform).rpartition("/")[0] in shown(view.psms, "peptide")
+    at = view.psms.view.visualRect(view.psms.view.currentIndex()).center()
+    qtbot.mouseClick(view.psms.view.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier, QPoint(20, at.y()))
+    settle(view, qtbot)
+    assert view.psms.view.selected == [] and view.spectrum.spectrum is None
+    qtbot.mouseClick(view.psms.view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, at.y()))
+    settle(view, qtbot)
+    assert view.spectrum.spectrum is not None

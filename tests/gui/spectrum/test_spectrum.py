@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QImage, QMouseEvent, QWheelEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from engine.errors import StorageError
@@ -294,6 +294,18 @@ def test_a_figure_that_cannot_be_written_leaves_nothing(view: SpectrumView, tmp_
     with pytest.raises(StorageError, match=r"\.svg, \.pdf or \.png"):
         view.export_action.write(tmp_path / "figure.bmp")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_figure_that_was_not_written_is_told_in_a_dialog(
+    view: SpectrumView, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "no such folder" / "figure.svg"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), "Vector graphics (*.svg)"))
+    view.export_action.trigger()
+    box = view.findChild(QMessageBox)
+    assert box is not None and box.isVisible() and "no such folder" in box.text()
+    box.close()
+    qtbot.waitUntil(lambda: view.findChild(QMessageBox) is None)
 
 
 def test_the_theme_changes_the_plot(view: SpectrumView, theme: Theme) -> None:

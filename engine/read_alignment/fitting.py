@@ -1,0 +1,72 @@
+"""What suits the sequences that are given to a read alignment, and what does not fit, before anything is read whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from engine.formats.letters import InputContent
+    from engine.parameters import SearchParameters
+
+__all__ = ["are_far_longer", "misfit", "suited_preset"]
+
+MAP_TO_GENOME = "map-to-genome"
+_MINIMUM_LETTERS, _MINIMUM_TIMES = 20_000, 100
+_MOSTLY = 0.9
+"""Share of the sequences that are of one sort where the file is taken to be of it."""
+_NAMES_A_PLACE = {"mode", "strands", "places", "recurrence", "seed_length"}
+"""Parameters by which somebody says where reads are aligned: the program does not choose for them."""
+
+
+def are_far_longer(n_text_letters: int, n_read_letters: float) -> bool:
+    """Whether texts are so much longer than a read that its place is looked for: 20,000 letters, and a hundred for each of the read's."""
+    return n_text_letters >= max(_MINIMUM_LETTERS, _MINIMUM_TIMES * n_read_letters)
+
+
+def suited_preset(contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
+    """The preset for what is given: reads with qualities, or far shorter than the texts, are mapped; empty where the usual one suits.
+
+    Parameters
+    ----------
+    contents, options : by the names of inputs and options. given : parameters that somebody has chosen by hand.
+    """
+    texts, patterns = contents.get("texts"), contents.get("patterns")
+    if texts is None or patterns is None or options.get("pairs") or _NAMES_A_PLACE.intersection(given):
+        return ""
+    if not (_are_nucleotides(texts) and _are_nucleotides(patterns)):
+        return ""
+    mean = patterns.count.n_residues / max(patterns.count.n_sequences, 1)
+    return MAP_TO_GENOME if patterns.has_qualities or are_far_longer(texts.count.n_residues, mean) else ""
+
+
+def misfit(contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
+    """Why these files, options and parameters do not go together, in the words of a form; empty where they do."""
+    texts, patterns, values = contents.get("texts"), contents.get("patterns"), parameters.model_dump()
+    are_pairs = bool(options.get("pairs"))
+    if options.get("mates") and (values["mode"] == "prefix" or values["strands"] != "both" or are_pairs):
+        return f"Mates are for reads that are mapped: choose the preset {MAP_TO_GENOME}, without Align pair by pair"
+    if are_pairs and values["places"] == "seeds":
+        return "Align pair by pair needs no places: choose every in Places, or take the tick away"
+    if texts is None or patterns is None:
+        return ""
+    if are_pairs and texts.count.is_whole and patterns.count.is_whole and texts.count.n_sequences != patterns.count.n_sequences:
+        n_texts, n_reads = texts.count.n_sequences, patterns.count.n_sequences
+        return f"Align pair by pair needs as many references as reads; there are {n_texts:,} and {n_reads:,}"
+    if _are_nucleotides(texts) and _are_proteins(patterns):
+        return "The reads are proteins, and the reference is of nucleotides: translate one of them"
+    if _are_proteins(texts) and _are_nucleotides(patterns):
+        return "The reference is of proteins, and the reads are nucleotides: translate one of them"
+    return ""
+
+
+def _share(content: InputContent) -> float:
+    return content.count.n_nucleotides / max(content.count.n_sequences, 1)
+
+
+def _are_nucleotides(content: InputContent) -> bool:
+    return content.count.n_sequences > 0 and _share(content) >= _MOSTLY
+
+
+def _are_proteins(content: InputContent) -> bool:
+    return content.count.n_sequences > 0 and _share(content) <= 1 - _MOSTLY

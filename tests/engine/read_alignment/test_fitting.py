@@ -1,0 +1,71 @@
+"""Reads with qualities, or far shorter than the texts, are mapped unless somebody says otherwise, and identities of chance are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.command_line.main import main
+from engine.formats.letters import InputContent, SequenceCount
+from engine.read_alignment.entry import READ_ALIGNMENT
+from engine.read_alignment.parameters import ReadAlignmentParameters
+from tests.searching import align_reads
+
+LETTERS = np.array(list("ACGT"))
+
+
+def letters(n: int, seed: int) -> str:
+    return "".join(np.random.default_rng(seed).choice(LETTERS, n))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """A genome of 30,000 letters, and forty reads of a hundred letters from anywhere in it, some letters of which are wrong."""
+    genome, random = letters(30_000, 1), np.random.default_rng(2)
+    reads = []
+    for start in random.integers(0, len(genome) - 100, 40).tolist():
+        read = np.array(list(genome[start : start + 100]))
+        read[random.random(100) < 0.04] = "A"
+        reads.append("".join(read))
+    texts, patterns = tmp_path / "genome.fasta", tmp_path / "reads.fastq"
+    texts.write_text(f">genome\n{genome}\n", encoding="utf-8")
+    patterns.write_text("".join(f"@r{k}\n{read}\n+\n{'I' * 100}\n" for k, read in enumerate(reads)), encoding="utf-8")
+    return texts, patterns
+
+
+def content(n: int, n_letters: int, *, are_nucleotides: bool = True, has_qualities: bool = False) -> InputContent:
+    return InputContent(SequenceCount(n, n_letters, n if are_nucleotides else 0), has_qualities)
+
+
+@pytest.mark.parametrize(
+    ("texts", "patterns", "options", "given", "expected"),
+    [
+        (content(3, 3000), content(10, 1000, has_qualities=True), {}, (), "map-to-genome"),
+        (content(1, 48_502), content(10, 1000), {}, (), "map-to-genome"),
+        (content(10, 1500), content(10, 1000), {}, (), "standard"),
+        (content(1, 48_502), content(10, 1000), {"pairs": True}, (), "standard"),
+        (content(1, 48_502), content(10, 1000), {}, ("mode",), "standard"),
+        (content(1, 48_502, are_nucleotides=False), content(10, 1000, are_nucleotides=False), {}, (), "standard"),
+    ],
+)  # fmt: skip
+def test_reads_are_mapped_where_they_have_qualities_or_are_far_shorter(texts, patterns, options, given, expected) -> None:
+    assert READ_ALIGNMENT.suited_preset({"texts": texts, "patterns": patterns}, options, given) == expected
+
+
+def test_the_command_line_maps_reads_and_says_so(files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "found.tsv"
+    main(["reads", *map(str, files), "--out", str(out), "--device", "cpu"])
+    said = capsys.readouterr()
+    assert "map-to-genome" in said.err
+    rows = [line.split("\t") for line in out.read_text(encoding="utf-8").splitlines()]
+    identities = [float(row[rows[0].index("identity")]) for row in rows[1:]]
+    assert len(identities) == 40 and min(identities) > 0.8
+
+
+def test_identities_of_chance_are_told_and_those_of_reads_are_not(files: tuple[Path, Path]) -> None:
+    told = " ".join(align_reads(*files, None, ReadAlignmentParameters(), device="cpu").messages)
+    assert "as unrelated sequences are" in told
+    told = " ".join(align_reads(*files, None, ReadAlignmentParameters(mode="within", strands="both"), device="cpu").messages)
+    assert "unrelated" not in told

@@ -1,0 +1,33 @@
+"""What a header tells of the files of a run, and of the run whose spectra it went on from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from engine.identification.entry import IDENTIFICATION
+from engine.project import RunInput
+from engine.views.finished_run import open_finished_run
+from gui.results.facts import files_facts, inputs_of_source
+from tests.engine.views.result_projects import project_with_results
+
+
+def test_a_run_that_went_on_from_another_names_it_and_knows_its_files(tmp_path: Path) -> None:
+    project, _ = project_with_results(tmp_path / "project")
+    spectra, database, contaminants = (tmp_path / name for name in ("shew.mzML", "shew.fasta", "dust.fasta"))
+    for path in (spectra, database, contaminants):
+        path.write_text(path.name, encoding="utf-8")
+    with project.run("identify", {}, [RunInput(spectra, "spectra"), RunInput(database, "database")]) as run:
+        source = run.id
+    found = open_finished_run(project, IDENTIFICATION, "identify-0001")
+    folder = project.folder / "results" / source
+    tables = [(f"project_{name}", folder / f"{name}.parquet") for name in ("spectra", "psms", "proteins")]
+    try:
+        following = replace(found, inputs=(*tables, ("contaminants", contaminants)))
+        assert files_facts(following) == (f"what {source} left unidentified", "contaminants: dust.fasta")
+        assert inputs_of_source(following) == (("spectra", spectra), ("database", database))
+        assert inputs_of_source(replace(found, inputs=(("spectra", spectra),))) == ()
+        gone = [("project_spectra", tmp_path / "away" / "results" / source / "spectra.parquet")]
+        assert inputs_of_source(replace(found, inputs=tuple(gone))) == ()
+    finally:
+        found.close()
