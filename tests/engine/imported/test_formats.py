@@ -146,6 +146,52 @@ def test_a_declaration_behind_a_comment_that_nobody_looks_behind_is_refused_too(
         read_identifications([path])
 
 
+def test_a_declaration_in_an_encoding_that_hides_it_is_refused_too(tmp_path):
+    path = write_results("pepxml", tmp_path)
+    head, _, rest = path.read_text().partition("\n")
+    declared = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/hostname">]>'.encode("utf-7").decode().replace("<", "+ADw-").replace("!", "+ACE-")
+    path.write_text(f"{head.replace('UTF-8', 'UTF-7')}\n{declared}\n{rest}")
+    with pytest.raises(InputError, match="encoding 'UTF-7'"):
+        read_identifications([path])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('hit_rank="1"', 'hit_rank="first"'), ('position="2"', 'place="2"'), ('calc_neutral_pep_mass="', 'calc_neutral_pep_mass="about '),
+        ('assumed_charge="2"', 'assumed_charge="two"'), ('mass="1', 'mass="x1'),
+    ],
+)  # fmt: skip
+def test_a_number_of_a_pepxml_that_is_none_is_told_with_its_spectrum(before, after, tmp_path):
+    path = write_results("pepxml", tmp_path)
+    path.write_text(path.read_text().replace(before, after, 2))
+    with pytest.raises(InputError, match=r"(spectrum run\.000|before the first spectrum)"):
+        read_identifications([path])
+
+
+def test_the_runs_of_a_joined_pepxml_and_its_engine_are_told_apart(tmp_path):
+    path = write_results("pepxml", tmp_path)
+    head, _, rest = path.read_text().partition("<msms_run_summary")
+    run, _, tail = rest.partition("</msms_run_summary>")
+    second = run.replace("/data/run", "/data/other").replace("Comet", "Other")
+    path.write_text(f"{head}<msms_run_summary{run}</msms_run_summary><msms_run_summary{second}</msms_run_summary>{tail}")
+    found = read_identifications([path])
+    assert found.run.to_pylist() == ["/data/run.mzML"] * len(TRUTH) + ["/data/other.mzML"] * len(TRUTH) and found.program == "Comet"
+
+
+def test_probabilities_of_the_tpp_and_scores_with_a_type_are_taken(tmp_path):
+    path = write_results("pepxml", tmp_path)
+    results = (
+        '<search_score name="xcorr" value="3.1" type="float"/>'
+        '<analysis_result analysis="peptideprophet"><peptideprophet_result probability="0.75" all_ntt_prob="(0.1,0.5,0.75)"/></analysis_result>'
+        '<analysis_result analysis="interprophet"><interprophet_result probability="0.5" all_ntt_prob="(0.1,0.5,0.75)"/></analysis_result>'
+    )
+    path.write_text(path.read_text().replace('<search_score name="xcorr" value="3.1"/>', results))
+    found = read_identifications([path])
+    assert set(found.scores["score_peptideprophet"]) == {0.75} and set(found.scores["score_iprophet"]) == {0.5}
+    assert set(found.scores["score_xcorr"]) == {3.1} and set(found.posterior_error) == {0.25}
+
+
 def test_a_table_whose_last_row_is_cut_off_is_refused_with_its_line(tmp_path):
     path = write_results("sage", tmp_path)
     lines = path.read_text().splitlines()
