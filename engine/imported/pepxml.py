@@ -86,7 +86,7 @@ def _queries(source: ByteSource, progress: Progress) -> Iterator[dict[str, Any]]
             yield query
     except etree.XMLSyntaxError as error:
         raise broken_xml(source, error) from None
-    except (PyteomicsError, LookupError, TypeError, ValueError, AttributeError) as error:
+    except (PyteomicsError, LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
         # What Pyteomics raises of elements that lack what the schema demands, or hold text in place of numbers.
         said = shortened(" ".join(str(getattr(error, "message", error)).split("\n", 1)[0].split()), 120)
         raise InputError(

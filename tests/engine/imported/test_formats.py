@@ -159,7 +159,7 @@ def test_a_declaration_in_an_encoding_that_hides_it_is_refused_too(tmp_path):
     ("before", "after"),
     [
         ('hit_rank="1"', 'hit_rank="first"'), ('position="2"', 'place="2"'), ('calc_neutral_pep_mass="', 'calc_neutral_pep_mass="about '),
-        ('assumed_charge="2"', 'assumed_charge="two"'), ('mass="1', 'mass="x1'),
+        ('assumed_charge="2"', 'assumed_charge="two"'), ('mass="1', 'mass="x1'), ('mass="1', 'mass="1e999'),
     ],
 )  # fmt: skip
 def test_a_number_of_a_pepxml_that_is_none_is_told_with_its_spectrum(before, after, tmp_path):
