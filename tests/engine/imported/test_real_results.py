@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from lxml import etree
 from pyteomics import mzid
 from pyteomics.openms import idxml
 
 from engine.errors import InputError
+from engine.jobs.progress import Progress
 from engine.matches.exporting import export
 from engine.project import Project
 from tests.searching import explain, import_results
@@ -122,3 +124,25 @@ def test_what_is_exported_and_imported_again_is_the_same(format, shared_data, tm
         for one in ("p", "again")
     )
     assert before == after and len(before) == 44
+
+
+def test_exports_of_an_import_name_the_engine_that_found_and_the_program_that_converted(shared_data, tmp_path):
+    from engine.entry import ExportRequest
+    from engine.matches.run_exporting import export_run
+
+    folder = shared_data / "spectra" / "bsa_ltq"
+    summary = import_results([folder / "BSA1_OMSSA.idXML"], [folder / "BSA1.mzML"], tmp_path / "p")
+    project = Project.open(tmp_path / "p")
+    assert summary.program == "OMSSA"
+    for format in ("mzid", "pepxml"):
+        export_run(project, ExportRequest(summary.run_id, format, tmp_path / f"x.{format}"), Progress())
+    namespace = "{http://psidev.info/psi/pi/mzIdentML/1.2}"
+    tree = etree.parse(tmp_path / "x.mzid")
+    named = {one.get("id"): one.get("name") for one in tree.iter(f"{namespace}AnalysisSoftware")}
+    found_by = next(tree.iter(f"{namespace}SpectrumIdentificationProtocol")).get("analysisSoftware_ref")
+    assert sorted(named.values()) == ["OMSSA", "Proteoscope"] and named[found_by] == "OMSSA"
+    searched = next(etree.parse(tmp_path / "x.pepxml").iter("{*}search_summary"))
+    assert searched.get("search_engine") == "OMSSA"
+    assert any(one.get("name") == "converted by" and one.get("value").startswith("Proteoscope") for one in searched.iter("{*}parameter"))
+    again = import_results([tmp_path / "x.mzid"], [folder / "BSA1.mzML"], tmp_path / "again")
+    assert again.program == "OMSSA"
