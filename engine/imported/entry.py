@@ -51,7 +51,7 @@ IMPORT = Search(
     inputs=(
         Input("results", "Results", "identifications", "RESULTS", one="file of results", wanted="results of a search engine"),
         Input(
-            "spectra", "Spectra", "spectra", "RUN", "the spectra that were searched, one or several; may be given several times; RESULTS stand before it",
+            "spectra", "Spectra", "spectra", "RUN", "the spectra that were searched, one or several; RESULTS stand before it",
             option="--spectra", one="spectrum file", in_a_row=True,
         ),
         Input(

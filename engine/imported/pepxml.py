@@ -62,7 +62,7 @@ def read_pepxml(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def _program(source: ByteSource) -> str:
-    """The search engine that the file names before its first query, to which Pyteomics' queries do not lead back; empty where it names none."""
+    """The search engine that the file names before its first query, empty where it names none. Pyteomics' queries do not lead back to it."""
     with ByteSource(source.path) as beginning:
         for name, element in elements(beginning, Progress(), ("search_summary", "spectrum_query")):
             return str(element.get("search_engine", "")) if name == "search_summary" else ""
@@ -101,7 +101,9 @@ def _check_encoding(source: ByteSource) -> None:
     declared = _ENCODING.match(source.peek(1000).removeprefix(b"\xef\xbb\xbf"))
     encoding = declared[1].decode("utf-8", "replace") if declared else "UTF-8"
     if not _PLAIN_ENCODING.fullmatch(encoding.strip()):
-        raise InputError(source.path, f"the XML is in the encoding {shortened(repr(encoding), 40)}", place="line 1", remedy="Save it as UTF-8")
+        raise InputError(
+            source.path, f"the XML is in the encoding {shortened(repr(encoding), 40)}", place="line 1", remedy="Save it as UTF-8"
+        )
 
 
 def _add_query(source: ByteSource, query: Mapping[str, Any], found: MatchCollector, n: int) -> int:

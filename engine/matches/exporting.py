@@ -50,8 +50,8 @@ def export(
     progress : told of the stages, and asked whether the user wants to stop.
     spectra, databases : the files that were searched; `version` : the program's. passes : as they were done, where that is known.
     spreadsheet_safe : of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
-    engine : of matches that were imported, the search engine that found them; ``mzid`` and ``pepxml`` name it, and the program as what wrote
-        them.
+    engine : of matches that were imported, the search engine that found them; ``mzid`` and ``pepxml`` name it, and the program as what
+        converted them.
 
     Raises
     ------

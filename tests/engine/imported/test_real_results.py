@@ -12,6 +12,8 @@ from lxml import etree
 from pyteomics import mzid
 from pyteomics.openms import idxml
 
+import resources
+from engine.command_line.main import main
 from engine.errors import InputError
 from engine.jobs.progress import Progress
 from engine.matches.exporting import export
@@ -19,6 +21,8 @@ from engine.project import Project
 from tests.searching import explain, import_results
 
 SAMPLE = 100
+SPECTRA = resources.path("samples", "BSA1.mzML.gz")
+PROTEINS = resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
 
 
 def rows_of(project: Path) -> list[dict]:
@@ -146,3 +150,39 @@ def test_exports_of_an_import_name_the_engine_that_found_and_the_program_that_co
     assert any(one.get("name") == "converted by" and one.get("value").startswith("Proteoscope") for one in searched.iter("{*}parameter"))
     again = import_results([tmp_path / "x.mzid"], [folder / "BSA1.mzML"], tmp_path / "again")
     assert again.program == "OMSSA"
+
+
+@pytest.fixture(scope="module")
+def identified(tmp_path_factory) -> Path:
+    """An identification of the sample of albumin that ships."""
+    project = tmp_path_factory.mktemp("identified") / "p"
+    given = ["--database", str(PROTEINS), "--preset", "low-resolution", "--out", str(project), "--device", "cpu", "--quiet"]
+    assert main(["identify", str(SPECTRA), *given]) == 0
+    return project
+
+
+@pytest.mark.parametrize("format", ["mzid", "pepxml", "pin"])
+def test_an_identification_that_is_exported_and_imported_is_the_same_psm_for_psm(format, identified, tmp_path):
+    project = Project.open(identified)
+    before = pq.read_table(project.table("psms", project.latest("identify"))).to_pylist()
+    path = tmp_path / f"x.{format}"
+    assert main(["export", str(identified), "--format", format, "--out", str(path)]) == 0
+    summary = import_results([path], [SPECTRA], tmp_path / "again", [PROTEINS])
+    after = {psm_of(row): row for row in rows_of(tmp_path / "again")}
+    assert len(before) == len(after) == summary.n_imported > 800 and {psm_of(row) for row in before} == after.keys()
+    for row in before:
+        assert set(after[psm_of(row)]["proteins"]) == set(row["proteins"])
+    if format == "pin":  # which has features in place of q-values
+        assert summary.source_of["psms"] == "decoys" and any("carry no q-values" in message for message in summary.messages)
+        return
+    assert (
+        summary.source_of["psms"] == "file"
+        and summary.n_psms == sum(row["q_value"] <= 0.01 and row["rank"] == 1 and not row["is_decoy"] for row in before) > 10
+    )
+    for row in before:
+        assert after[psm_of(row)]["q_value"] == pytest.approx(row["q_value"], abs=1e-7)
+
+
+def psm_of(row: dict) -> tuple:
+    """Spectrum, charge, rank and peptidoform, and whether it is a decoy."""
+    return tuple(row[name] for name in ("spectrum_id", "charge", "rank", "peptide", "is_decoy"))
