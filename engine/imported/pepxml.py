@@ -30,7 +30,7 @@ _ENCODING = re.compile(rb"""^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"'>]*)""")
 _PLAIN_ENCODING = re.compile(r"(?i)utf-?8|(us-)?ascii|(iso-?8859|windows|cp)-?\d{1,4}|latin-?\d")
 
 
-class _Queries(PepXML):  # type: ignore[misc]
+class _Queries(PepXML):
     """Spectrum queries of a pepXML file as Pyteomics' dictionaries, each with the ``run`` that it stands in."""
 
     def _get_version_info(self) -> tuple[None, None]:
@@ -62,7 +62,7 @@ def read_pepxml(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def _program(source: ByteSource) -> str:
-    """The search engine that the file names before its first query, empty where it names none. Pyteomics' queries do not lead back to it."""
+    """The search engine that the file names before its first query, empty where it names none. Queries do not lead back to it."""
     with ByteSource(source.path) as beginning:
         for name, element in elements(beginning, Progress(), ("search_summary", "spectrum_query")):
             return str(element.get("search_engine", "")) if name == "search_summary" else ""
