@@ -15,6 +15,7 @@ from pyteomics.auxiliary import PyteomicsError
 from pyteomics.pepxml import PepXML
 
 from engine.errors import InputError, shortened
+from engine.formats.recognition import HEAD_BYTES
 from engine.formats.sources import ByteSource
 from engine.imported.identifications import Identifications, MatchCollector, NotedModification, NotedPeptide
 from engine.imported.xml_events import CHECKED_EVERY, SourceBytes, broken_xml, elements, number_of, whole_number_of
@@ -27,7 +28,7 @@ _Q_VALUES = {"q_value", "q-value", "percolator_qvalue", "qvalue", "q value"}
 _ERRORS = {"posterior_error_probability", "percolator_pep", "pep", "posterior error probability_score"}
 _PROBABILITIES = {"peptideprophet_result": "score_peptideprophet", "interprophet_result": "score_iprophet"}
 _ENCODING = re.compile(rb"""^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"'>]*)""")
-_PLAIN_ENCODING = re.compile(r"(?i)utf-?8|(us-)?ascii|(iso-?8859|windows|cp)-?\d{1,4}|latin-?\d")
+_PLAIN_ENCODING = re.compile(r"(?i)utf-?8|(us-)?ascii|iso-?8859-\d{1,2}|windows-125\d|latin-?\d")
 
 
 class _Queries(PepXML):
@@ -98,7 +99,7 @@ def _queries(source: ByteSource, progress: Progress) -> Iterator[dict[str, Any]]
 def _check_encoding(source: ByteSource) -> None:
     """Refuse encodings in which a declaration of entities would not have been seen when the file was recognised: Pyteomics' parser resolves
     them."""
-    declared = _ENCODING.match(source.peek(1000).removeprefix(b"\xef\xbb\xbf"))
+    declared = _ENCODING.match(source.peek(HEAD_BYTES).removeprefix(b"\xef\xbb\xbf"))
     encoding = declared[1].decode("utf-8", "replace") if declared else "UTF-8"
     if not _PLAIN_ENCODING.fullmatch(encoding.strip()):
         raise InputError(

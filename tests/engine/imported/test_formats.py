@@ -147,14 +147,15 @@ def test_a_declaration_behind_a_comment_that_nobody_looks_behind_is_refused_too(
         read_identifications([path])
 
 
-def test_a_declaration_in_an_encoding_that_hides_it_is_refused_too(tmp_path):
+@pytest.mark.parametrize("encoding", ['encoding="UTF-7"', f'{" " * 5000}encoding = "UTF-7"', "encoding='cp037'"])
+def test_a_declaration_in_an_encoding_that_hides_it_is_refused_too(encoding, tmp_path):
     path = write_results("pepxml", tmp_path)
     head, _, rest = path.read_text().partition("\n")
     declared = (
         '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/hostname">]>'.encode("utf-7").decode().replace("<", "+ADw-").replace("!", "+ACE-")
     )
-    path.write_text(f"{head.replace('UTF-8', 'UTF-7')}\n{declared}\n{rest}")
-    with pytest.raises(InputError, match="encoding 'UTF-7'"):
+    path.write_text(f"{head.replace('encoding="UTF-8"', encoding)}\n{declared}\n{rest}")
+    with pytest.raises(InputError, match="is in the encoding '(UTF-7|cp037)'"):
         read_identifications([path])
 
 
