@@ -154,8 +154,9 @@ def test_a_declaration_in_an_encoding_that_hides_it_is_refused_too(encoding, tmp
     declared = (
         '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/hostname">]>'.encode("utf-7").decode().replace("<", "+ADw-").replace("!", "+ACE-")
     )
-    path.write_text(f"{head.replace('encoding="UTF-8"', encoding)}\n{declared}\n{rest}")
-    with pytest.raises(InputError, match="is in the encoding '(UTF-7|cp037)'"):
+    head = head.replace('encoding="UTF-8"', encoding)
+    path.write_text(f"{head}\n{declared}\n{rest}")
+    with pytest.raises(InputError, match=r"is in the encoding '(UTF-7|cp037)'"):
         read_identifications([path])
 
 
