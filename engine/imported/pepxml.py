@@ -54,6 +54,7 @@ class _Queries(PepXML):
 
 def read_pepxml(source: ByteSource, progress: Progress) -> Identifications:
     """The matches of a pepXML file."""
+    _check_encoding(source)
     found = MatchCollector("pepXML", source.path)
     found.program = _program(source)
     n = 0
@@ -77,7 +78,6 @@ def _queries(source: ByteSource, progress: Progress) -> Iterator[dict[str, Any]]
     ------
     InputError : the XML is broken or cut off, or holds something else where pepXML wants a number. Cancelled : the user asked to stop.
     """
-    _check_encoding(source)
     place = "before the first spectrum"
     try:
         for n, query in enumerate(_Queries(SourceBytes(source, progress), read_schema=False, use_index=False)):
