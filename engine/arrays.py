@@ -60,6 +60,7 @@ def pieces(starts: NDArray[np.int64]) -> list[slice]:
     if not len(starts):
         return []
     cuts = np.unique(np.searchsorted(starts, np.arange(0, int(starts[-1]) + 1, _PIECE), side="right") - 1)
+    cuts[0] = 0  # also where the first runs are empty
     return [slice(first, last) for first, last in pairwise([*cuts.tolist(), len(starts)])]
 
 

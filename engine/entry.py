@@ -40,8 +40,7 @@ __all__ = [
 
 Model = TypeVar("Model", bound="SearchParameters")
 
-_IDENTIFYING: set[str] = set()
-"""Kinds of the searches that say so; entries add theirs."""
+_SEARCHES = "engine.searches:SEARCHES"
 
 FileSort = Literal["spectra", "proteins", "reads", "structures", "identifications", "structure database", "project"]
 """A kind of file: spectra in any format, sequences, structures (also a folder or a list of them), results of other search engines, or a
@@ -58,7 +57,8 @@ class Input:
     sort : what sort of files they are, by which dropped files find their place. also : another sort that may stand in their place, one
         alone.
     metavar, help : on the command line; where help is empty, it lists the formats of its sort. option : the flag that names them there, as
-        ``--database``; positional where it is empty.
+        ``--database``; positional where it is empty. in_a_row : whether that flag takes several at once, as well as one each time; what is
+        positional then stands before it.
     several : whether more than one may be given. is_kept : whether the window still has them at its next start.
     can_be_pasted : whether the window also takes it as text. takes_nucleotides : whether its sequences may be DNA or RNA, of which the
         window warns elsewhere.
@@ -84,6 +84,7 @@ class Input:
     takes_nucleotides: bool = False
     instead: str = ""
     is_optional: bool = False
+    in_a_row: bool = False
 
     @property
     def described(self) -> str:
@@ -304,8 +305,6 @@ class Search:
 
     def __post_init__(self) -> None:
         register_kinds(self.work)
-        if self.identifies:
-            _IDENTIFYING.add(self.kind)
 
     @property
     def model(self) -> type[SearchParameters]:
@@ -365,8 +364,12 @@ class Search:
 
 
 def identifying_kinds() -> frozenset[str]:
-    """The kinds of the searches, of those whose entries are known, from whose runs others go on as from identifications."""
-    return frozenset(_IDENTIFYING)
+    """The kinds of the searches from whose runs others go on as from identifications.
+
+    They are asked of the list of searches when a run is looked at, as entries name all that they do not import: a script that does one
+    search has imported the entry of that alone.
+    """
+    return frozenset(one.kind for one in _loaded(_SEARCHES) if one.identifies)
 
 
 def _loaded(place: str) -> Any:

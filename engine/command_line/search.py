@@ -74,7 +74,8 @@ def _run_command(run: Any, options: argparse.Namespace) -> None:
 def _add_input(parser: argparse.ArgumentParser, one: Input, *, takes_several: bool) -> None:
     if one.option:
         is_required = not (one.instead or one.is_optional)
-        parser.add_argument(one.option, dest=one.name, action="append", required=is_required, metavar=one.metavar, help=one.described)
+        repeated: dict[str, Any] = {"action": "extend", "nargs": "+"} if one.in_a_row else {"action": "append"}
+        parser.add_argument(one.option, dest=one.name, required=is_required, metavar=one.metavar, help=one.described, **repeated)
     else:
         several = "*" if one.instead or one.is_optional else "+"
         parser.add_argument(one.name, nargs=several if takes_several else None, metavar=one.metavar, help=one.described)

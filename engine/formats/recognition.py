@@ -24,7 +24,6 @@ _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"SQLite format 3\0", "an SQLite database (Bruker .tdf, .mzDB or a spectral library)", _CONVERT),
     (b"\x89HDF", "an HDF5 file (mz5, mzMLb)", _CONVERT),
     (b"PK\x03\x04", "a zip archive", "Unpack it first"),
-    (b"PAR1", "a Parquet table", "Give the results as text: DIA-NN writes report.tsv, Sage results.sage.tsv"),
     (b"BZh", "packed with bzip2", "Unpack it first, or pack it with gzip"),
     (b"\xfd7zXZ\0", "packed with xz", "Unpack it first, or pack it with gzip"),
     (b"\x28\xb5\x2f\xfd", "packed with zstd", "Unpack it first, or pack it with gzip"),
@@ -47,6 +46,9 @@ def recognise(source: ByteSource) -> FileFormat:
     Anything else is an `InputError` that says what it seems to be and what to do.
     """
     head = source.peek(HEAD_BYTES)
+    for one in registry.FORMATS:
+        if one.magic and head.startswith(one.magic):
+            return one
     for signature, what, remedy in _SIGNATURES:
         if head.startswith(signature):
             raise InputError(source.path, f"is {what}, which cannot be read", remedy=remedy or _another())

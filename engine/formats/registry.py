@@ -55,7 +55,7 @@ class FileFormat:
         knows its formats itself.
     writer : ``module:class`` of the `engine.formats.writing.SpectrumWriter`, called with the spectra, where they can be written in it.
     roots : the elements that XML of this format begins with. is_like : whether text that is no XML is of this format; asked in the order
-        of `FORMATS`. Without either, a format is told by whoever reads its sort.
+        of `FORMATS`. magic : what binary files of this format begin with. Without any of them, a format is told by whoever reads its sort.
     term : accession and name in the PSI-MS vocabulary.
     spectra_called_by : what mzIdentML calls its spectra by: the native identifier that the file gives, the scan number, or the place in the
         file. has_titles : whether the name of a spectrum is a title that somebody gave it.
@@ -68,6 +68,7 @@ class FileFormat:
     writer: str = ""
     roots: tuple[str, ...] = ()
     is_like: Callable[[Beginning], bool] | None = None
+    magic: bytes = b""
     term: tuple[str, str] | None = None
     spectra_called_by: Literal["native", "scan", "index"] = "index"
     has_titles: bool = False
@@ -224,6 +225,7 @@ FORMATS: tuple[FileFormat, ...] = (
         "DIA-NN report", "identifications", (".diann.tsv",), f"{_TABLES}:read_dia_nn",
         is_like=_has_columns(("modified.sequence", "precursor.charge", "q.value")),
     ),
+    FileFormat("DIA-NN Parquet report", "identifications", (".parquet",), f"{_TABLES}:read_dia_nn_parquet", magic=b"PAR1"),
     FileFormat(
         "PeptideShaker report", "identifications", (".peptideshaker.txt",), f"{_TABLES}:read_peptideshaker",
         is_like=_has_columns(("sequence", "modified sequence", "spectrum title", "identification charge")),

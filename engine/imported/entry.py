@@ -51,8 +51,8 @@ IMPORT = Search(
     inputs=(
         Input("results", "Results", "identifications", "RESULTS", one="file of results", wanted="results of a search engine"),
         Input(
-            "spectra", "Spectra", "spectra", "RUN", "the spectra that were searched; may be given several times", option="--spectra",
-            one="spectrum file",
+            "spectra", "Spectra", "spectra", "RUN", "the spectra that were searched, one or several; RESULTS stand before it",
+            option="--spectra", one="spectrum file", in_a_row=True,
         ),
         Input(
             "database", "Protein databases", "proteins", "FASTA", "the sequences of the proteins; may be given several times",

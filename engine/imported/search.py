@@ -124,6 +124,11 @@ def _tell(run: SearchRun[_Read], summary: ImportSummary, found: Identifications,
 
     tell = run.progress.message
     tell(f"{summary.told_rates()}. Matched ions, mass errors, ranks and protein groups are computed here.")
+    if found.format == "Percolator or mokapot" and summary.source_of["psms"] == "decoys":
+        tell(
+            f"Features for Percolator or mokapot (.pin) carry no q-values. Those here rest on one of them, {summary.score}, and accept "
+            "fewer than rescoring does: for its q-values import the table of PSMs, mzIdentML or pepXML", "warning",
+        )  # fmt: skip
     for reason, n in summary.left_out.items():
         tell(f"{n:,} matches left out: {reason}", "warning")
     if ignores_files:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "read_comet",
     "read_dia_nn",
+    "read_dia_nn_parquet",
     "read_maxquant",
     "read_msfragger",
     "read_mztab",
@@ -57,6 +58,7 @@ _PSM_ID = (
 _MSFRAGGER_PLACE = re.compile(r"(?P<site>N-term|C-term|\d+[A-Z]?|[A-Z]\d+)\((?P<mass>[+-]?[\d.]+(?:[eE][+-]?\d+)?)\)")
 _COMET_PLACE = re.compile(r"(?P<place>\d+)_[SV]_(?P<mass>[+-]?[\d.]+)(?:_(?P<end>[nNcC]))?")
 _MZTAB_PLACE = re.compile(r"(?P<places>\d+(?:\[[^\]]*\])?(?:\|\d+(?:\[[^\]]*\])?)*)-(?P<name>[^,\[]+(?:\[[^\]]*\])?)")
+_DIA_NN_SCORES = ("Global.Q.Value", "Protein.Q.Value", "PG.Q.Value", "CScore", "Evidence", "Quantity.Quality")
 _MZTAB_RUN = re.compile(r"ms_run\[(\d+)\]:\s*(.*)")
 
 Values = dict[str, Any]
@@ -222,9 +224,28 @@ def read_maxquant(source: ByteSource, progress: Progress) -> Identifications:
 
 def read_dia_nn(source: ByteSource, progress: Progress) -> Identifications:
     """DIA-NN's main report as text. A row is a precursor in a run; its spectrum is the one whose number the report gives."""
-    cells = read_cells(source, progress)
-    names = ("global.q.value", "protein.q.value", "pg.q.value", "cscore", "evidence", "quantity.quality")
-    scores = _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)})
+    return _dia_nn("DIA-NN report", read_cells(source, progress))
+
+
+def read_dia_nn_parquet(source: ByteSource, progress: Progress) -> Identifications:
+    """The same as DIA-NN 2 writes it, ``report.parquet``."""
+    from engine.imported.parquet import read_parquet
+    from engine.results.columns import Column, Table
+
+    described = (
+        Column("Modified.Sequence", is_nullable=True), Column("Precursor.Charge", type="int64", kind="integer", is_nullable=True),
+        Column("Q.Value", kind="number", is_nullable=True),
+        *(Column(name, is_nullable=True, is_optional=True) for name in ("Run", "Protein.Ids", "Protein.Group")),
+        *(Column(name, kind="number", is_nullable=True, is_optional=True)
+          for name in ("PEP", "MS2.Scan", "Decoy", "Precursor.Mz", "RT", *_DIA_NN_SCORES)),
+    )  # fmt: skip
+    remedy = "Give DIA-NN's report.parquet as it wrote it; of other programs, results as text, as Sage's results.sage.tsv"
+    table = Table("report", "DIA-NN report", (), stored=described)
+    return _dia_nn("DIA-NN Parquet report", read_parquet(source, table, remedy, progress))
+
+
+def _dia_nn(format: str, cells: Cells) -> Identifications:
+    scores = _scores(cells, {name: score_column_of(name) for name in _DIA_NN_SCORES if cells.has(name)})
     scores["score_dia_nn_pep"] = cells.numbers("PEP")
     values: Values = {
         "run": cells.text("Run", "File.Name"), "scan": cells.whole("MS2.Scan", missing=-1),
@@ -234,7 +255,7 @@ def read_dia_nn(source: ByteSource, progress: Progress) -> Identifications:
         "is_decoy": np.where(cells.has("Decoy"), cells.whole("Decoy", missing=0) == 1, -1).astype(np.int8),
         "proteins": cells.lists(";", "Protein.Ids", "Protein.Group"),
     }  # fmt: skip
-    return _identifications("DIA-NN report", cells, parse_peptide, cells.required("Modified.Sequence"), values)
+    return _identifications(format, cells, parse_peptide, cells.required("Modified.Sequence"), values)
 
 
 def read_peptideshaker(source: ByteSource, progress: Progress) -> Identifications:

@@ -9,24 +9,38 @@ from engine.errors import InputError, shortened
 from engine.formats.sources import ByteSource
 from engine.jobs.progress import Progress
 
-__all__ = ["elements", "number_of", "whole_number_of"]
+__all__ = ["CHECKED_EVERY", "SourceBytes", "broken_xml", "elements", "number_of", "whole_number_of"]
 
 _PIECE = 1 << 16
-_CHECKED_EVERY = 2000
+CHECKED_EVERY = 2000
+"""So many elements are read between two looks at whether the user asked to stop."""
 
 
-class _Bytes:
-    """The bytes of a source as lxml reads them, with the progress told. What was recognised declares no document type: its root stands in
-    the part that `engine.formats.recognition` looked through for one."""
+class SourceBytes:
+    """The bytes of a source as lxml and Pyteomics read them, with the progress told. What was recognised declares no document type: its
+    root stands in the part that `engine.formats.recognition` looked through for one.
+
+    Pyteomics' own readers serve pepXML alone (`engine.imported.pepxml`). That of X!Tandem stops at real files (``KeyError: 'Xdata'``).
+    That of mzIdentML had not followed the references of 2,000 matches in 100 s. That of idXML finds proteins in an unpacked file alone, and
+    leads back neither to the run of a match nor to the files that were merged in it, of which its spectrum is.
+    """
 
     def __init__(self, source: ByteSource, progress: Progress) -> None:
         self._source, self._progress, self._told = source, progress, 0
 
     def read(self, n: int = _PIECE) -> bytes:
+        """The next bytes, so many at most; none at the end."""
         piece = self._source.read(min(n, _PIECE) if n > 0 else _PIECE)
         self._progress.advance(self._source.consumed - self._told)
         self._told = self._source.consumed
         return piece
+
+    def tell(self) -> int:
+        """0: a source is read once, from its beginning."""
+        return 0
+
+    def seek(self, position: int) -> None:
+        """Nothing, before the first byte is read: Pyteomics goes to the beginning before it reads."""
 
 
 def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, kept: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
@@ -43,8 +57,8 @@ def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, ke
     wanted, whole = set(names), set(kept)
     depth, n = 0, 0
     events = etree.iterparse(
-        _Bytes(source, progress), events=("start", "end"), resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True,
-        remove_pis=True, huge_tree=False,
+        SourceBytes(source, progress), events=("start", "end"), resolve_entities=False, no_network=True, load_dtd=False,
+        remove_comments=True, remove_pis=True, huge_tree=False,
     )  # fmt: skip
     try:
         for event, element in events:
@@ -58,7 +72,7 @@ def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, ke
             depth -= name in whole
             if name in wanted:
                 n += 1
-                if n % _CHECKED_EVERY == 0:
+                if n % CHECKED_EVERY == 0:
                     progress.check()
                 yield name, element
             if depth == 0:
@@ -68,28 +82,32 @@ def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, ke
                     while element.getprevious() is not None:
                         del parent[0]
     except etree.XMLSyntaxError as error:
-        line = error.lineno or 0
-        said = shortened(str(error.msg or "").split(", line")[0], 120)
-        raise InputError(
-            source.path, f"the XML is broken or cut off ({said})", place=f"line {line}", remedy="Copy it again, or write it again"
-        ) from None
+        raise broken_xml(source, error) from None
+
+
+def broken_xml(source: ByteSource, error: Any) -> InputError:
+    """What is told of lxml's `XMLSyntaxError`."""
+    said = shortened(str(error.msg or "").split(", line")[0], 120)
+    return InputError(
+        source.path, f"the XML is broken or cut off ({said})", place=f"line {error.lineno or 0}", remedy="Copy it again, or write it again"
+    )
 
 
 def number_of(source: ByteSource, element: Any, name: str, place: str, default: float = float("nan")) -> float:
-    """An attribute as a number.
+    """An attribute of an element, or of the dictionary that Pyteomics made of it, as a number.
 
     Raises
     ------
     InputError : it is there, and no number.
     """
-    text = element.get(name)
-    if text is None or not text.strip():
+    value = element.get(name)
+    if value is None or (isinstance(value, str) and not value.strip()):
         return default
     try:
-        return float(text)
-    except ValueError:
+        return float(value)
+    except (ValueError, TypeError, OverflowError):
         raise InputError(
-            source.path, f"{name}={shortened(repr(text), 60)} is no number", place=place, remedy="Write the file again"
+            source.path, f"{name}={shortened(repr(value), 60)} is no number", place=place, remedy="Write the file again"
         ) from None
 
 

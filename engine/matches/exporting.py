@@ -33,10 +33,11 @@ def export(
     version: str = "",
     passes: Sequence[SearchPass] = (),
     spreadsheet_safe: bool = False,
+    engine: str = "",
 ) -> list[Path]:
     """Write an identification in one format; the paths of what was written.
 
-    Each file appears whole or not at all, and memory does not grow with the number of PSMs. It takes ten arguments, so that a script
+    Each file appears whole or not at all, and memory does not grow with the number of PSMs. It takes eleven arguments, so that a script
     can say in one call what it has; most formats need three.
 
     Parameters
@@ -49,6 +50,8 @@ def export(
     progress : told of the stages, and asked whether the user wants to stop.
     spectra, databases : the files that were searched; `version` : the program's. passes : as they were done, where that is known.
     spreadsheet_safe : of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
+    engine : of matches that were imported, the search engine that found them; ``mzid`` and ``pepxml`` name it, and the program as what
+        converted them.
 
     Raises
     ------
@@ -61,7 +64,7 @@ def export(
     out = Path(out)
     if not isinstance(tables, IdentificationTables):
         tables = IdentificationTables.of_folder(tables)
-    search = SearchDescription(parameters or {}, tuple(map(str, spectra)), tuple(map(str, databases)), version, passes)
+    search = SearchDescription(parameters or {}, tuple(map(str, spectra)), tuple(map(str, databases)), version, passes, engine)
     if format == "tsv":
         from engine.matches.writers.tsv import TABLES, write_table
 

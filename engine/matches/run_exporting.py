@@ -10,7 +10,7 @@ from engine.errors import ParameterError
 from engine.jobs.progress import Progress
 from engine.matches.columns import READING_FRAMES
 from engine.matches.exporting import ExportFormat, export
-from engine.matches.search_passes import passes_of_run
+from engine.matches.search_passes import engine_of_run, passes_of_run
 from engine.project import Project
 from engine.project.outputs import check_outputs
 from engine.version import VERSION
@@ -43,4 +43,5 @@ def export_run(project: Project, request: ExportRequest, progress: Progress) -> 
         spectra=[str(one.path) for one in inputs if one.kind == "spectra"],
         databases=[str(one.path) for one in inputs if one.kind == "database"],
         version=VERSION, passes=passes_of_run(project, request.run_id), spreadsheet_safe=request.spreadsheet_safe,
+        engine=engine_of_run(project, request.run_id),
     )  # fmt: skip

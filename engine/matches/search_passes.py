@@ -7,10 +7,10 @@ of its own. Parameters hold what was asked for; a `SearchPass` what was done.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 
 from engine.chemistry.enzymes import SPECIFICITIES, Specificity, enzyme
 from engine.chemistry.modifications import parse_modification
@@ -20,13 +20,25 @@ from engine.errors import ParameterError, StorageError
 if TYPE_CHECKING:
     from engine.project import Project
 
-__all__ = ["PassSettings", "SearchPass", "asked_passes", "passes_of_record", "passes_of_run", "read_passes", "widest"]
+__all__ = [
+    "PassSettings",
+    "SearchPass",
+    "asked_passes",
+    "engine_of_run",
+    "passes_of_record",
+    "passes_of_run",
+    "read_passes",
+    "widest",
+]
+
+Told = TypeVar("Told")
 
 SearchedProteins = Literal["all", "found"]
 """Whether all proteins of the databases were searched, or those alone that an earlier pass or run had found."""
 
 _MAXIMUM_PASSES, _MAXIMUM_VALUES, _MAXIMUM_LETTERS = 20, 1000, 10_000
 _MAXIMUM_JSON = 16 << 20
+_MAXIMUM_ENGINE = 200  # letters of its name
 _USUAL_MASS = 1500.0  # dalton, of a peptide
 
 
@@ -198,12 +210,35 @@ def read_passes(path: Path) -> tuple[SearchPass, ...]:
     ------
     StorageError : it cannot be read, or does not hold what the program writes.
     """
+    return _told(path, passes_of_record)
+
+
+def engine_of_run(project: Project, run_id: str) -> str:
+    """The other search engine whose matches a finished run of a project imported, as its files call it; empty where the run found its
+    matches itself, and where no file says.
+
+    Raises
+    ------
+    StorageError : its record is damaged.
+    """
+    if not any(result.name == "run" for result in project.results(run_id)):
+        return ""
+    return _told(project.table("run", run_id), lambda record: str(record.get("program") or "")[:_MAXIMUM_ENGINE])
+
+
+def _told(path: Path, tell: Callable[[dict[str, Any]], Told]) -> Told:
+    """What a record of a run tells.
+
+    Raises
+    ------
+    StorageError : it cannot be read, or does not hold what the program writes.
+    """
     try:
         with path.open("rb") as file:
             record = json.loads(file.read(_MAXIMUM_JSON))
         if not isinstance(record, dict):
             raise ParameterError("is no record of a run")
-        return passes_of_record(record)
+        return tell(record)
     except (OSError, ValueError, TypeError, AttributeError, RecursionError, ParameterError) as error:
         raise StorageError(f"{path}: does not tell how the search was done ({' '.join(str(error).split()):.200}). Search again.") from error
 

@@ -258,6 +258,11 @@ def _read_results(path: Path, chance: random.Random) -> int:
     return len(left_out_table(found, matches)) + len(matches)
 
 
+def _parquet_reports() -> list[bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        return [small_results.write_parquet_report(Path(folder) / "report.parquet").read_bytes()]
+
+
 def _results_of(names: tuple[str, ...]) -> list[bytes]:
     return [small_results.FORMATS[name][1]().encode() for name in names]
 
@@ -420,6 +425,9 @@ READERS = {
         lambda: _results_of(tuple(small_results.FORMATS)[:11]), _read_results, re.compile(rb"[^\t\n]+|[\t\n]"),
         (b"\t", b"\n", b"nan", b"-1", b"1e999", b"[+1e9]", b"PEPTIDE", b"K.[", b"UNIMOD:35", b"(UniMod:9999999)",
          b"99999999999999999999", b'"'),
+    ),
+    "results-parquet": Reader(
+        _parquet_reports, _read_results, _BYTES, (b"PAR1", b"\xff\xff\xff\x7f", b"\0" * 8, b"\x15\x00", b"\xff" * 9, b"Modified.Sequence"),
     ),
     "results-xml": Reader(
         lambda: _results_of(("pepxml", "mzidentml", "xtandem", "idxml")), _read_results, _TAGS,

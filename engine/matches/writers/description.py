@@ -34,7 +34,8 @@ class SearchDescription:
     done : the passes, as they were done; where nobody tells, those that the parameters ask for. What a format says once of the whole search
         is true for all of them: the widest tolerance, the fewest ends that the enzyme must have cut, all modifications.
     spectra, databases : the files that were read, as paths; where none are given, those that the passes name.
-    version : of the program; empty: not said.
+    version : of the program; empty: not said. engine : another search engine that found the matches, which the program converted; empty
+        where the program found them itself.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class SearchDescription:
     databases: Sequence[str] = ()
     version: str = ""
     done: Sequence[SearchPass] = ()
+    engine: str = ""
 
     @cached_property
     def passes(self) -> tuple[SearchPass, ...]:

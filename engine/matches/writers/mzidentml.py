@@ -52,6 +52,8 @@ _OTHER_SCORES = (
 )
 """Scores that the vocabulary has no term for, or only a term for another program's own."""
 
+_ENGINE = "Engine"
+"""Id of the software that found imported matches."""
 _PIECE = 2_000
 
 
@@ -153,7 +155,11 @@ def _head(search: SearchDescription) -> Iterator[str]:
         "</cvList>\n"
     )
     version = attributes(version=search.version or None)
-    yield f'<AnalysisSoftwareList>\n<AnalysisSoftware id="Proteoscope" name="Proteoscope"{version}>\n<SoftwareName>\n'
+    yield "<AnalysisSoftwareList>\n"
+    if search.engine:
+        yield f'<AnalysisSoftware id="{_ENGINE}"{attributes(name=search.engine)}>\n<SoftwareName>\n{_user(search.engine, None)}'
+        yield "</SoftwareName>\n</AnalysisSoftware>\n"
+    yield f'<AnalysisSoftware id="Proteoscope" name="Proteoscope"{version}>\n<SoftwareName>\n'
     # The vocabulary has no term for this program; this one is meant for such, with the name as its value.
     yield _term("MS:1000799", "custom unreleased software tool", "Proteoscope")
     yield "</SoftwareName>\n</AnalysisSoftware>\n</AnalysisSoftwareList>\n"
@@ -237,7 +243,8 @@ def _analysis(files: dict[str, int], n_databases: int, has_proteins: bool) -> It
 
 
 def _protocols(search: SearchDescription, has_proteins: bool) -> Iterator[str]:
-    yield '<AnalysisProtocolCollection>\n<SpectrumIdentificationProtocol id="SIP" analysisSoftware_ref="Proteoscope">\n<SearchType>\n'
+    software = _ENGINE if search.engine else "Proteoscope"
+    yield f'<AnalysisProtocolCollection>\n<SpectrumIdentificationProtocol id="SIP" analysisSoftware_ref="{software}">\n<SearchType>\n'
     yield _term("MS:1001083", "ms-ms search") + "</SearchType>\n<AdditionalSearchParams>\n"
     yield _term("MS:1001211", "parent mass type mono") + _term("MS:1001256", "fragment mass type mono")
     yield _term("MS:1002495", "no special processing")

@@ -94,8 +94,8 @@ def _run_summary(file: str, search_id: int, search: SearchDescription) -> Iterat
         yield from _enzyme(search.enzyme, search.specificity)
     described = attributes(
         base_name=base,
-        search_engine="Proteoscope",
-        search_engine_version=search.version or None,
+        search_engine=search.engine or "Proteoscope",
+        search_engine_version=None if search.engine else search.version or None,
         precursor_mass_type="monoisotopic",
         fragment_mass_type="monoisotopic",
         search_id=search_id,
@@ -112,6 +112,8 @@ def _run_summary(file: str, search_id: int, search: SearchDescription) -> Iterat
     for one, is_fixed in search.modifications:
         if one.position != "anywhere":
             yield _terminal_modification(one, is_fixed)
+    if search.engine:
+        yield f"<parameter{attributes(name='converted by', value=f'Proteoscope {search.version}'.strip())}/>\n"
     for name, value in search.named_values():
         yield f"<parameter{attributes(name=name, value=value)}/>\n"
     yield "</search_summary>\n"

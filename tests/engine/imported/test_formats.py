@@ -7,13 +7,14 @@ import gzip
 import random
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from engine.errors import InputError, ProteoscopeError
 from engine.imported.reading import read_identifications
 from engine.project import Project
-from tests.engine.imported.small_results import FORMATS, TRUTH, write_database, write_results, write_spectra
+from tests.engine.imported.small_results import FORMATS, TRUTH, write_database, write_parquet_report, write_results, write_spectra
 from tests.searching import import_results
 
 each = pytest.mark.parametrize("name", list(FORMATS))
@@ -146,6 +147,57 @@ def test_a_declaration_behind_a_comment_that_nobody_looks_behind_is_refused_too(
         read_identifications([path])
 
 
+@pytest.mark.parametrize("encoding", ['encoding="UTF-7"', f'{" " * 5000}encoding = "UTF-7"', "encoding='cp037'"])
+def test_a_declaration_in_an_encoding_that_hides_it_is_refused_too(encoding, tmp_path):
+    path = write_results("pepxml", tmp_path)
+    head, _, rest = path.read_text().partition("\n")
+    declared = (
+        '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/hostname">]>'.encode("utf-7").decode().replace("<", "+ADw-").replace("!", "+ACE-")
+    )
+    head = head.replace('encoding="UTF-8"', encoding)
+    path.write_text(f"{head}\n{declared}\n{rest}")
+    with pytest.raises(InputError, match=r"is in the encoding '(UTF-7|cp037)'"):
+        read_identifications([path])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('hit_rank="1"', 'hit_rank="first"'), ('position="2"', 'place="2"'), ('calc_neutral_pep_mass="', 'calc_neutral_pep_mass="about '),
+        ('assumed_charge="2"', 'assumed_charge="two"'), ('mass="1', 'mass="x1'), ('mass="1', 'mass="1e999'),
+    ],
+)  # fmt: skip
+def test_a_number_of_a_pepxml_that_is_none_is_told_with_its_spectrum(before, after, tmp_path):
+    path = write_results("pepxml", tmp_path)
+    path.write_text(path.read_text().replace(before, after, 2))
+    with pytest.raises(InputError, match=r"(spectrum run\.000|before the first spectrum)"):
+        read_identifications([path])
+
+
+def test_the_runs_of_a_joined_pepxml_and_its_engine_are_told_apart(tmp_path):
+    path = write_results("pepxml", tmp_path)
+    head, _, rest = path.read_text().partition("<msms_run_summary")
+    run, _, tail = rest.partition("</msms_run_summary>")
+    second = run.replace("/data/run", "/data/other").replace("Comet", "Other")
+    path.write_text(f"{head}<msms_run_summary{run}</msms_run_summary><msms_run_summary{second}</msms_run_summary>{tail}")
+    found = read_identifications([path])
+    assert found.run.to_pylist() == ["/data/run.mzML"] * len(TRUTH) + ["/data/other.mzML"] * len(TRUTH) and found.program == "Comet"
+
+
+def test_probabilities_of_the_tpp_and_scores_with_a_type_are_taken(tmp_path):
+    path = write_results("pepxml", tmp_path)
+    results = (
+        '<search_score name="xcorr" value="3.1" type="float"/>'
+        '<analysis_result analysis="peptideprophet">'
+        '<peptideprophet_result probability="0.75" all_ntt_prob="(0.1,0.5,0.75)"/></analysis_result>'
+        '<analysis_result analysis="interprophet"><interprophet_result probability="0.5" all_ntt_prob="(0.1,0.5,0.75)"/></analysis_result>'
+    )
+    path.write_text(path.read_text().replace('<search_score name="xcorr" value="3.1"/>', results))
+    found = read_identifications([path])
+    assert set(found.scores["score_peptideprophet"]) == {0.75} and set(found.scores["score_iprophet"]) == {0.5}
+    assert set(found.scores["score_xcorr"]) == {3.1} and set(found.posterior_error) == {0.25}
+
+
 def test_a_table_whose_last_row_is_cut_off_is_refused_with_its_line(tmp_path):
     path = write_results("sage", tmp_path)
     lines = path.read_text().splitlines()
@@ -181,8 +233,65 @@ def test_a_file_of_spectra_is_no_result_and_a_result_no_spectra(spectra, tmp_pat
         read_spectra([write_results("pepxml", tmp_path)])
 
 
-def test_a_parquet_table_is_told_for_what_it_is(tmp_path):
-    path = tmp_path / "report.parquet"
-    path.write_bytes(b"PAR1" + bytes(100))
-    with pytest.raises(InputError, match="Parquet table"):
-        read_identifications([path])
+def test_dia_nns_parquet_report_says_what_its_text_says(spectra, database, tmp_path):
+    told = {}
+    for name, path in (("text", write_results("dia-nn", tmp_path)), ("parquet", write_parquet_report(tmp_path / "report.parquet"))):
+        summary = import_results([path], [spectra], tmp_path / name, [database])
+        assert summary.n_imported == 4 and summary.program == "DIA-NN"
+        told[name] = psms_of(tmp_path / name)
+    assert told["text"].keys() == told["parquet"].keys()
+    for scan, row in told["text"].items():
+        other = told["parquet"][scan]
+        for column in ("peptide", "charge", "proteins", "is_decoy", "rank", "matched_ions", "spectrum_id"):
+            assert row[column] == other[column]
+        assert other["q_value"] == pytest.approx(row["q_value"], rel=1e-6)
+        assert other["posterior_error_probability"] == pytest.approx(row["posterior_error_probability"], rel=1e-6)
+
+
+def test_a_parquet_table_of_another_program_is_told_for_what_it_lacks(tmp_path):
+    pq.write_table(pa.table({"peptide": ["PEPTIDEK"], "scannr": ["scan=1"]}), tmp_path / "results.sage.parquet")
+    with pytest.raises(InputError, match=r"has no column Modified.Sequence.*results.sage.tsv"):
+        read_identifications([tmp_path / "results.sage.parquet"])
+
+
+def test_nested_columns_packed_and_boundless_parquet_reports_are_refused(tmp_path):
+    n = len(TRUTH) - 1
+    nested = write_parquet_report(tmp_path / "nested.parquet", **{"Q.Value": pa.array([[0.1]] * n)})
+    with pytest.raises(InputError, match="holds lists of numbers where it should hold numbers"):
+        read_identifications([nested])
+    packed = tmp_path / "report.parquet.gz"
+    packed.write_bytes(gzip.compress(write_parquet_report(tmp_path / "report.parquet").read_bytes()))
+    with pytest.raises(InputError, match="packed with gzip"):
+        read_identifications([packed])
+    many = 6_000_000
+    columns = {"Modified.Sequence": pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), ["PEPTIDEK"]),
+               "Precursor.Charge": pa.array([2] * 1000), "Q.Value": pa.array([0.01] * 1000)}  # fmt: skip
+    small = pa.table(columns)
+    pq.write_table(pa.concat_tables([small] * (many // 1000)), tmp_path / "long.parquet")
+    with pytest.raises(InputError, match="more than 5,000,000"):
+        read_identifications([tmp_path / "long.parquet"])
+    letters = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), ["A" * 100_000])
+    pq.write_table(pa.table({"Modified.Sequence": letters, "Precursor.Charge": [2] * 100_000, "Q.Value": [0.1] * 100_000}), tmp_path / "x")
+    with pytest.raises(InputError, match="unpacks to more than 100 times its size"):
+        read_identifications([tmp_path / "x"])
+
+
+def test_a_parquet_report_that_is_cut_off_or_garbled_is_read_or_refused_in_a_sentence(tmp_path):
+    content = write_parquet_report(tmp_path / "report.parquet").read_bytes()
+    path = tmp_path / "spoilt.parquet"
+    chance = random.Random(3)
+    spoilt = [b"PAR1" + bytes(100), *(content[: max(5, len(content) * i // 20)] for i in range(1, 20))]
+    for _ in range(200):
+        text = bytearray(content)
+        for _ in range(chance.randint(1, 5)):
+            text[chance.randrange(4, len(text))] = chance.randrange(256)
+        spoilt.append(bytes(text))
+    refused = 0
+    for text in spoilt:
+        path.write_bytes(text)
+        try:
+            read_identifications([path])
+        except ProteoscopeError as error:
+            refused += 1
+            assert "\n" not in str(error) and len(str(error)) < 1000 and str(path) in str(error)
+    assert refused >= 20

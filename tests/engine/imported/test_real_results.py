@@ -8,15 +8,21 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from lxml import etree
 from pyteomics import mzid
 from pyteomics.openms import idxml
 
+import resources
+from engine.command_line.main import main
 from engine.errors import InputError
+from engine.jobs.progress import Progress
 from engine.matches.exporting import export
 from engine.project import Project
 from tests.searching import explain, import_results
 
 SAMPLE = 100
+SPECTRA = resources.path("samples", "BSA1.mzML.gz")
+PROTEINS = resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
 
 
 def rows_of(project: Path) -> list[dict]:
@@ -122,3 +128,61 @@ def test_what_is_exported_and_imported_again_is_the_same(format, shared_data, tm
         for one in ("p", "again")
     )
     assert before == after and len(before) == 44
+
+
+def test_exports_of_an_import_name_the_engine_that_found_and_the_program_that_converted(shared_data, tmp_path):
+    from engine.entry import ExportRequest
+    from engine.matches.run_exporting import export_run
+
+    folder = shared_data / "spectra" / "bsa_ltq"
+    summary = import_results([folder / "BSA1_OMSSA.idXML"], [folder / "BSA1.mzML"], tmp_path / "p")
+    project = Project.open(tmp_path / "p")
+    assert summary.program == "OMSSA"
+    for format in ("mzid", "pepxml"):
+        export_run(project, ExportRequest(summary.run_id, format, tmp_path / f"x.{format}"), Progress())
+    namespace = "{http://psidev.info/psi/pi/mzIdentML/1.2}"
+    tree = etree.parse(tmp_path / "x.mzid")
+    named = {one.get("id"): one.get("name") for one in tree.iter(f"{namespace}AnalysisSoftware")}
+    found_by = next(tree.iter(f"{namespace}SpectrumIdentificationProtocol")).get("analysisSoftware_ref")
+    assert sorted(named.values()) == ["OMSSA", "Proteoscope"] and named[found_by] == "OMSSA"
+    searched = next(etree.parse(tmp_path / "x.pepxml").iter("{*}search_summary"))
+    assert searched.get("search_engine") == "OMSSA"
+    assert any(one.get("name") == "converted by" and one.get("value").startswith("Proteoscope") for one in searched.iter("{*}parameter"))
+    again = import_results([tmp_path / "x.mzid"], [folder / "BSA1.mzML"], tmp_path / "again")
+    assert again.program == "OMSSA"
+
+
+@pytest.fixture(scope="module")
+def identified(tmp_path_factory) -> Path:
+    """An identification of the sample of albumin that ships."""
+    project = tmp_path_factory.mktemp("identified") / "p"
+    given = ["--database", str(PROTEINS), "--preset", "low-resolution", "--out", str(project), "--device", "cpu", "--quiet"]
+    assert main(["identify", str(SPECTRA), *given]) == 0
+    return project
+
+
+@pytest.mark.parametrize("format", ["mzid", "pepxml", "pin"])
+def test_an_identification_that_is_exported_and_imported_is_the_same_psm_for_psm(format, identified, tmp_path):
+    project = Project.open(identified)
+    before = pq.read_table(project.table("psms", project.latest("identify"))).to_pylist()
+    path = tmp_path / f"x.{format}"
+    assert main(["export", str(identified), "--format", format, "--out", str(path)]) == 0
+    summary = import_results([path], [SPECTRA], tmp_path / "again", [PROTEINS])
+    after = {psm_of(row): row for row in rows_of(tmp_path / "again")}
+    assert len(before) == len(after) == summary.n_imported > 800 and {psm_of(row) for row in before} == after.keys()
+    for row in before:
+        assert set(after[psm_of(row)]["proteins"]) == set(row["proteins"])
+    if format == "pin":  # which has features in place of q-values
+        assert summary.source_of["psms"] == "decoys" and any("carry no q-values" in message for message in summary.messages)
+        return
+    assert (
+        summary.source_of["psms"] == "file"
+        and summary.n_psms == sum(row["q_value"] <= 0.01 and row["rank"] == 1 and not row["is_decoy"] for row in before) > 10
+    )
+    for row in before:
+        assert after[psm_of(row)]["q_value"] == pytest.approx(row["q_value"], abs=1e-7)
+
+
+def psm_of(row: dict) -> tuple:
+    """Spectrum, charge, rank and peptidoform, and whether it is a decoy."""
+    return tuple(row[name] for name in ("spectrum_id", "charge", "rank", "peptide", "is_decoy"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -20,6 +22,30 @@ from engine.jobs.progress import Progress
 from engine.project import Project
 from tests.engine.imported.small_results import FORMATS, TRUTH, write_results, write_spectra
 from tests.searching import import_results
+
+
+@pytest.mark.parametrize("flags", [("--spectra", "{0}", "{1}"), ("--spectra", "{0}", "--spectra", "{1}")])
+def test_spectra_may_stand_in_a_row_or_each_behind_a_flag_of_its_own(flags, tmp_path):
+    from engine.command_line.main import main
+
+    spectra = [write_spectra(tmp_path / name) for name in ("run.mgf", "other.mgf")]
+    given = [flag.format(*spectra) for flag in flags]
+    results = write_results("sage", tmp_path)
+    assert main(["import", str(results), *given, "--out", str(tmp_path / "p"), "--quiet", "--device", "cpu"]) == 0
+    project = Project.open(tmp_path / "p")
+    recorded = [one.path for one in project.inputs("import-0001") if one.kind == "spectra"]
+    assert list(map(str, recorded)) == list(map(str, spectra))
+
+
+def test_a_script_of_one_search_knows_which_runs_are_identifications(tmp_path):
+    folder = tmp_path / "p"
+    import_results([write_results("sage", tmp_path)], [write_spectra(tmp_path / "run.mgf")], folder)
+    script = (
+        "import sys; import engine.modified_search.search; from pathlib import Path; assert 'engine.searches' not in sys.modules; "
+        f"from engine.matches.source_run import identified_run; print(identified_run(Path({str(folder)!r}), '').run)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "import-0001"
 
 
 @pytest.fixture

@@ -1,0 +1,14 @@
+"""Runs of uneven length, in pieces."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.arrays import offsets_of, pieces
+
+
+@pytest.mark.parametrize("lengths", [[0, 0, 5, 0, 3], [0, 0], [4], [3_000_000, 0, 0, 2_000_000, 1, 0], [0, 0, 9_000_000, 0]])
+def test_pieces_hold_every_run_once_also_empty_ones_at_either_end(lengths):
+    found = pieces(offsets_of(np.array(lengths))[:-1])
+    assert [row for piece in found for row in range(len(lengths))[piece]] == list(range(len(lengths)))
