@@ -74,7 +74,7 @@ def recognise(source: ByteSource) -> FileFormat:
         source.path,
         "is in no known format",
         place="line 1",
-        remedy=f"Spectra may be {names_of('spectra')}, proteins {names_of('proteins')}, each also gzipped",
+        remedy=f"{_another()}, each also gzipped",
     )
 
 
@@ -88,7 +88,7 @@ def has_entries(source: ByteSource) -> bool:
 
 
 def _another() -> str:
-    return f"Give {names_of('spectra')}"
+    return f"Spectra may be {names_of('spectra')}, proteins {names_of('proteins')}"
 
 
 def _recognise_xml(source: ByteSource, text: bytes) -> FileFormat:

@@ -57,6 +57,14 @@ def test_several_files_become_one(tmp_path: Path) -> None:
     assert len(set(found.identifier)) == len(expected)
 
 
+def test_no_file_is_converted_twice_under_whatever_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    link, out = tmp_path / "again.mzML.gz", tmp_path / "out.mgf"
+    link.symlink_to(SPECTRA)
+    for second in (SPECTRA, link):
+        assert converted(SPECTRA, second, "--out", out) == 2
+        assert "is given twice. Name each file once" in capsys.readouterr().err and not out.exists()
+
+
 def test_choices_hold_together(tmp_path: Path) -> None:
     out = tmp_path / "out.mgf"
     choices = ("--charge", "2,3", "--precursor-mass", "900..1500", "--retention-time", "1600..")
