@@ -169,8 +169,8 @@ class RunComparison:
             answers = np.isfinite(self.accepted_from("spectra"))
             if answers.any(0).sum() > 1 and not (answers.sum(1) > 1).any():
                 notes.append(
-                    "Runs have a spectrum file in common, but none of its spectra by the same scan or name: where they are called otherwise, "
-                    "spectra and PSMs cannot be compared, peptides and proteins can."
+                    "Runs have a spectrum file in common, but none of its spectra by the same scan or name: where they are called "
+                    "otherwise, spectra and PSMs cannot be compared, peptides and proteins can."
                 )
         if self.files.by_name:
             pairs = "; ".join(first if first == second else f"{first} and {second}" for first, second in self.files.by_name[:3])
