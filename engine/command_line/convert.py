@@ -71,6 +71,8 @@ def _convert(options: argparse.Namespace) -> None:
     if is_printed and not options.format:
         raise ParameterError("standard output has no name that tells a format; give --format too")
     written_as = spectrum_format(options.format or options.out)
+    if options.out.lower().endswith(".gz"):
+        raise ParameterError(f"'{options.out:.200}' would not be gzipped: what is written is not packed; choose a name without .gz")
     files = [Path(path) for path in options.spectra]
     check_outputs([] if is_printed else [Path(options.out)], files)
     check_distinct(files)
