@@ -56,11 +56,15 @@ def take_runs(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int
 
 
 def pieces(starts: NDArray[np.int64]) -> list[slice]:
-    """Runs, given by where they begin, of some `_PIECE` values each, or one that is longer."""
+    """All runs, given by where they begin, of some `_PIECE` values each, or one that is longer.
+
+    >>> pieces(np.array([0, 0, 5]))  # the first is empty, and belongs to them
+    [slice(0, 3, None)]
+    """
     if not len(starts):
         return []
-    cuts = np.unique(np.searchsorted(starts, np.arange(0, int(starts[-1]) + 1, _PIECE), side="right") - 1)
-    cuts[0] = 0  # also where the first runs are empty
+    later = np.searchsorted(starts, np.arange(_PIECE, int(starts[-1]) + 1, _PIECE), side="right") - 1
+    cuts = np.unique(np.concatenate(([0], later)))
     return [slice(first, last) for first, last in pairwise([*cuts.tolist(), len(starts)])]
 
 

@@ -26,7 +26,7 @@ from engine.jobs.background import Background
 from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project, RunInput
 from engine.project.digests import file_digest
-from engine.project.outputs import check_outputs
+from engine.project.outputs import check_distinct, check_outputs
 from engine.project.paths import check_folder_name
 from engine.project.run import Run
 from engine.version import VERSION
@@ -78,10 +78,10 @@ class RunSpec:
             if not inputs.get(kind):
                 raise ParameterError(f"no file of {kind} was given, as {example}")
         found = [(Path(path), kind) for kind, paths in inputs.items() for path in paths]
-        for number, (path, _) in enumerate(found):
+        for path, _ in found:
             _check_file(path)
-            if self.are_distinct and any(path.samefile(other) for other, _ in found[:number]):
-                raise InputError(path, "is given twice", remedy="Name each file once")
+        if self.are_distinct:
+            check_distinct([path for path, _ in found])
         if self.project is not None:
             check_folder_name(self.project)
         check_outputs(self.outputs, [path for path, _ in found], self.project)

@@ -64,15 +64,18 @@ def _convert(options: argparse.Namespace) -> None:
     from engine.formats.reading import read_spectra
     from engine.formats.writing import spectrum_format, write_spectrum_file
     from engine.jobs.progress import Progress
-    from engine.project.outputs import check_outputs
+    from engine.project.outputs import check_distinct, check_outputs
 
     selection = _selection(options)
     is_printed = options.out == STANDARD_OUTPUT
     if is_printed and not options.format:
         raise ParameterError("standard output has no name that tells a format; give --format too")
     written_as = spectrum_format(options.format or options.out)
+    if options.out.lower().endswith(".gz"):
+        raise ParameterError(f"'{options.out:.200}' would not be gzipped: what is written is not packed; choose a name without .gz")
     files = [Path(path) for path in options.spectra]
     check_outputs([] if is_printed else [Path(options.out)], files)
+    check_distinct(files)
     threads = options.threads or available_threads()
     with output_file(options.out) as out, TerminalProgress(None if options.quiet else sys.stderr) as terminal:
         progress = Progress(terminal.handle)

@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 _IS_NUCLEOTIDE = np.isin(np.arange(256), np.frombuffer(b"ACGTUN", dtype=np.uint8))
+_IS_BASE = np.isin(np.arange(256), np.frombuffer(b"ACGTUNRYSWKMBDHV", dtype=np.uint8))
 # Fewer letters than these may be short peptides of A, C, G, N and T by chance.
 _LETTERS_TO_JUDGE_ONE, _LETTERS_TO_JUDGE_ALL = 30, 1000
 _NUCLEOTIDE_SHARE = 0.95
@@ -45,13 +46,16 @@ _NOT_RESIDUES = b" \t\n0123456789-.*"
 
 
 def are_nucleotides(letters: NDArray[np.int64]) -> bool:
-    """Whether a whole database is of nucleotides: it has a thousand letters, and each is A, C, G, T, U or N.
+    """Whether a whole database is of nucleotides: it has a thousand letters, each one of a base or of several (IUPAC), and at least 95 %
+    are A, C, G, T, U or N.
 
     Parameters
     ----------
     letters : (256,) int64, how often each ASCII capital occurs in it.
     """
-    return bool(letters.sum() >= _LETTERS_TO_JUDGE_ALL) and not letters[~_IS_NUCLEOTIDE].any()
+    total = int(letters.sum())
+    certain = int(letters[_IS_NUCLEOTIDE].sum())
+    return total >= _LETTERS_TO_JUDGE_ALL and certain >= _NUCLEOTIDE_SHARE * total and not letters[~_IS_BASE].any()
 
 
 def letter_counts(letters: NDArray[np.uint8]) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.errors import InputError
 from engine.formats.fasta import read_fasta
-from engine.formats.letters import are_nucleotides
+from engine.formats.letters import are_nucleotides, letter_counts
 from engine.formats.protein_records import TRANSLATE, ProteinRecords, join_records
 from engine.formats.proteins import Proteins
 from engine.formats.recognition import recognise
@@ -65,14 +65,18 @@ def read_proteins(
             _check_kind(source, every_record)
             total += source.size
     progress.stage("Reading sequences" if with_chromosomes else "Reading proteins", total)
-    parts = [part for path in files for part in _read_file(path, progress, every_record=every_record, with_chromosomes=with_chromosomes)]
-    if every_record or with_chromosomes:
-        return join_records(parts, every_record=every_record)
+    parts: list[ProteinRecords] = []
     letters = np.zeros(256, dtype=np.int64)
-    for part in parts:
-        letters += np.bincount(part.residues, minlength=256)
-    if are_nucleotides(letters):
-        raise InputError(files[0], "the sequences are nucleotides, not proteins", remedy=TRANSLATE)
+    for path in files:
+        of_file = _read_file(path, progress, every_record=every_record, with_chromosomes=with_chromosomes)
+        parts += of_file
+        if every_record or with_chromosomes:
+            continue
+        # A genome beside proteins is told too, and small files of nucleotides all together.
+        of_this = sum((letter_counts(part.residues) for part in of_file), np.zeros(256, dtype=np.int64))
+        letters += of_this
+        if are_nucleotides(of_this) or are_nucleotides(letters):
+            raise InputError(path, "the sequences are nucleotides, not proteins", remedy=TRANSLATE)
     return join_records(parts, every_record=every_record)
 
 

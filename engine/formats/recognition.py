@@ -73,8 +73,7 @@ def recognise(source: ByteSource) -> FileFormat:
         source.path,
         "is in no known format",
         place="line 1",
-        remedy=f"Spectra may be {names_of('spectra')}, proteins {names_of('proteins')}, results of search engines "
-        f"{names_of('identifications')}, each also gzipped",
+        remedy=f"{_another()}, each also gzipped",
     )
 
 
@@ -88,7 +87,8 @@ def has_entries(source: ByteSource) -> bool:
 
 
 def _another() -> str:
-    return f"Give {names_of('spectra')}"
+    names = {sort: names_of(sort) for sort in ("spectra", "proteins", "identifications")}
+    return f"Spectra may be {names['spectra']}, proteins {names['proteins']}, results of search engines {names['identifications']}"
 
 
 def _recognise_xml(source: ByteSource, text: bytes) -> FileFormat:

@@ -83,10 +83,9 @@ class Translation:
         InputError : a file cannot be read, holds proteins, or has no frame that is long enough. Cancelled : the user asked to stop.
         """
         nucleotides = read_proteins(paths, progress=progress, with_chromosomes=True)
-        counts = letter_counts(nucleotides.residues)
-        if counts[_IUPAC].sum() < counts.sum() or counts[_BASES].sum() < _BASE_SHARE * counts.sum():
+        if not _may_be_nucleotides(nucleotides):
             reason = "the sequences are proteins, and nucleotides were to be translated"
-            raise InputError(paths[0], reason, remedy="Set translation=none, or give a database of nucleotides")
+            raise InputError(_first_of_proteins(paths, progress), reason, remedy="Set translation=none, or give a database of nucleotides")
         progress.stage("Translating nucleotides")
         proteins = self.translated(nucleotides)
         if not len(proteins):
@@ -109,6 +108,19 @@ class Translation:
         descriptions = Texts.of(f"Reading frame {strand * (frame + 1):+d}" for *_, strand, frame in rows)
         offsets = offsets_of((places[:, 2] - places[:, 1] + 1) // 3)
         return Proteins(residues, offsets, accessions.letters, accessions.offsets, descriptions.letters, descriptions.offsets)
+
+
+def _may_be_nucleotides(sequences: Proteins) -> bool:
+    counts = letter_counts(sequences.residues)
+    return bool(counts[_IUPAC].sum() == counts.sum() and counts[_BASES].sum() >= _BASE_SHARE * counts.sum())
+
+
+def _first_of_proteins(paths: Sequence[Path], progress: Progress) -> Path:
+    """The file to blame, where all together are no nucleotides."""
+    for path in paths[:-1]:
+        if not _may_be_nucleotides(read_proteins([path], progress=progress, with_chromosomes=True)):
+            return path
+    return paths[-1]
 
 
 @cache

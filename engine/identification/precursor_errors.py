@@ -127,7 +127,8 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
         reason = f"errors are measured from {_ENOUGH} confident matches on, and {len(error)} were found"
         return PrecursorErrors(asked, asked, np.zeros(n_files), message=f"The precursor tolerance stays {asked}: {reason}")
     medians = np.full(n_files, np.median(error))
-    for number in np.flatnonzero(np.bincount(file, minlength=n_files) >= _ENOUGH).tolist():
+    is_measured = np.bincount(file, minlength=n_files) >= _ENOUGH
+    for number in np.flatnonzero(is_measured).tolist():
         medians[number] = np.median(error[file == number])
     medians = np.round(medians, 2)
     spread = _NORMAL * float(np.median(np.abs(error - medians[file])))
@@ -137,6 +138,9 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
     err = " to ".join(dict.fromkeys(f"{one:+.1f}" for one in (medians.min(), medians.max())))
     measured = f"{len(error)} confident matches err by {err} ppm, by which precursors are corrected, and scatter by {spread:.1f} ppm"
     message = f"The precursor tolerance {'stays' if used == asked else 'becomes'} {used}: {measured}"
+    if not is_measured.all() and n_files > 1:
+        few = f"{np.count_nonzero(~is_measured):,} of {n_files:,} files have fewer than {_ENOUGH} of these"
+        message += f"; {few}, and are taken to be out of tune like all together"
     return PrecursorErrors(used, of_second, medians, len(error), spread, message)
 
 

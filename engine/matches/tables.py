@@ -488,9 +488,11 @@ def _protein_table(
     covered = coverage(np.diff(offsets), proteins.protein_of(evidence.occurrences), start, stop)
     first_member = groups.members[groups.member_offsets[:-1]]
     accessions = pa.ListArray.from_arrays(pa.array(groups.member_offsets, pa.int32()), _accessions(proteins, groups.members))
-    q_value = error = np.full(len(groups), np.nan)
-    if settings.decoys != "none" and len(groups):
-        q_value, error = groups.q_value, np.ones(len(groups))
+    error = np.full(len(groups), np.nan)
+    if settings.decoys == "none":
+        groups = replace(groups, q_value=error)  # nothing is known of them, and none counts as accepted
+    elif len(groups):
+        error = np.ones(len(groups))
         counts = ~groups.is_beaten
         error[counts] = posterior_error_probabilities(groups.score[counts], groups.is_decoy[counts], rows.decoy_ratio)
     table = PROTEINS.arrow(
@@ -503,7 +505,7 @@ def _protein_table(
             "n_psms": pa.array(groups.n_psms, pa.int32()),
             "coverage": pa.array(covered[first_member]),
             "score": pa.array(groups.score),
-            "q_value": pa.array(q_value, from_pandas=True),
+            "q_value": pa.array(groups.q_value, from_pandas=True),
             "is_decoy": pa.array(groups.is_decoy),
             "razor_peptides": pa.array(groups.n_razor_peptides, pa.int32()),
             "posterior_error_probability": pa.array(error, from_pandas=True),

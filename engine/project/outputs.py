@@ -1,4 +1,4 @@
-"""Rules for what a command may write: nothing that it reads, nothing that a project owns."""
+"""Rules for what a command may read and write: no file twice, nothing over what it reads, nothing that a project owns."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from engine.errors import ParameterError
+from engine.errors import InputError, ParameterError
 
-__all__ = ["check_outputs"]
+__all__ = ["check_distinct", "check_outputs"]
 
 _PROJECT_FILES = ("project.sqlite", "project.sqlite-wal", "project.sqlite-shm", "project.sqlite-journal", "project.lock")
 _PROJECT_FOLDERS = ("results", "index")
@@ -37,6 +37,21 @@ def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path
                 inside = real.relative_to(folder)
                 if inside.parts[0] in _PROJECT_FOLDERS or str(inside) in _PROJECT_FILES:
                     raise ParameterError(f"{out} belongs to the project {folder}; choose another name for the results")
+
+
+def check_distinct(inputs: Sequence[Path]) -> None:
+    """Refuse files of which one is given twice, whatever links lead there: what it holds would be counted twice.
+
+    Raises
+    ------
+    InputError : naming the file.
+    """
+    seen = set()
+    for path in filter(_is_there, inputs):
+        status = path.stat()
+        if (status.st_dev, status.st_ino) in seen:
+            raise InputError(path, "is given twice", remedy="Name each file once")
+        seen.add((status.st_dev, status.st_ino))
 
 
 def _is_one_file(one: Path, other: Path) -> bool:

@@ -165,6 +165,13 @@ class RunComparison:
         notes = []
         if self.files.n_shared == 0:
             notes.append("The runs have no spectrum file in common: no spectrum is the same, but peptides and proteins may be.")
+        else:
+            answers = np.isfinite(self.accepted_from("spectra"))
+            if answers.any(0).sum() > 1 and not (answers.sum(1) > 1).any():
+                notes.append(
+                    "Runs have a spectrum file in common, but none of its spectra by the same scan or name: where they are called "
+                    "otherwise, spectra and PSMs cannot be compared, peptides and proteins can."
+                )
         if self.files.by_name:
             pairs = "; ".join(first if first == second else f"{first} and {second}" for first, second in self.files.by_name[:3])
             more = f" and {len(self.files.by_name) - 3} more" if len(self.files.by_name) > 3 else ""

@@ -57,6 +57,14 @@ def test_several_files_become_one(tmp_path: Path) -> None:
     assert len(set(found.identifier)) == len(expected)
 
 
+def test_no_file_is_converted_twice_under_whatever_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    link, out = tmp_path / "again.mzML.gz", tmp_path / "out.mgf"
+    link.symlink_to(SPECTRA)
+    for second in (SPECTRA, link):
+        assert converted(SPECTRA, second, "--out", out) == 2
+        assert "is given twice. Name each file once" in capsys.readouterr().err and not out.exists()
+
+
 def test_choices_hold_together(tmp_path: Path) -> None:
     out = tmp_path / "out.mgf"
     choices = ("--charge", "2,3", "--precursor-mass", "900..1500", "--retention-time", "1600..")
@@ -96,6 +104,8 @@ def test_standard_output_takes_the_spectra_alone(tmp_path: Path) -> None:
     [
         (["--out", "out.txt"], "expected a name that ends with .mzml, .mgf or .ms2"),
         (["--out", "-"], "give --format too"),
+        (["--out", "out.mgf.gz"], "what is written is not packed"),
+        (["--out", "out.mgf.gz", "--format", "mgf"], "what is written is not packed"),
         (["--out", "out.mgf", "--charge", "two"], "--charge 'two' names no charges"),
         (["--out", "out.mgf", "--charge", "32"], "from 1 to 31"),
         (["--out", "out.mgf", "--precursor-mass", "5"], "is no range of masses"),

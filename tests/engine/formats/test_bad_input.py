@@ -196,3 +196,17 @@ def test_a_cancel_is_obeyed_at_the_next_block(written: Callable[..., Path], monk
     with pytest.raises(Cancelled):
         read_spectra([path], threads=2, progress=cancelled)
     assert cancelled.n_looks_after == 0
+
+
+def test_nucleotides_beside_proteins_are_told_by_the_name_of_their_file(written: Callable[..., Path]) -> None:
+    proteins = written(">p\n" + "MKWVTFISLLLLFSSAYSRGVFRR" * 500, "proteins.fasta")
+    genome = written(">c\n" + "ACGTTGCA" * 400 + "NNRYSW", "genome.fasta")
+    for files in ([proteins, genome], [genome, proteins], [genome]):
+        with pytest.raises(InputError, match=r"the sequences are nucleotides.*translation=six-frame") as raised:
+            read_proteins(files)
+        assert raised.value.path == str(genome)
+
+
+def test_xml_of_another_kind_is_told_both_what_spectra_and_what_proteins_may_be(written: Callable[..., Path]) -> None:
+    with pytest.raises(InputError, match=r"<UniRef>.*mzML.*UniProt XML"):
+        read_proteins([written(b'<?xml version="1.0"?><UniRef></UniRef>', "clusters.xml")])

@@ -90,6 +90,14 @@ def test_uracil_is_read_as_thymine_and_genbank_by_its_sequence(written: Callable
     assert records(Translation("six-frame", 11, 5).read([rna], Progress())) == found
 
 
+def test_the_file_of_proteins_beside_a_genome_is_the_one_that_is_named(written: Callable[..., Path]) -> None:
+    genome, proteins = written(">c\n" + "ACGT" * 500, "genome.fasta"), written(entry_files.FASTA_OF_UNIPROT, "p.fasta")
+    for files in ([genome, proteins], [proteins, genome]):
+        with pytest.raises(InputError, match="the sequences are proteins") as raised:
+            Translation("six-frame", 1, 30).read(files, Progress())
+        assert raised.value.path == str(proteins)
+
+
 def test_proteins_are_not_translated_and_codes_that_are_none_are_refused(written: Callable[..., Path]) -> None:
     with pytest.raises(InputError, match=r"the sequences are proteins, and nucleotides were to be translated.*translation=none"):
         Translation("six-frame", 1, 30).read([written(entry_files.FASTA_OF_UNIPROT, "p.fasta")], Progress())

@@ -304,3 +304,12 @@ def test_a_second_pass_tells_how_much_of_what_it_adds_may_be_false(shared_data, 
     assert known["decoys"] >= len(only_second) - len(of_targets)
     assert known["false_share_high"] > summary.certainty["psms"]["false_share_high"]
     assert any(f"adds {known['targets']} PSMs" in message for message in summary.messages)
+
+
+def test_files_whose_own_error_was_not_measured_are_told() -> None:
+    errors, files = np.linspace(1.0, 9.0, 101), np.zeros(101, int)
+    assert "files" not in errors_of_matches(errors, files, 1, ASKED).message
+    assert "files" not in errors_of_matches(np.tile(errors, 2), np.repeat([0, 1], 101), 2, ASKED).message
+    files[:5] = 2
+    told = errors_of_matches(errors, files, 3, ASKED).message
+    assert "2 of 3 files have fewer than 30 of these, and are taken to be out of tune like all together" in told

@@ -237,9 +237,11 @@ def test_e_values_are_empty_where_a_spectrum_has_few_candidates(plain, database,
 
 def test_without_decoys_no_error_rate_is_claimed(plain, database, tmp_path):
     _, path = plain
-    summary, rows = search(path, database, tmp_path / "project", "high-resolution", decoys="none")
+    summary, rows = search(path, database, tmp_path / "project", "high-resolution", decoys="none", fdr=0.5)
     assert {(row["q_value"], row["posterior_error_probability"], row["is_decoy"]) for row in rows} == {("", "", "false")}
     assert any("no false discovery rate can be estimated" in message for message in summary.messages)
+    assert (summary.n_psms, summary.n_peptides, summary.n_proteins) == (0, 0, 0)
+    assert {(known["false_share_low"], known["false_share_high"]) for known in summary.certainty.values()} == {(0, 1)}
 
 
 def test_contaminants_are_searched_and_told_apart(plain, proteins, database, tmp_path):

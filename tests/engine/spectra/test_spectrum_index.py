@@ -46,6 +46,12 @@ def test_weights_have_unit_length_and_follow_the_spectra() -> None:
     assert index.n_searched == 2
 
 
+def test_spectra_without_peaks_may_stand_first_and_last() -> None:
+    index = build(spectra([[], [], THREE, []], [500.0] * 4, [4] * 4), plain())
+    assert index.arrays.offsets.tolist() == [0, 0, 0, 3, 3]
+    assert index.queries.spectrum.tolist() == [2] and index.n_searched == 1
+
+
 @pytest.mark.parametrize(
     ("mask", "charges"), [(0b100, [2]), (0b1100, [2, 3]), (0b10, [1]), (0, [2, 3, 4]), (1, [2, 3, 4]), (1 << 20, [20])]
 )

@@ -193,6 +193,19 @@ def test_spectra_are_the_same_by_scan_and_by_the_name_of_their_file(tmp_path: Pa
         assert any("by their names alone: /data/a folder/run 1 & 2.mzML and run 1 & 2.mgf" in note for note in comparison.notes)
 
 
+def test_spectra_of_one_file_that_two_runs_call_otherwise_are_told(tmp_path: Path) -> None:
+    base = identification(60)
+    ids = pa.array([f"renamed {row}" for row in range(len(base.psms))])
+    psms = base.psms.set_column(base.psms.schema.get_field_index("spectrum_id"), "spectrum_id", ids)
+    psms = psms.set_column(psms.schema.get_field_index("scan"), "scan", pa.nulls(len(psms), psms["scan"].type))
+    project = Project.create_or_open(tmp_path / "project")
+    changed = Identification(psms, base.peptides, base.proteins, base.database, base.spectra)
+    runs = [add_run(project, one) for one in (base, base, changed)]
+    for chosen, is_told in ((runs[:2], False), (runs[1:], True)):
+        with compare_runs([open_run(project, run) for run in chosen]) as comparison:
+            assert any("none of its spectra by the same scan or name" in note for note in comparison.notes) == is_told
+
+
 def test_runs_of_other_files_share_no_spectrum_but_peptides(tmp_path: Path) -> None:
     base = identification(60)
     other = base.psms.set_column(0, "spectrum_file", pa.array(["elsewhere.mzML"] * len(base.psms)))
