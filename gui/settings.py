@@ -59,13 +59,16 @@ class SearchSettings(BaseModel):
 
 
 class Settings(BaseModel):
-    """The remembered values. `geometry` and `layout` are Qt's own, in base 64; `searches` are by the kind of search."""
+    """The remembered values. `geometry` and `layout` are Qt's own, in base 64; `searches` are by the kind of search;
+    `comparison_layout` is the own of the view of several runs.
+    """
 
     model_config = ConfigDict(validate_assignment=True)
 
     theme: Literal["system", "light", "dark"] = "system"
     geometry: str = ""
     layout: str = ""
+    comparison_layout: str = ""
     recent_projects: tuple[str, ...] = ()
     searches: dict[str, SearchSettings] = {}
 

@@ -176,10 +176,12 @@ class MainWindow(QMainWindow):
         self.comparison = ComparisonView(project, [run.id for run in runs])
         self.comparison.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
         self.pages.addWidget(self.comparison)
+        self.comparison.restore_state(self.settings.values.comparison_layout)
         self.show_page(self.comparison)
 
     def _close_comparison(self) -> None:
         if self.comparison is not None:
+            self.settings.values.comparison_layout = self.comparison.state()
             self.comparison.clear()
             self.pages.removeWidget(self.comparison)
             self.comparison.deleteLater()
@@ -373,6 +375,7 @@ class MainWindow(QMainWindow):
             return
         self._patience.stop()
         self._garbage.stop()
+        self._close_comparison()
         self._remember()
         self.survey.close()
         self.devices.close()
@@ -381,7 +384,6 @@ class MainWindow(QMainWindow):
         self.log.detach()
         for results in self._made_results():
             results.clear()
-        self._close_comparison()
         event.accept()
 
     # Jobs
