@@ -226,7 +226,9 @@ class DrawingView(QWidget):
         if self._make is None:
             return None
         drawing = self._make(self._figure_size.width(), self._figure_size.height(), _FIGURE_FONT)
-        return ExportFigure(drawing.title, self._figure_size, lambda painter, area: paint_drawing(painter, drawing, PAPER, figure_font()))
+        # What follows the colon tells all that is drawn, for people who do not see it.
+        name = drawing.title.partition(":")[0]
+        return ExportFigure(name, self._figure_size, lambda painter, area: paint_drawing(painter, drawing, PAPER, figure_font()))
 
 
 def paint_drawing(painter: QPainter, drawing: Drawing, colours: PlotColours, font: QFont) -> None:

@@ -61,6 +61,8 @@ class ComparisonView(QWidget):
         self._sources: list[TableSource] = []
         self._opener, self._computer, self._reader = TableWorker(None, self), TableWorker(None, self), TableWorker(None, self)
         self._pair: tuple[int, int] | None = None
+        self._dot: int | None = None
+        """Row of the spectrum whose dot was clicked, until its table is there."""
         self.panels: dict[str, TablePanel] = {}
         """The tables of items that have been looked at, by level."""
         self.overlaps = DrawingView("Overlaps of the runs", _OVERLAPS)
@@ -274,7 +276,7 @@ class ComparisonView(QWidget):
         panel.view.set_empty_text(lambda: panel.error or ("" if panel.model.is_busy else f"No {panel.plural} are accepted here."))
         panel.allAsked.connect(partial(self._show_all, panel))
         panel.view.message.connect(self.message)
-        panel.wantedHidden.connect(lambda: self.message.emit("What was looked for is hidden by the threshold or the choice of a set."))
+        panel.wantedHidden.connect(self._show_hidden)
         if level in _WITH_SPECTRA:
             panel.rowChosen.connect(partial(self._show_spectrum, level))
 
@@ -288,7 +290,8 @@ class ComparisonView(QWidget):
         differing = comparison.disagreement_conditions(self.threshold)
         # A set was chosen at the threshold before.
         self.overlaps.mark(None)
-        self.panel.show_rows(scope=(), filter=differing if is_differing else accepted)
+        wanted = self._dot if self._level.name == "spectra" else None
+        self.panel.show_rows(scope=(), filter=differing if is_differing else accepted, wanted=wanted)
 
     def _show_all(self, panel: TablePanel) -> None:
         self.overlaps.mark(None)
@@ -305,7 +308,9 @@ class ComparisonView(QWidget):
         self._pair = self.pair_box.currentData()
         spectra = next(place for place, level in enumerate(LEVELS) if level.name == "spectra")
         if self.level_box.currentIndex() != spectra:
+            self._dot = row
             self.level_box.setCurrentIndex(spectra)
+            return
         panel = self.panels.get("spectra")
         position = None if panel is None else panel.model.position_of(row)
         if panel is not None and position is not None:
@@ -315,9 +320,14 @@ class ComparisonView(QWidget):
                 panel.view.forget_choice()
             self._show_spectrum("spectra", row, {})
 
+    def _show_hidden(self) -> None:
+        self.message.emit("What was looked for is hidden by the threshold or the choice of a set.")
+        if self._dot is not None:
+            self._show_spectrum("spectra", self._dot, {})
+
     def _show_spectrum(self, level: str, row: int, values: Mapping[str, Any]) -> None:
         comparison, pair = self._comparison, self._pair
-        self._pair = None
+        self._pair = self._dot = None
         if comparison is None:
             return
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QSplitter
+from PySide6.QtWidgets import QFileDialog, QSplitter
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
@@ -129,6 +129,23 @@ def test_a_dot_leads_to_its_spectrum(view: ComparisonView, expected: RunComparis
     assert [half.name.split(" (")[0] for half in view.mirror.spectra.halves] == [f"A: {told['peptide_A']}", f"C: {told['peptide_C']}"]
 
 
+def test_a_dot_leads_from_another_level_to_the_row_of_its_spectrum(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+    view.tabs.setCurrentIndex(1)
+    for threshold in (1.0, 0.0):
+        view.threshold_box.setValue(threshold)
+        view.level_box.setCurrentIndex(3)
+        settle(view, qtbot)
+        accepted = (expected.accepted_from("spectra") <= threshold / 100).any(1)
+        pairs = expected.scores(0, 1, threshold / 100)
+        row = int(pairs.spectrum[accepted[pairs.spectrum] == (threshold > 0)][-1])
+        view.scores.targetChosen.emit(row)
+        settle(view, qtbot)
+        assert view.level_box.currentIndex() == 0 and view.mirror.spectra is not None
+        assert [half.name[0] for half in view.mirror.spectra.halves] == ["A", "B"] and view.scores.marked == row
+        # A spectrum that no run accepts has no row, and is mirrored all the same.
+        assert view.panel.view.chosen == (row if threshold else None)
+
+
 def test_arrow_keys_choose_and_mark_sets(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
     found = expected.intersections("spectra", 0.01)
     assert len(found) > 1
@@ -185,6 +202,14 @@ def test_sizes_of_a_comparison_are_kept(project: Project, make_window: Callable[
         kept = [splitter.sizes() for splitter in splitters]
     assert sizes[1] == kept != sizes[0]
     qtbot.waitUntil(lambda: not window.results.is_busy)
+
+
+def test_figures_are_saved_under_short_names(view: ComparisonView, monkeypatch: pytest.MonkeyPatch) -> None:
+    proposed = []
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda parent, title, name, kinds: (proposed.append(name), ("", ""))[1])
+    for name in ("overlaps", "curves"):
+        getattr(view, name).export_action.trigger()
+    assert proposed == ["Identified_spectra_at_1_FDR.svg", "Identified_spectra_by_q-value.svg"]
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
