@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SORTS", "FileKind", "FileSurvey", "SearchedRun", "SortOfFiles", "Survey", "file_kind"]
 
+_VENDOR_FILES = (".raw", ".wiff")
+"""Ends of names that runs of instruments have which are files."""
 _MAXIMUM_FILES = 5000
 _MAXIMUM_LOOKED_INTO = 200
 """Files of structures of a folder or a list that are looked into before a search reads them all."""
@@ -271,7 +273,7 @@ def _survey(paths: Sequence[Path]) -> Survey:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """Files of our sorts; structures by the folders that hold them, since there may be a hundred thousand."""
+    """Files of our sorts and runs of instruments; structures by the folders that hold them, since there may be a hundred thousand."""
     found: list[Path] = []
     structures, others = suffixes_of("structures"), tuple(suffix for sort in SORTS if sort != "structures" for suffix in suffixes_of(sort))
     covered: Path | None = None
@@ -282,11 +284,18 @@ def _files_below(folder: Path) -> list[Path]:
             found.append(here)
             folders.clear()
             continue
+        if vendor_format(here) is not None:
+            # One measurement, whose parts may be called as files of our sorts are.
+            found.append(here)
+            folders.clear()
+            continue
         bare = [(name, bare_name(name)) for name in sorted(names)]
         if any(name.endswith(structures) for _, name in bare) and not (covered and here.is_relative_to(covered)):
             # It stands for the structures in the folders below it too.
             found.append(covered := here)
-        found += [here / name for name, ending in bare if ending.endswith(others)]
+        for name, ending in bare:
+            if ending.endswith(others) or (ending.endswith(_VENDOR_FILES) and vendor_format(here / name) is not None):
+                found.append(here / name)
         if len(found) >= _MAXIMUM_FILES:
             return found[:_MAXIMUM_FILES]
     return found

@@ -133,7 +133,8 @@ class DrawingView(QWidget):
         if (marked := self._marked_shape()) is not None:
             box, _, is_dot = marked
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setPen(QPen(highlight, 2))
+            # Bars have the colour of text, and dots may have that of the highlight.
+            painter.setPen(QPen(colours.text if is_dot else highlight, 2))
             mark = painter.drawEllipse if is_dot else painter.drawRect
             mark(box.adjusted(-2, -2, 2, 2))
         if self.hasFocus():

@@ -252,7 +252,7 @@ class ComparisonView(QWidget):
                 return draw_scores(comparison, pair, threshold, *size)
 
             self._computer.submit(
-                "scores", lambda: comparison.scores(*pair, threshold), lambda _: self.scores.show_drawing(draw), self._fail
+                "scores", lambda: comparison.scores(pair[0], pair[1], threshold), lambda _: self.scores.show_drawing(draw), self._fail
             )
 
     def _draw(self, comparison: RunComparison) -> None:
