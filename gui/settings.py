@@ -66,14 +66,15 @@ class RecentProject(BaseModel):
 
 
 class Settings(BaseModel):
-    """The remembered values. `geometry` and `layout` are Qt's own, in base 64; `searches` are by the kind of search, and `recent_runs`
-    by the folders of recent projects."""
+    """The remembered values. `geometry` and `layout` are Qt's own, in base 64; `searches` are by the kind of search, `recent_runs` by the
+    folders of recent projects; `comparison_layout` is the own of the view of several runs."""
 
     model_config = ConfigDict(validate_assignment=True)
 
     theme: Literal["system", "light", "dark"] = "system"
     geometry: str = ""
     layout: str = ""
+    comparison_layout: str = ""
     recent_projects: tuple[str, ...] = ()
     recent_runs: dict[str, RecentProject] = {}
     searches: dict[str, SearchSettings] = {}

@@ -185,10 +185,12 @@ class MainWindow(QMainWindow):
         self.comparison = ComparisonView(project, [run.id for run in runs])
         self.comparison.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
         self.pages.addWidget(self.comparison)
+        self.comparison.restore_state(self.settings.values.comparison_layout)
         self.show_page(self.comparison)
 
     def _close_comparison(self) -> None:
         if self.comparison is not None:
+            self.settings.values.comparison_layout = self.comparison.state()
             self.comparison.clear()
             self.pages.removeWidget(self.comparison)
             self.comparison.deleteLater()
@@ -395,6 +397,7 @@ class MainWindow(QMainWindow):
         self._saves = False
         self._saving.stop()
         self._garbage.stop()
+        self._close_comparison()
         self._remember()
         self.survey.close()
         self.devices.close()
@@ -403,7 +406,6 @@ class MainWindow(QMainWindow):
         self.log.detach()
         for results in self._made_results():
             results.clear()
-        self._close_comparison()
         event.accept()
 
     # Jobs

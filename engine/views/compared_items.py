@@ -1,7 +1,8 @@
 """The tables of a comparison of runs: a row for each spectrum, peptide or protein that a run has, and what each run says of it.
 
 Columns of run A end in ``_A``. Of every level: ``n_A``, how often the run found the item, without a value where it did not; ``q_value_A``;
-``accepted_from_A``, from which q-value on it is accepted: 0 where the run has no q-values. Of spectra also the answers.
+``accepted_from_A``, from which q-value on it is accepted: 0 where the run has no q-values. Of spectra also the answers; of these, of PSMs
+and of peptides ``psm_A``, the row of the PSM, or of the best one, in the run.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ QUALIFY row_number() OVER (PARTITION BY spectrum_file, spectrum_id
     ORDER BY CASE WHEN isfinite(q_value) THEN q_value END NULLS LAST, CASE WHEN isfinite(score) THEN score END DESC NULLS LAST, row) = 1
 """
 _PEPTIDES = """
-SELECT peptides.file_row_number AS row, peptides.peptide, peptides.sequence, peptides.n_psms AS n,
+SELECT peptides.file_row_number AS row, peptides.peptide, peptides.sequence, peptides.n_psms AS n, best_psm AS psm,
     CASE WHEN isfinite(peptides.q_value) THEN peptides.q_value END AS q_value, psms.modification_positions, psms.modification_masses
 FROM peptides JOIN psms ON psms.file_row_number = peptides.best_psm WHERE NOT peptides.is_decoy
 """
@@ -62,10 +63,11 @@ def make_tables(connection: duckdb.DuckDBPyConnection, runs: Sequence[FinishedRu
     _make_spectra(connection, letters)
     progress.check()
     told = "spectrum_file, spectrum_id, scan, peptide"
-    answers = f"SELECT run, file, spectrum, form, {told}, 1 AS n, q_value FROM answers"
-    _pivot(connection, "psms", answers, "file, spectrum, form", told, letters)
-    _pivot(connection, "peptidoforms", "SELECT run, form, peptide, n, q_value FROM forms", "form", "peptide", letters)
-    _pivot(connection, "peptides", "SELECT run, residues, sequence, n, q_value FROM forms", "residues", "sequence", letters)
+    answers = f"SELECT run, file, spectrum, form, {told}, 1 AS n, q_value, row AS psm FROM answers"
+    best = [f"first(psm ORDER BY q_value NULLS LAST, psm) FILTER (run = {run}) AS psm_{letter}" for run, letter in enumerate(letters)]
+    _pivot(connection, "psms", answers, "file, spectrum, form", told, letters, best)
+    _pivot(connection, "peptidoforms", "SELECT run, form, peptide, n, q_value, psm FROM forms", "form", "peptide", letters, best)
+    _pivot(connection, "peptides", "SELECT run, residues, sequence, n, q_value, psm FROM forms", "residues", "sequence", letters, best)
     keyed = f"list_sort(list_transform(accessions, lambda one: {_ACCESSION.format('one')}))"
     groups = f"SELECT run, {keyed} AS members, array_to_string({keyed}, ';') AS name, description, n, q_value FROM evidence"
     _pivot(connection, "groups", groups, "members", "name, description", letters)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.views.drawings import Axis, Bar, Curve, Drawing, Ink, Label, Points, Shape, Stroke, draw_axes, text_width
+from engine.views.drawings import Axis, Bar, Curve, Drawing, Ink, Label, Points, Shape, Stroke, draw_axes, shortened, text_width
 from engine.views.mirror import MirroredSpectra
 from engine.views.run_comparison import Level, RunComparison
 from engine.views.shown_peaks import SHARED, UNMATCHED
@@ -53,7 +53,7 @@ def draw_overlaps(
         tip = f"{names[run]}: {int(totals[run]):,} {level.several}"
         shapes.append(Bar(x, y + row * 0.2, length, row * 0.6, run, tip=tip))
         shapes.append(Label(x - 3, y + row * 0.5 + font_size * 0.35, f"{int(totals[run]):,}", "end"))
-        shapes.append(Label(left - name_width, y + row * 0.5 + font_size * 0.35, _shortened(names[run], name_width - 4, font_size)))
+        shapes.append(Label(left - name_width, y + row * 0.5 + font_size * 0.35, shortened(names[run], name_width - 4, font_size)))
     for place, one in enumerate(shown):
         middle = left + (place + 0.5) * step
         bar_height = (bottom - top) * one.count / highest
@@ -193,8 +193,3 @@ def _apart(places: Sequence[float], least: float) -> list[float]:
     for place in places:
         moved.append(max(place, moved[-1] + least) if moved else place)
     return moved
-
-
-def _shortened(text: str, width: float, font_size: float) -> str:
-    most = max(1, int(width / (font_size * 0.56)))
-    return text if len(text) <= most else f"{text[: most - 1]}…"

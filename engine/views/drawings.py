@@ -28,6 +28,7 @@ __all__ = [
     "Points",
     "Stroke",
     "draw_axes",
+    "shortened",
     "svg",
     "text_width",
 ]
@@ -152,8 +153,14 @@ def text_width(text: str, font_size: float) -> float:
     return len(text) * _LETTER * font_size
 
 
+def shortened(text: str, width: float, font_size: float) -> str:
+    """As much of a text as about fits into a width, with an ellipsis where some is left out."""
+    most = max(1, int(width / (font_size * _LETTER)))
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def draw_axes(area: tuple[float, float, float, float], x: Axis, y: Axis, font_size: float) -> list[Shape]:
-    """Two axes with ticks, numbers and titles around an area (left, top, right, bottom)."""
+    """Two axes with ticks, numbers and titles, as long as the axes at most, around an area (left, top, right, bottom)."""
     left, top, right, bottom = area
     shapes: list[Shape] = [Stroke(left, bottom, right, bottom), Stroke(left, top, left, bottom)]
     x_ticks = nice_ticks(x.low, x.high, max(2, int((right - left) / (font_size * 6))), whole=x.is_whole)
@@ -166,8 +173,9 @@ def draw_axes(area: tuple[float, float, float, float], x: Axis, y: Axis, font_si
         at = bottom - (tick - y.low) / (y.high - y.low) * (bottom - top)
         shapes += [Stroke(left - 4, at, left, at), Label(left - 6, at + font_size * 0.35, text, "end")]
     widest = max((text_width(text, font_size) for text in texts), default=0.0)
-    shapes.append(Label((left + right) / 2, bottom + 8 + 2.2 * font_size, x.title, "middle"))
-    shapes.append(Label(left - 12 - widest, (top + bottom) / 2, y.title, "middle", is_upright=True))
+    shapes.append(Label((left + right) / 2, bottom + 8 + 2.2 * font_size, shortened(x.title, right - left, font_size), "middle"))
+    y_title = shortened(y.title, bottom - top, font_size)
+    shapes.append(Label(left - 12 - widest, (top + bottom) / 2, y_title, "middle", is_upright=True))
     return shapes
 
 

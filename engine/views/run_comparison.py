@@ -20,6 +20,7 @@ Any runs can be compared whose tables hold PSMs, peptides and protein groups, wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -154,6 +155,22 @@ class RunComparison:
         """The items of a level, a row each: for each run how often it finds the item and from which q-value on; see `comparison_table`."""
         folder = self.runs[0].project.folder
         return TableSource(self._connection.cursor(), level, {one.name: folder for one in LEVELS})
+
+    def spectrum_of(self, level: str, row: int) -> int:
+        """The row of ``spectra`` with the PSM of an item: of ``psms`` its own, of peptides the best one of the first run that has it.
+
+        Raises
+        ------
+        ProteoscopeError : no spectrum stands for the item.
+        """
+        names = [f"psm_{letter}" for letter in self.letters]
+        with closing(self.source(level)) as items, closing(self.source("spectra")) as spectra:
+            psms = items.values(np.array([row]), names).to_pylist()[0]
+            for name in names:
+                found = [] if psms[name] is None else spectra.rows([Is(name, "=", psms[name])], most=1).tolist()
+                if found:
+                    return int(found[0])
+        raise ProteoscopeError("No run has kept which spectrum this was found by.")
 
     def names_of(self, runs: Sequence[int]) -> str:
         """The letters of runs by their places, for people: ``A & C``."""

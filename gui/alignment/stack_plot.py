@@ -81,10 +81,13 @@ class StackPlot(QAbstractScrollArea):
             self.verticalScrollBar().setValue(0)
             self.horizontalScrollBar().setValue(0)
         self._set_ranges()
+        if not is_same:
+            self._show_marked()
 
     def mark(self, place: int) -> None:
-        """Mark a hit by its place in the stack."""
+        """Mark a hit by its place in the stack, and bring it into sight."""
         self.marked = place
+        self._show_marked()
         self.viewport().update()
 
     def place_at(self, at: QPointF) -> tuple[int, int] | None:
@@ -172,6 +175,14 @@ class StackPlot(QAbstractScrollArea):
         painter.setPen(palette.highlightedText().color() if is_marked else colours.text)
         painter.setFont(layout.font)
         painter.drawText(QPointF(4, top + layout.ascent), _name(self.painted.stack, row))
+
+    def _show_marked(self) -> None:
+        if self.marked >= 0 and self.painted is not None:
+            layout, bar = self._layout, self.verticalScrollBar()
+            top = int(self.marked * layout.line)
+            # Upwards rounded, so that the line's foot is in sight too.
+            lowest = int(top + layout.line - (self.viewport().height() - layout.head - layout.foot)) + 1
+            bar.setValue(max(min(bar.value(), top), lowest))
 
     def _set_ranges(self) -> None:
         layout = self._layout

@@ -281,7 +281,8 @@ def _survey(paths: Sequence[Path]) -> Survey:
             for file in _files_below(path):
                 kind = file_kind(file)
                 # What a file is named like, it was meant to be: its fault is told.
-                is_read = kind.sort is not None or file.is_dir() or bare_name(file.name).endswith(endings)
+                is_named = bare_name(file.name).endswith(endings)
+                is_read = kind.sort is not None or file.is_dir() or is_named or vendor_format(file) is not None
                 (survey.files if is_read else survey.left_out).append(kind)
         else:
             survey.files.append(file_kind(path))
@@ -289,7 +290,7 @@ def _survey(paths: Sequence[Path]) -> Survey:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """Files, but hidden ones; structures by the folders that hold them, since there may be a hundred thousand."""
+    """Files, but hidden ones, and runs of instruments; structures by the folders that hold them, since there may be a hundred thousand."""
     found: list[Path] = []
     structures = suffixes_of("structures")
     covered: Path | None = None
@@ -302,6 +303,11 @@ def _files_below(folder: Path) -> list[Path]:
         found += [here / name for name in sorted(folders) if Path(name).suffix.lower() in DATA_FOLDERS]
         folders[:] = sorted(name for name in folders if Path(name).suffix.lower() not in DATA_FOLDERS)
         if DATABASE_FILE in names:
+            found.append(here)
+            folders.clear()
+            continue
+        if vendor_format(here) is not None:
+            # One measurement, whose parts may be called as files of our sorts are.
             found.append(here)
             folders.clear()
             continue

@@ -7,7 +7,20 @@ from collections.abc import Callable
 
 import numpy as np
 from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, QSizeF, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QPolygonF, QResizeEvent
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QFont,
+    QFontMetricsF,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QPolygonF,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from engine.views.drawings import SERIES_COLOURS, Bar, Curve, Drawing, Ink, Label, Points, Shape, Stroke
@@ -26,11 +39,11 @@ MakeDrawing = Callable[[float, float, float], Drawing]
 
 
 class DrawingView(QWidget):
-    """Shows a drawing, which is made anew for each size.
+    """Shows a drawing, which is made anew for each size. A click, or the arrow keys, choose a bar or a dot, which is marked.
 
     Signals
     -------
-    targetChosen : the target of the bar, or the row of the dot, that was clicked.
+    targetChosen : the target of the bar, or the row of the dot, that was chosen.
     """
 
     targetChosen = Signal(object)
@@ -41,7 +54,9 @@ class DrawingView(QWidget):
         self._make: MakeDrawing | None = None
         self._drawing: Drawing | None = None
         self._picture: QPixmap | None = None
+        self._marked: object | None = None
         self._figure_size = figure_size
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setMinimumSize(220, 140)
         self.setAccessibleName(name)
@@ -53,6 +68,17 @@ class DrawingView(QWidget):
         """What is shown, in pixels."""
         return self._drawing
 
+    @property
+    def marked(self) -> object | None:
+        """The target that is marked."""
+        return self._marked
+
+    def mark(self, target: object | None) -> None:
+        """Mark the bar or the dot of a target, or none."""
+        self._marked = target
+        self._describe()
+        self.update()
+
     def sizeHint(self) -> QSize:
         return QSize(420, 260)
 
@@ -62,9 +88,13 @@ class DrawingView(QWidget):
         self.export_action.setEnabled(make is not None)
         self._draw()
 
+    @property
+    def _shapes(self) -> tuple[Shape, ...]:
+        return () if self._drawing is None else self._drawing.shapes
+
     def target_at(self, place: QPointF) -> object | None:
         """What a click there chooses."""
-        for shape in reversed(self._drawing.shapes if self._drawing is not None else ()):
+        for shape in reversed(self._shapes):
             if isinstance(shape, Bar) and shape.target is not None and _box(shape).contains(place):
                 return shape.target
             if isinstance(shape, Points) and len(shape.targets):
@@ -98,18 +128,89 @@ class DrawingView(QWidget):
             paint_drawing(on_picture, self._drawing, colours, self.font())
             on_picture.end()
         painter.drawPixmap(0, 0, self._picture)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        highlight = self.palette().highlight().color()
+        if (marked := self._marked_shape()) is not None:
+            box, _, is_dot = marked
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            # Bars have the colour of text, and dots may have that of the highlight.
+            painter.setPen(QPen(colours.text if is_dot else highlight, 2))
+            mark = painter.drawEllipse if is_dot else painter.drawRect
+            mark(box.adjusted(-2, -2, 2, 2))
+        if self.hasFocus():
+            painter.setPen(QPen(highlight, 1))
+            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         target = self.target_at(event.position()) if event.button() == Qt.MouseButton.LeftButton else None
         if target is not None:
-            self.targetChosen.emit(target)
+            self._choose(target)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        targets = self._targets()
+        last = len(targets) - 1
+        now = targets.index(self._marked) if self._marked in targets else None
+        places = {
+            Qt.Key.Key_Right: 0 if now is None else min(now + 1, last),
+            Qt.Key.Key_Left: last if now is None else max(now - 1, 0),
+            Qt.Key.Key_Home: 0,
+            Qt.Key.Key_End: last,
+        }
+        place = places.get(Qt.Key(event.key()))
+        if place is None or not targets:
+            super().keyPressEvent(event)
+        else:
+            self._choose(targets[place])
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        bars = [one for one in (self._drawing.shapes if self._drawing is not None else ()) if isinstance(one, Bar) and one.tip]
+        bars = [shape for shape in self._shapes if isinstance(shape, Bar) and shape.tip]
         tip = next((bar.tip for bar in reversed(bars) if _box(bar).contains(event.position())), "")
         QToolTip.showText(event.globalPosition().toPoint(), tip, self)
         is_target = self.target_at(event.position()) is not None
         self.setCursor(Qt.CursorShape.PointingHandCursor if is_target else Qt.CursorShape.ArrowCursor)
+
+    def _choose(self, target: object) -> None:
+        self.mark(target)
+        self.targetChosen.emit(target)
+
+    def _targets(self) -> list[object]:
+        """What can be chosen, from left to right."""
+        targets: list[object] = []
+        across: list[float] = []
+        for shape in self._shapes:
+            # The dots below a bar mean the same.
+            if isinstance(shape, Bar) and shape.target is not None and not shape.is_round:
+                targets.append(shape.target)
+                across.append(shape.x)
+            elif isinstance(shape, Points):
+                targets += shape.targets.tolist()
+                across += shape.x[: len(shape.targets)].tolist()
+        return [targets[place] for place in np.argsort(across, kind="stable").tolist()]
+
+    def _marked_shape(self) -> tuple[QRectF, str, bool] | None:
+        """Where what is marked is drawn, what is told of it, and whether it is a dot."""
+        for shape in self._shapes if self._marked is not None else ():
+            if isinstance(shape, Bar) and shape.target == self._marked and not shape.is_round:
+                return _box(shape), shape.tip, False
+            if isinstance(shape, Points) and isinstance(self._marked, int):
+                for place in np.flatnonzero(shape.targets == self._marked)[:1].tolist():
+                    size = shape.size + 2
+                    return QRectF(shape.x[place] - size / 2, shape.y[place] - size / 2, size, size), "", True
+        return None
+
+    def _describe(self) -> None:
+        """Tell people who do not see it what is drawn, and what is marked."""
+        title = "" if self._drawing is None else self._drawing.title
+        _, told, _ = self._marked_shape() or (None, "", False)
+        self.setAccessibleDescription(f"{title}. {told}" if told else title)
 
     def _draw(self) -> None:
         self._picture = None
@@ -119,14 +220,16 @@ class DrawingView(QWidget):
             # The height of the letters, as figures measure fonts.
             size = QFontMetricsF(self.font()).height() * 0.8
             self._drawing = self._make(float(self.width()), float(self.height()), size)
-            self.setAccessibleDescription(self._drawing.title)
+        self._describe()
         self.update()
 
     def _figure(self) -> ExportFigure | None:
         if self._make is None:
             return None
         drawing = self._make(self._figure_size.width(), self._figure_size.height(), _FIGURE_FONT)
-        return ExportFigure(drawing.title, self._figure_size, lambda painter, area: paint_drawing(painter, drawing, PAPER, figure_font()))
+        # What follows the colon tells all that is drawn, for people who do not see it.
+        name = drawing.title.partition(":")[0]
+        return ExportFigure(name, self._figure_size, lambda painter, area: paint_drawing(painter, drawing, PAPER, figure_font()))
 
 
 def paint_drawing(painter: QPainter, drawing: Drawing, colours: PlotColours, font: QFont) -> None:

@@ -123,7 +123,8 @@ class ExportAction(QAction):
 
 def _file_name(name: str) -> str:
     # Disks take names of 255 bytes, and a database may call a protein by more.
-    return "".join(letter if letter.isalnum() or letter in "+-." else "_" for letter in name[:_MAXIMUM_NAME_LETTERS])
+    kept = "".join(letter if letter.isalnum() or letter in "+-." else " " for letter in name[:_MAXIMUM_NAME_LETTERS])
+    return "_".join(kept.split()) or "figure"
 
 
 def _write_svg(file: QSaveFile, size: QSizeF, paint: Paint, title: str) -> bool:

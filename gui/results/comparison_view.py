@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -20,10 +22,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine.jobs import Progress
 from engine.project import Project
 from engine.views.compared_spectra import compared_answers
 from engine.views.comparison_drawings import draw_curves, draw_overlaps, draw_scores
 from engine.views.comparison_tables import comparison_table
+from engine.views.drawings import Drawing
 from engine.views.finished_run import open_run
 from engine.views.mirror import MirroredSpectra
 from engine.views.run_comparison import LEVELS, RunComparison, compare_runs
@@ -32,12 +36,15 @@ from gui.forms.wheel import ChoiceBox
 from gui.labels import toned_label
 from gui.plots.drawing_view import DrawingView
 from gui.spectrum.mirror_view import MirrorView
+from gui.splitters import kept_sizes, restore_sizes
 from gui.tables.panel import TablePanel
 from gui.tables.worker import TableWorker
 
 __all__ = ["ComparisonView"]
 
 _PERCENT = 100
+_WITH_SPECTRA = ("spectra", "psms", "peptidoforms", "peptides")
+"""Levels whose items a spectrum stands for."""
 _OVERLAPS, _CURVES, _SCORES = QSizeF(480, 300), QSizeF(360, 260), QSizeF(360, 320)
 
 
@@ -54,6 +61,8 @@ class ComparisonView(QWidget):
         self._sources: list[TableSource] = []
         self._opener, self._computer, self._reader = TableWorker(None, self), TableWorker(None, self), TableWorker(None, self)
         self._pair: tuple[int, int] | None = None
+        self._dot: int | None = None
+        """Row of the spectrum whose dot was clicked, until its table is there."""
         self.panels: dict[str, TablePanel] = {}
         """The tables of items that have been looked at, by level."""
         self.overlaps = DrawingView("Overlaps of the runs", _OVERLAPS)
@@ -65,7 +74,12 @@ class ComparisonView(QWidget):
         self._text.setWordWrap(True)
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._lay_out()
-        self._opener.submit("open", lambda: compare_runs([open_run(project, run) for run in self.run_ids]), self._open, self._fail)
+        self._progress = Progress()
+
+        def compare() -> RunComparison:
+            return compare_runs([open_run(project, run) for run in self.run_ids], self._progress)
+
+        self._opener.submit("open", compare, self._open, self._fail)
 
     @property
     def text(self) -> str:
@@ -90,6 +104,7 @@ class ComparisonView(QWidget):
 
     def clear(self) -> None:
         """Let all files go, and end what still runs."""
+        self._progress.cancel()
         for worker in (self._opener, self._computer, self._reader):
             worker.close()
         for panel in self.panels.values():
@@ -101,6 +116,17 @@ class ComparisonView(QWidget):
         self._comparison = self._details = None
         for drawing in (self.overlaps, self.curves, self.scores):
             drawing.show_drawing(None)
+
+    def state(self) -> str:
+        """The sizes that the user chose, as a text to keep."""
+        return json.dumps(kept_sizes(self._splitters))
+
+    def restore_state(self, text: str) -> None:
+        """Take what `state` gave; what cannot be read is passed over."""
+        try:
+            restore_sizes(self._splitters, dict(json.loads(text)))
+        except (ValueError, TypeError):
+            return
 
     def _lay_out(self) -> None:
         self.runs_label = toned_label()
@@ -144,7 +170,8 @@ class ComparisonView(QWidget):
         down = QSplitter(Qt.Orientation.Vertical)
         down.addWidget(above)
         down.addWidget(below)
-        for splitter in (above, below, down):
+        self._splitters = {"down": down, "above": above, "below": below}
+        for splitter in self._splitters.values():
             splitter.setChildrenCollapsible(False)
             splitter.setSizes([500, 500])
         shown = QWidget()
@@ -160,10 +187,10 @@ class ComparisonView(QWidget):
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._text)
         self._stack.addWidget(shown)
-        self.level_box.currentIndexChanged.connect(self._show_level)
+        self.level_box.currentIndexChanged.connect(self._change_level)
         self.threshold_box.valueChanged.connect(self._show_level)
         self.differing_box.toggled.connect(self._filter)
-        self.pair_box.currentIndexChanged.connect(self._show_level)
+        self.pair_box.currentIndexChanged.connect(self._show_scores)
         self.overlaps.targetChosen.connect(self._show_set)
         self.scores.targetChosen.connect(self._show_spectrum_of_dot)
         for drawing in (self.overlaps, self.curves, self.scores):
@@ -185,7 +212,7 @@ class ComparisonView(QWidget):
             self.pair_box.addItem(f"{comparison.letters[first]} and {comparison.letters[second]}", (first, second))
         self.pair_box.blockSignals(False)
         self.pair_box.setVisible(len(comparison.runs) > 2)
-        self.mirror.show_text("Choose a spectrum to see what two runs make of it.")
+        self._ask_for_spectrum()
         self._stack.setCurrentWidget(self._shown)
         self._show_level()
 
@@ -193,23 +220,45 @@ class ComparisonView(QWidget):
         self._text.setText(str(error))
         self._stack.setCurrentWidget(self._text)
 
+    def _change_level(self) -> None:
+        # The spectrum is of an item that is no longer in sight.
+        self._reader.cancel()
+        self._ask_for_spectrum()
+        self.scores.mark(None)
+        if (panel := self.panels.get(self._level.name)) is not None:
+            panel.view.forget_choice()
+        self._show_level()
+
+    def _ask_for_spectrum(self) -> None:
+        has_spectra = self._level.name in _WITH_SPECTRA
+        what = f"{'an' if self._level.one[0] in 'aeiou' else 'a'} {self._level.one}" if has_spectra else "a spectrum, a PSM or a peptide"
+        self.mirror.show_text(f"Choose {what} to see what two runs make of {'its' if has_spectra else 'the'} spectrum.")
+
     def _show_level(self) -> None:
         """Show the level, the threshold and the pair of runs that are chosen, once their numbers are there."""
         comparison = self._comparison
         if comparison is not None:
-            level, pair, threshold = self._level, self.pair_box.currentData(), self.threshold
+            level = self._level
+            self._computer.submit("level", lambda: comparison.accepted_from(level.name), lambda _: self._draw(comparison), self._fail)
+            self._show_scores()
 
-            def compute() -> None:
-                comparison.accepted_from(level.name)
-                comparison.scores(pair[0], pair[1], threshold)
+    def _show_scores(self) -> None:
+        """Show the scores of the pair of runs that is chosen, once they are there; what else is shown stays."""
+        comparison = self._comparison
+        if comparison is not None:
+            pair, threshold = self.pair_box.currentData(), self.threshold
 
-            self._computer.submit("level", compute, lambda _: self._draw(comparison), self._fail)
+            def draw(*size: float) -> Drawing:
+                return draw_scores(comparison, pair, threshold, *size)
+
+            self._computer.submit(
+                "scores", lambda: comparison.scores(pair[0], pair[1], threshold), lambda _: self.scores.show_drawing(draw), self._fail
+            )
 
     def _draw(self, comparison: RunComparison) -> None:
-        level, threshold, pair = self._level, self.threshold, self.pair_box.currentData()
+        level, threshold = self._level, self.threshold
         self.overlaps.show_drawing(lambda *size: draw_overlaps(comparison, level, threshold, *size))
         self.curves.show_drawing(lambda *size: draw_curves(comparison, level, threshold, *size))
-        self.scores.show_drawing(lambda *size: draw_scores(comparison, pair, threshold, *size))
         if level.name not in self.panels:
             self._add_panel(comparison, level.name)
         self._tables.setCurrentWidget(self.panels[level.name])
@@ -225,11 +274,11 @@ class ComparisonView(QWidget):
         self._tables.addWidget(panel)
         panel.open_table(source)
         panel.view.set_empty_text(lambda: panel.error or ("" if panel.model.is_busy else f"No {panel.plural} are accepted here."))
-        panel.allAsked.connect(lambda: panel.show_rows(scope=()))
+        panel.allAsked.connect(partial(self._show_all, panel))
         panel.view.message.connect(self.message)
-        panel.wantedHidden.connect(lambda: self.message.emit("What was looked for is hidden by the threshold or the choice of a set."))
-        if level == "spectra":
-            panel.rowChosen.connect(self._show_spectrum)
+        panel.wantedHidden.connect(self._show_hidden)
+        if level in _WITH_SPECTRA:
+            panel.rowChosen.connect(partial(self._show_spectrum, level))
 
     def _filter(self) -> None:
         """Show what some run accepts; of spectra, where wished, what two runs answer differently."""
@@ -240,7 +289,13 @@ class ComparisonView(QWidget):
         accepted = comparison.conditions_of_any(self.threshold)
         differing = comparison.disagreement_conditions(self.threshold)
         # A set was chosen at the threshold before.
-        self.panel.show_rows(scope=(), filter=differing if is_differing else accepted)
+        self.overlaps.mark(None)
+        wanted = self._dot if self._level.name == "spectra" else None
+        self.panel.show_rows(scope=(), filter=differing if is_differing else accepted, wanted=wanted)
+
+    def _show_all(self, panel: TablePanel) -> None:
+        self.overlaps.mark(None)
+        panel.show_rows(scope=())
 
     def _show_set(self, runs: tuple[int, ...]) -> None:
         comparison = self._comparison
@@ -253,7 +308,9 @@ class ComparisonView(QWidget):
         self._pair = self.pair_box.currentData()
         spectra = next(place for place, level in enumerate(LEVELS) if level.name == "spectra")
         if self.level_box.currentIndex() != spectra:
+            self._dot = row
             self.level_box.setCurrentIndex(spectra)
+            return
         panel = self.panels.get("spectra")
         position = None if panel is None else panel.model.position_of(row)
         if panel is not None and position is not None:
@@ -261,19 +318,35 @@ class ComparisonView(QWidget):
         else:
             if panel is not None:
                 panel.view.forget_choice()
-            self._show_spectrum(row, {})
+            self._show_spectrum("spectra", row, {})
 
-    def _show_spectrum(self, row: int, values: Mapping[str, Any]) -> None:
+    def _show_hidden(self) -> None:
+        self.message.emit("What was looked for is hidden by the threshold or the choice of a set.")
+        if self._dot is not None:
+            self._show_spectrum("spectra", self._dot, {})
+
+    def _show_spectrum(self, level: str, row: int, values: Mapping[str, Any]) -> None:
         comparison, pair = self._comparison, self._pair
-        self._pair = None
-        if comparison is not None:
-            self._reader.submit("spectrum", lambda: self._mirrored(comparison, row, pair), self.mirror.show_spectra, self._fail_spectrum)
+        self._pair = self._dot = None
+        if comparison is None:
+            return
 
-    def _mirrored(self, comparison: RunComparison, row: int, pair: tuple[int, int] | None) -> MirroredSpectra:
+        def read() -> tuple[int, MirroredSpectra]:
+            spectrum = row if level == "spectra" else comparison.spectrum_of(level, row)
+            return spectrum, self._mirrored(comparison, spectrum, pair)
+
+        self._reader.submit("spectrum", read, self._show_mirrored, self._fail_spectrum)
+
+    def _show_mirrored(self, found: tuple[int, MirroredSpectra]) -> None:
+        spectrum, mirrored = found
+        self.scores.mark(spectrum)
+        self.mirror.show_spectra(mirrored)
+
+    def _mirrored(self, comparison: RunComparison, spectrum: int, pair: tuple[int, int] | None) -> MirroredSpectra:
         """Runs in the thread that reads spectra, which alone uses their source and the runs' peaks."""
         if self._details is None:
             self._details = comparison.source("spectra")
-        return compared_answers(comparison, self._details, row, pair)
+        return compared_answers(comparison, self._details, spectrum, pair)
 
     def _fail_spectrum(self, error: Exception) -> None:
         self.mirror.show_text(str(error))

@@ -23,6 +23,7 @@ from gui.icons import set_icon
 from gui.results.export import ExportDialog, fitted
 from gui.results.filter_bar import FilterBar
 from gui.results.summary_header import SummaryHeader
+from gui.splitters import kept_sizes, restore_sizes
 from gui.tables.panel import TablePanel
 from gui.tables.worker import TableWorker
 from gui.tasks import ExportTask
@@ -140,7 +141,7 @@ class RunView(QWidget):
             {
                 "version": _STATE_VERSION,
                 "hidden": {name: panel.hidden_columns() for name, panel in self.panels.items()},
-                "sizes": {name: splitter.sizes() for name, splitter in self._splitters.items()},
+                "sizes": kept_sizes(self._splitters),
             }
         )
 
@@ -157,10 +158,7 @@ class RunView(QWidget):
             columns = hidden.get(name)
             if isinstance(columns, list) and all(isinstance(column, str) for column in columns):
                 panel.remember_columns(columns)
-        for name, splitter in self._splitters.items():
-            kept = sizes.get(name)
-            if isinstance(kept, list) and len(kept) == splitter.count() and all(isinstance(size, int) for size in kept) and any(kept):
-                splitter.setSizes(kept)
+        restore_sizes(self._splitters, sizes)
 
     def show_all(self, name: str) -> None:
         """Show all rows of a table, whatever is chosen elsewhere; the chosen row stays."""

@@ -7,6 +7,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
 from engine.views.mirror import MirroredSpectra
+from gui.labels import tip_text
 from gui.plots.export import ExportAction, ExportFigure
 from gui.spectrum.mirror_plot import FIGURE_SIZE, MirrorPlot, paint_mirror, peak_text
 from gui.tables.elided_label import ElidedLabel
@@ -94,7 +95,10 @@ class MirrorView(QWidget):
 
     def _tell_peak(self, half: int, peak: int) -> None:
         if self.spectra is not None:
-            self.readout.setText(self._summary() if peak < 0 else peak_text(self.spectra, half, peak))
+            text = self._summary() if peak < 0 else peak_text(self.spectra, half, peak)
+            self.readout.setText(text)
+            # Where the line is too narrow for it.
+            self.readout.setToolTip(tip_text(text))
 
     def _summary(self) -> str:
         assert self.spectra is not None
@@ -103,15 +107,16 @@ class MirrorView(QWidget):
         if len(counts) == 1:
             return f"{note}{counts[0]} peaks"
         if self.spectra.is_one_spectrum:
-            return f"{note}{counts[0]} peaks; above {self._explained(0)}, below {self._explained(1)}"
+            return f"{note}{counts[0]} peaks; ions above {self._explained(0)}, below {self._explained(1)}"
         n_shared = self.locale().toString(len(self.spectra.shared))
         return f"{note}{n_shared} peaks shared within {self.spectra.tolerance}, of {counts[0]} above and {counts[1]} below"
 
     def _explained(self, half: int) -> str:
-        """How much of the intensity the ions of one of two answers explain."""
+        """The ions of one of two answers, and how much of the intensity they explain."""
         assert self.spectra is not None
         ions = self.spectra.halves[half].ions
-        return "no ions" if ions is None else f"{len(ions.matches)} ions ({ions.explained * 100:.0f} % of the intensity)"
+        is_first = ions is next((one.ions for one in self.spectra.halves if one.ions is not None), None)
+        return "none" if ions is None else f"{len(ions.matches)} ({ions.explained * 100:.0f} %{' of intensity' if is_first else ''})"
 
     def _figure(self) -> ExportFigure | None:
         return None if self.spectra is None else ExportFigure(self.spectra.title, FIGURE_SIZE, self._paint)

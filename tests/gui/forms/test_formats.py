@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.formats import registry
+from engine.formats.vendor import THERMO_MAGIC
 from engine.structures.building import structure_files
 from gui.forms.file_survey import SORTS, file_kind
 from gui.forms.file_survey import _survey as survey
@@ -29,3 +30,13 @@ def test_a_folder_counts_the_structures_that_a_search_takes_of_it_and_stands_for
         (tmp_path / place).write_text("x")
     assert file_kind(tmp_path).format == f"folder with {len(structure_files([tmp_path]))} files of structures"
     assert [file.path for file in survey([tmp_path]).files] == [tmp_path]
+
+
+def test_runs_of_instruments_in_a_folder_are_one_each(tmp_path: Path) -> None:
+    for name in ("waters.raw/_FUNC001.DAT", "waters.raw/_HEADER.TXT", "runs/bruker.d/analysis.tdf", "runs/thermo.raw", "notes.raw"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(THERMO_MAGIC if "thermo" in name else b"some words")
+    told = {found.path.relative_to(tmp_path).as_posix(): found.problem + found.format for found in survey([tmp_path]).files}
+    assert set(told) == {"waters.raw", "runs/bruker.d", "runs/thermo.raw"}
+    for name, maker in (("waters.raw", "Waters"), ("runs/bruker.d", "Bruker"), ("runs/thermo.raw", "Thermo")):
+        assert maker in told[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QFileDialog, QSplitter
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
@@ -103,7 +105,7 @@ def test_a_chosen_spectrum_is_mirrored_with_two_answers(view: ComparisonView, qt
     assert [half.name.split(" (")[0] for half in spectra.halves] == [
         f"{letter}: {shown(view.panel, f'peptide_{letter}')[0]}" for letter in letters
     ]
-    assert "% of the intensity" in view.mirror.readout.text()
+    assert "% of intensity" in view.mirror.readout.text()
 
 
 def test_a_dot_leads_to_its_spectrum(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
@@ -125,6 +127,89 @@ def test_a_dot_leads_to_its_spectrum(view: ComparisonView, expected: RunComparis
     assert view.mirror.title.startswith(told["spectrum_id"])
     assert view.mirror.spectra is not None
     assert [half.name.split(" (")[0] for half in view.mirror.spectra.halves] == [f"A: {told['peptide_A']}", f"C: {told['peptide_C']}"]
+
+
+def test_a_dot_leads_from_another_level_to_the_row_of_its_spectrum(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+    view.tabs.setCurrentIndex(1)
+    for threshold in (1.0, 0.0):
+        view.threshold_box.setValue(threshold)
+        view.level_box.setCurrentIndex(3)
+        settle(view, qtbot)
+        accepted = (expected.accepted_from("spectra") <= threshold / 100).any(1)
+        pairs = expected.scores(0, 1, threshold / 100)
+        row = int(pairs.spectrum[accepted[pairs.spectrum] == (threshold > 0)][-1])
+        view.scores.targetChosen.emit(row)
+        settle(view, qtbot)
+        assert view.level_box.currentIndex() == 0 and view.mirror.spectra is not None
+        assert [half.name[0] for half in view.mirror.spectra.halves] == ["A", "B"] and view.scores.marked == row
+        # A spectrum that no run accepts has no row, and is mirrored all the same.
+        assert view.panel.view.chosen == (row if threshold else None)
+
+
+def test_arrow_keys_choose_and_mark_sets(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+    found = expected.intersections("spectra", 0.01)
+    assert len(found) > 1
+    view.overlaps.setFocus(Qt.FocusReason.TabFocusReason)
+    for place, key in ((0, Qt.Key.Key_Right), (1, Qt.Key.Key_Right), (0, Qt.Key.Key_Left), (len(found) - 1, Qt.Key.Key_End)):
+        qtbot.keyClick(view.overlaps, key)
+        settle(view, qtbot)
+        assert len(view.panel.model.rows) == found[place].count and view.overlaps.marked == found[place].runs
+        assert f"{expected.names_of(found[place].runs)} alone: {found[place].count}" in view.overlaps.accessibleDescription()
+    view.panel.all_button.click()
+    settle(view, qtbot)
+    assert view.overlaps.marked is None
+
+
+def test_another_pair_of_runs_leaves_the_chosen_set(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+    bar, found = bars(view)[0], expected.intersections("spectra", 0.01)[0]
+    click(view, "overlaps", QPointF(bar.x + bar.width / 2, bar.y + bar.height / 2), qtbot)
+    view.pair_box.setCurrentIndex(2)
+    settle(view, qtbot)
+    assert view.scores.drawing is not None and view.scores.drawing.title.endswith("in B and C")
+    assert len(view.panel.model.rows) == found.count and view.overlaps.marked == found.runs
+
+
+@pytest.mark.parametrize("level", ["psms", "peptidoforms", "peptides"])
+def test_what_a_spectrum_stands_for_leads_to_it(level: str, view: ComparisonView, qtbot: QtBot) -> None:
+    view.panel.view.choose(0)
+    settle(view, qtbot)
+    assert view.mirror.spectra is not None
+    view.level_box.setCurrentIndex([one.name for one in LEVELS].index(level))
+    settle(view, qtbot)
+    # The spectrum of another level's item is not left standing.
+    assert view.mirror.spectra is None and view.mirror.text.startswith(("Choose a P", "Choose a p"))
+    view.panel.view.choose(0)
+    settle(view, qtbot)
+    assert view.mirror.spectra is not None
+    peptide = str(shown(view.panel, "sequence" if level == "peptides" else "peptide")[0])
+    answers = [half.name.split(": ")[1].split(" (")[0] for half in view.mirror.spectra.halves]
+    assert peptide in [answer if level != "peptides" else re.sub(r"\[.*?\]-?", "", answer) for answer in answers]
+
+
+def test_sizes_of_a_comparison_are_kept(project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+    window = make_window()
+    window.resize(1200, 800)
+    window.open_project(project.folder)
+    sizes = []
+    for _ in range(2):
+        window.compare_runs(project.runs())
+        assert window.comparison is not None
+        settle(window.comparison, qtbot)
+        splitters = window.comparison.findChildren(QSplitter)
+        sizes.append([splitter.sizes() for splitter in splitters])
+        for splitter in splitters:
+            splitter.setSizes([300, 700])
+        kept = [splitter.sizes() for splitter in splitters]
+    assert sizes[1] == kept != sizes[0]
+    qtbot.waitUntil(lambda: not window.results.is_busy)
+
+
+def test_figures_are_saved_under_short_names(view: ComparisonView, monkeypatch: pytest.MonkeyPatch) -> None:
+    proposed = []
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda parent, title, name, kinds: (proposed.append(name), ("", ""))[1])
+    for name in ("overlaps", "curves"):
+        getattr(view, name).export_action.trigger()
+    assert proposed == ["Identified_spectra_at_1_FDR.svg", "Identified_spectra_by_q-value.svg"]
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])

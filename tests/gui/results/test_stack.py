@@ -169,3 +169,15 @@ def test_the_whole_subject_is_shown_and_becomes_the_next_query(
     databases = [path for kind, path in view._finished.inputs if kind == "database"] if view._finished is not None else []
     assert [Path(path) for path in task.request.inputs["database"]] == databases
     assert np.isclose(task.request.parameters.model_dump()["maximum_e_value"], 10.0)
+
+
+def test_the_marked_hit_is_in_sight(view: HitsView, qtbot: QtBot) -> None:
+    plot, n_hits = view.stack.plot, len(view.hits.model.rows)
+    plot.setFixedHeight(110)
+    settle(view, qtbot)
+    assert plot.verticalScrollBar().maximum() > 0
+    for place in (n_hits - 1, 0):
+        view.hits.view.choose(place)
+        settle(view, qtbot)
+        rows = {at[0] for y in range(plot.viewport().height()) if (at := plot.place_at(QPointF(250, y))) is not None}
+        assert plot.marked == place and place + 1 in rows and rows != set(range(n_hits + 1))

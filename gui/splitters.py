@@ -1,0 +1,23 @@
+"""Sizes of splitters, kept between two starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtWidgets import QSplitter
+
+__all__ = ["kept_sizes", "restore_sizes"]
+
+
+def kept_sizes(splitters: Mapping[str, QSplitter]) -> dict[str, list[int]]:
+    """The sizes of splitters by their names."""
+    return {name: splitter.sizes() for name, splitter in splitters.items()}
+
+
+def restore_sizes(splitters: Mapping[str, QSplitter], sizes: Mapping[str, Any]) -> None:
+    """Take what `kept_sizes` gave; what does not fit a splitter is passed over."""
+    for name, splitter in splitters.items():
+        kept = sizes.get(name)
+        if isinstance(kept, list) and len(kept) == splitter.count() and all(isinstance(size, int) for size in kept) and any(kept):
+            splitter.setSizes(kept)
