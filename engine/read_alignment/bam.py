@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import ParameterError
+from engine.errors import ParameterError, StorageError
 from engine.files import atomic_path, temporary_sibling
 from engine.jobs.progress import Progress
 from engine.read_alignment.records import Aligned, write_sam
@@ -50,7 +50,11 @@ def write_bam(
 
     text = temporary_sibling(out)
     try:
-        write_sam(text, tables, aligned, progress, is_sorted=is_sorted, threads=threads)
+        try:
+            write_sam(text, tables, aligned, progress, is_sorted=is_sorted, threads=threads)
+        except StorageError as error:
+            # Of the file that was asked for, not of the one that nobody is to see.
+            raise StorageError(str(error).replace(str(text), str(out))) from error
         ending = ".csi" if aligned.text_lengths.max(initial=0) >= _LONGEST_OF_BAI else ".bai"
         for former in (".bai", ".csi"):
             # One of another file's would lead astray.

@@ -28,8 +28,18 @@ def test_an_empty_file_has_the_published_digest_of_nothing(tmp_path):
 def test_what_cannot_be_read_is_named(tmp_path):
     with pytest.raises(InputError, match=r"absent\.fasta: cannot be read"):
         file_digest(tmp_path / "absent.fasta")
-    with pytest.raises(InputError, match="cannot be read"):
-        file_digest(tmp_path)
+
+
+def test_the_digest_of_a_folder_is_that_of_names_and_contents(tmp_path):
+    folder = tmp_path / "run.d"
+    (folder / "inside").mkdir(parents=True)
+    digests = set()
+    for name, content in (("a", b"x"), ("a", b"y"), ("inside/a", b"y")):
+        (folder / name).write_bytes(content)
+        digests.add(file_digest(folder))
+    assert len(digests) == 3
+    other = folder.rename(tmp_path / "other.d")
+    assert file_digest(other) in digests
 
 
 def test_a_digest_stops_when_the_user_wants(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.command_line.main import main
-from engine.errors import ParameterError
+from engine.errors import ParameterError, StorageError
 from engine.jobs.progress import Cancelled, Progress
 from engine.read_alignment.parameters import ReadAlignmentParameters
 from tests.engine.read_alignment import sam_check
@@ -138,6 +138,23 @@ def test_an_index_of_a_former_bam_does_not_stay_beside_an_unsorted_one(tmp_path)
     for is_sorted in (True, False):
         align_reads(texts, reads, out, ReadAlignmentParameters().changed(mode="local"), format="bam", is_sorted=is_sorted, device="cpu")
         assert (tmp_path / "found.bam.bai").exists() == is_sorted
+
+
+def test_a_disk_that_refuses_the_records_of_a_bam_is_told_by_the_name_of_the_bam(tmp_path):
+    pytest.importorskip("pysam", reason="pysam is not installed")
+    resource = pytest.importorskip("resource", reason="this system has no limits of files")
+    texts, reads, _, _ = simulated(tmp_path)
+    asked, out = ReadAlignmentParameters().changed(mode="local"), tmp_path / "found.bam"
+    align_reads(texts, reads, tmp_path / "before.sam", asked, format="sam", device="cpu")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(StorageError) as raised:
+            align_reads(texts, reads, out, asked, format="bam", device="cpu")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert str(raised.value).startswith(f"{out}: ")
+    assert not list(tmp_path.glob("*.bam")) and not list(tmp_path.glob(".*"))
 
 
 def test_without_pysam_bam_is_refused_before_anything_is_read(tmp_path, monkeypatch, capsys):
