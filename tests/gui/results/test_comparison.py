@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QFileDialog, QSplitter
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QImage, QWheelEvent
+from PySide6.QtWidgets import QApplication, QFileDialog, QSplitter
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
@@ -210,6 +210,32 @@ def test_figures_are_saved_under_short_names(view: ComparisonView, monkeypatch: 
     for name in ("overlaps", "curves"):
         getattr(view, name).export_action.trigger()
     assert proposed == ["Identified_spectra_at_1_FDR.svg", "Identified_spectra_by_q-value.svg"]
+
+
+def test_a_key_exports_the_figure_that_has_the_keyboard(view: ComparisonView, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
+    proposed = []
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda parent, title, name, kinds: (proposed.append(name), ("", ""))[1])
+    view.panel.view.choose(0)
+    settle(view, qtbot)
+    assert view.mirror.spectra is not None
+    view.activateWindow()
+    qtbot.waitUntil(view.isActiveWindow)
+    for widget in (view.overlaps, view.panel.view, view.curves):
+        widget.setFocus()
+        qtbot.keyClick(widget, Qt.Key.Key_E, Qt.KeyboardModifier.ControlModifier)
+    assert [name.split("_")[0] for name in (proposed[0], proposed[2])] == ["Identified", "Identified"]
+    assert len(proposed) == 3 and "identify-0001" in proposed[1]
+
+
+def test_the_wheel_alone_changes_no_threshold(view: ComparisonView) -> None:
+    box = view.threshold_box
+    view.overlaps.setFocus()
+    middle = QPointF(box.rect().center())
+    down = QPoint(0, -120)
+    keys = Qt.KeyboardModifier.NoModifier
+    wheel = QWheelEvent(middle, middle, down, down, Qt.MouseButton.NoButton, keys, Qt.ScrollPhase.NoScrollPhase, False)
+    QApplication.sendEvent(box, wheel)
+    assert box.value() == 1.0
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
