@@ -32,7 +32,7 @@ from engine.views.finished_run import open_run
 from engine.views.mirror import MirroredSpectra
 from engine.views.run_comparison import LEVELS, RunComparison, compare_runs
 from engine.views.tables import TableSource
-from gui.forms.wheel import ChoiceBox
+from gui.forms.wheel import ChoiceBox, WheelAfterFocus
 from gui.labels import toned_label
 from gui.plots.drawing_view import DrawingView
 from gui.spectrum.mirror_view import MirrorView
@@ -46,6 +46,10 @@ _PERCENT = 100
 _WITH_SPECTRA = ("spectra", "psms", "peptidoforms", "peptides")
 """Levels whose items a spectrum stands for."""
 _OVERLAPS, _CURVES, _SCORES = QSizeF(480, 300), QSizeF(360, 260), QSizeF(360, 320)
+
+
+class _ThresholdBox(WheelAfterFocus, QDoubleSpinBox):
+    """A rate in percent."""
 
 
 class ComparisonView(QWidget):
@@ -135,7 +139,7 @@ class ComparisonView(QWidget):
         self.level_box.setAccessibleName("What is compared")
         for level in LEVELS:
             self.level_box.addItem(f"{level.several[0].upper()}{level.several[1:]}", level)
-        self.threshold_box = QDoubleSpinBox()
+        self.threshold_box = _ThresholdBox()
         self.threshold_box.setRange(0.0, 100.0)
         self.threshold_box.setDecimals(2)
         self.threshold_box.setSingleStep(0.5)
@@ -162,6 +166,9 @@ class ComparisonView(QWidget):
         self.tabs.addTab(self.curves, "By q-value")
         self.tabs.addTab(scores, "Scores")
         self._tables = QStackedWidget()
+        # Each figure has the same shortcut, so that this one's holds in itself and in the tables alone.
+        self.mirror.export_action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self._tables.addAction(self.mirror.export_action)
         above, below = QSplitter(Qt.Orientation.Horizontal), QSplitter(Qt.Orientation.Horizontal)
         above.addWidget(self.overlaps)
         above.addWidget(self.tabs)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QFileDialog, QSplitter
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QImage, QWheelEvent
+from PySide6.QtWidgets import QApplication, QFileDialog, QSplitter
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
@@ -57,6 +57,18 @@ def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ComparisonVie
 def bars(view: ComparisonView) -> list[Bar]:
     assert view.overlaps.drawing is not None
     return [shape for shape in view.overlaps.drawing.shapes if isinstance(shape, Bar) and shape.target is not None and not shape.is_round]
+
+
+def proposed_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names that dialogs propose, which are then left without a choice."""
+    proposed: list[str] = []
+
+    def ask(parent: object, title: str, name: str, kinds: str) -> tuple[str, str]:
+        proposed.append(name)
+        return "", ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
+    return proposed
 
 
 def click(view: ComparisonView, widget: str, at: QPointF, qtbot: QtBot) -> None:
@@ -135,7 +147,7 @@ def test_a_dot_leads_from_another_level_to_the_row_of_its_spectrum(view: Compari
         view.threshold_box.setValue(threshold)
         view.level_box.setCurrentIndex(3)
         settle(view, qtbot)
-        accepted = (expected.accepted_from("spectra") <= threshold / 100).any(1)
+        accepted = np.any(expected.accepted_from("spectra") <= threshold / 100, axis=1)
         pairs = expected.scores(0, 1, threshold / 100)
         row = int(pairs.spectrum[accepted[pairs.spectrum] == (threshold > 0)][-1])
         view.scores.targetChosen.emit(row)
@@ -205,11 +217,35 @@ def test_sizes_of_a_comparison_are_kept(project: Project, make_window: Callable[
 
 
 def test_figures_are_saved_under_short_names(view: ComparisonView, monkeypatch: pytest.MonkeyPatch) -> None:
-    proposed = []
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda parent, title, name, kinds: (proposed.append(name), ("", ""))[1])
+    proposed = proposed_names(monkeypatch)
     for name in ("overlaps", "curves"):
         getattr(view, name).export_action.trigger()
     assert proposed == ["Identified_spectra_at_1_FDR.svg", "Identified_spectra_by_q-value.svg"]
+
+
+def test_a_key_exports_the_figure_that_has_the_keyboard(view: ComparisonView, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
+    proposed = proposed_names(monkeypatch)
+    view.panel.view.choose(0)
+    settle(view, qtbot)
+    assert view.mirror.spectra is not None
+    view.activateWindow()
+    qtbot.waitUntil(view.isActiveWindow)
+    for widget in (view.overlaps, view.panel.view, view.curves):
+        widget.setFocus()
+        qtbot.keyClick(widget, Qt.Key.Key_E, Qt.KeyboardModifier.ControlModifier)
+    assert [name.split("_")[0] for name in (proposed[0], proposed[2])] == ["Identified", "Identified"]
+    assert len(proposed) == 3 and "identify-0001" in proposed[1]
+
+
+def test_the_wheel_alone_changes_no_threshold(view: ComparisonView) -> None:
+    box = view.threshold_box
+    view.overlaps.setFocus()
+    middle = QPointF(box.rect().center())
+    down = QPoint(0, -120)
+    keys = Qt.KeyboardModifier.NoModifier
+    wheel = QWheelEvent(middle, middle, down, down, Qt.MouseButton.NoButton, keys, Qt.ScrollPhase.NoScrollPhase, False)
+    QApplication.sendEvent(box, wheel)
+    assert box.value() == 1.0
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
