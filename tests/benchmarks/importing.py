@@ -64,7 +64,9 @@ def measured(results: Path, folder: Path) -> dict[str, float]:
         "--device", "cpu", "--quiet",
     ]  # fmt: skip
     started = time.perf_counter()
-    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
+    process = subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])}
+    )
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

@@ -68,7 +68,10 @@ def query_of(data: Path) -> Path:
 def run(query: Path, database: Path, device: str, cache: Path, scratch: Path) -> tuple[float, dict[str, float], int]:
     """Seconds of a command, its steps, and megabytes at most."""
     project, hits = scratch / "project", scratch / "hits.tsv"
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "PROTEOSCOPE_CACHE": str(cache)}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]),
+        "PROTEOSCOPE_CACHE": str(cache),
+    }
     command = [
         sys.executable, "-m", "proteoscope", "structures", str(query), "--database", str(database), "--out", str(hits), "--project",
         str(project), "--device", device, "--quiet",
