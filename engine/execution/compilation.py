@@ -159,8 +159,8 @@ def compile_for_cards(progress: Progress, threads: int | None = None) -> list[st
     sorts = {gpu.compute_capability: gpu for gpu in gpus(progress) if gpu.usable}
     if not sorts:
         return []
-    from kernels.cuda.compilation import compile_usual_forms, usual_forms
     from kernels.cuda.modules import card
+    from kernels.cuda.usual_forms import compile_usual_forms, usual_forms
 
     failures = []
 

@@ -46,6 +46,8 @@ class StackView(QWidget):
         self._title = ElidedLabel()
         self.scheme = ChoiceBox()
         self.scheme.setAccessibleName("Colours")
+        self.scheme.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.scheme.setMinimumContentsLength(5)  # in the smallest window; the list itself is as wide as its words
         for place, one in enumerate(SCHEMES):
             self.scheme.addItem(one.title, one.name)
             self.scheme.setItemData(place, one.help, Qt.ItemDataRole.ToolTipRole)
@@ -60,16 +62,18 @@ class StackView(QWidget):
         self.export_button.setText("Export…")
         self.export_button.setToolTip("Save the whole stack as SVG, PDF or PNG")
         self.export_button.clicked.connect(lambda: self.plot.export_action.ask())
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 3, 6, 3)
-        bar.setSpacing(4)
-        bar.addWidget(self._title, 1)
-        for widget in (self.insertions, self.scheme, self.save_button, self.export_button):
-            bar.addWidget(widget)
         page = QVBoxLayout(self)
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(0)
-        page.addLayout(bar)
+        # Two rows: there is room for them beside the tables in the smallest window.
+        for first, others in ((self._title, (self.save_button, self.export_button)), (self.insertions, (self.scheme,))):
+            bar = QHBoxLayout()
+            bar.setContentsMargins(8, 3, 6, 3)
+            bar.setSpacing(4)
+            bar.addWidget(first, 1)
+            for widget in others:
+                bar.addWidget(widget)
+            page.addLayout(bar)
         page.addWidget(self.plot, 1)
         self.scheme.currentIndexChanged.connect(lambda _: self._paint())
         self.insertions.toggled.connect(lambda _: self._paint())

@@ -78,9 +78,9 @@ class HitsView(QueryHitsView):
 
     def clear(self) -> None:
         """Show nothing, let all files go, and end what still runs."""
-        self._later.stop()
         super().clear()
         self.stack.clear()
+        self._later.stop()  # what was chosen in the tables is no more
 
     def _forget(self) -> None:
         super()._forget()

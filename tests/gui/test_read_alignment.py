@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from engine.entry import Option
 from engine.formats.fastq import read_fastq
 from engine.formats.letters import SequenceCount, count_sequences
+from engine.formats.registry import names_of
 from engine.read_alignment.entry import READ_ALIGNMENT
 from gui.forms.file_survey import file_kind
 from gui.forms.search_form import SearchForm
@@ -111,8 +112,9 @@ def test_reads_do_not_stand_for_proteins(window: MainWindow, files: tuple[Path, 
 
 
 def test_the_dialog_for_patterns_offers_fasta_and_fastq(form: SearchForm) -> None:
-    of_patterns = ["FASTA files and FASTQ files", "FASTA files", "FASTQ files", "All files"]
-    for name, expected in (("patterns", of_patterns), ("texts", ["FASTA files", "All files"])):
+    sequences = f"{names_of('proteins')} files"
+    of_patterns = [f"{sequences} and FASTQ files", sequences, "FASTQ files", "All files"]
+    for name, expected in (("patterns", of_patterns), ("texts", [sequences, "All files"])):
         lists = form.file_lists[name]
         lists.ask_for_files()
         dialog = lists.findChild(QFileDialog)

@@ -8,8 +8,8 @@ from threading import Lock
 import pytest
 
 from engine.jobs.progress import Cancelled
-from kernels.cuda.compilation import compile_usual_forms, usual_forms
 from kernels.cuda.modules import source
+from kernels.cuda.usual_forms import compile_usual_forms, usual_forms
 from kernels.device import DeviceError
 from tests.kernels.test_cuda_compiles import LIBRARIES, compile_for
 
