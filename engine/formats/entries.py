@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,8 +22,10 @@ from engine.formats.protein_records import MAXIMUM_NUCLEOTIDES, MAXIMUM_RESIDUES
 from engine.formats.sources import Block, ByteSource, blocks
 from engine.jobs.progress import Progress
 
-__all__ = ["Entry", "EntryError", "EntryFormat", "clean_sequence", "feature_row", "flat_file_cut", "read_entries"]
+__all__ = ["PARSER_FAULTS", "Entry", "EntryError", "EntryFormat", "clean_sequence", "feature_row", "flat_file_cut", "read_entries"]
 
+PARSER_FAULTS = (ValueError, KeyError, IndexError, AttributeError, TypeError, AssertionError, NotImplementedError)
+"""What Biopython's parsers raise at texts that are not what they expect; it has no error of its own for that."""
 MAXIMUM_LINE_BYTES = 1 << 20
 """Of formats with lines; theirs have 80 letters, some descriptions a few thousand."""
 MAXIMUM_ENTRY_BYTES = 64 << 20
@@ -174,10 +176,10 @@ def clean_sequence(sequence: bytes) -> bytes:
     return sequence.translate(_CAPITALS, _DROPPED).rstrip(b"*")
 
 
-def feature_row(kind: int, start: object, end: object, text: str) -> FeatureRow | None:
+def feature_row(kind: int, start: Any, end: Any, text: str) -> FeatureRow | None:
     """A feature from positions of Biopython (from 0, the end behind the last), None where one of them is unknown."""
     try:
-        return FeatureRow(kind, int(start) + 1, int(end), text)  # type: ignore[call-overload]
+        return FeatureRow(kind, int(start) + 1, int(end), text)
     except (TypeError, ValueError):
         return None
 

@@ -13,13 +13,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from engine.errors import shortened
-from engine.formats.entries import Entry, EntryError, clean_sequence, feature_row, flat_file_cut
+from engine.formats.entries import PARSER_FAULTS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
 from engine.formats.features import FeatureRow, kind_code
 from engine.formats.sources import Block
 
 __all__ = ["Embl", "GenBank", "Pir"]
 
-_PARSER_FAULTS = (ValueError, KeyError, IndexError, AttributeError, TypeError, AssertionError, NotImplementedError)
 _RECORD_END = re.compile(rb"^//[ \t]*(?:\n|\Z)", re.MULTILINE)
 _GENBANK_LENGTH = re.compile(rb"^LOCUS +\S+ +(\d+) (?:bp|aa)", re.MULTILINE)
 _EMBL_LENGTH = re.compile(rb"^ID +[^\n]*?(\d+) (?:BP|AA)\.", re.MULTILINE)
@@ -70,7 +69,7 @@ class _FlatFile:
             raise EntryError(line, "the record is cut off: another begins in it")
         try:
             record = next(SeqIO.parse(io.StringIO(text[begins:].decode("utf-8", "replace")), self._parser), None)
-        except _PARSER_FAULTS as error:
+        except PARSER_FAULTS as error:
             raise EntryError(line, f"the record is broken ({shortened(str(error).strip())})") from None
         if record is None:
             raise EntryError(line, "the record is broken")
@@ -172,7 +171,7 @@ class Pir:
             body = text[start:end]
             try:
                 record = next(PirIterator(io.StringIO(_sequence_of_pir(body).decode("utf-8", "replace"))), None)
-            except _PARSER_FAULTS as error:
+            except PARSER_FAULTS as error:
                 raise EntryError(line, f"the record is broken ({shortened(str(error).strip())})") from None
             if record is None:
                 raise EntryError(line, "the record has no description and no sequence")

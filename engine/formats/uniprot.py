@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.errors import shortened
-from engine.formats.entries import Entry, EntryError, clean_sequence, feature_row, flat_file_cut
+from engine.formats.entries import PARSER_FAULTS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
 from engine.formats.features import FeatureRow, kind_code
 from engine.formats.sources import Block
 from engine.formats.tags import xml_encoding
@@ -32,8 +32,6 @@ _COMMON_NAME = re.compile(
     r" \((?!strain|isolate|subsp|serovar|serotype|biovar|pathovar|clone|type|group|lineage)[^()]*(?:\([^()]*\)[^()]*)*\)$"
 )
 _SEQUENCE_VERSION = re.compile(r"sequence version (\d+)")
-_PARSER_FAULTS = (ValueError, KeyError, IndexError, AttributeError, TypeError, AssertionError, NotImplementedError)
-"""What Biopython's parsers raise at texts that are not what they expect."""
 _EXISTENCE = {
     "evidence at protein level": 1, "evidence at transcript level": 2, "inferred from homology": 3, "predicted": 4, "uncertain": 5,
 }  # fmt: skip
@@ -66,7 +64,7 @@ class SwissProtText:
             line = lines[min(number, len(lines) - 1)] if lines else 1
             try:
                 record = next(records, None)
-            except _PARSER_FAULTS as error:
+            except PARSER_FAULTS as error:
                 raise EntryError(line, f"the entry is broken ({shortened(str(error).strip())})") from None
             if record is None:
                 break
@@ -183,7 +181,7 @@ class UniprotXml:
                 record = next(records, None)
             except ParseError as error:
                 raise EntryError(before + error.position[0], f"the XML is broken ({shortened(str(error).partition(':')[0])})") from None
-            except _PARSER_FAULTS as error:
+            except PARSER_FAULTS as error:
                 raise EntryError(here, f"the entry is broken ({shortened(str(error).strip()) or type(error).__name__})") from None
             if record is None:
                 return

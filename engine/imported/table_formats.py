@@ -57,7 +57,7 @@ _PSM_ID = (
 )
 _MSFRAGGER_PLACE = re.compile(r"(?P<site>N-term|C-term|\d+[A-Z]?|[A-Z]\d+)\((?P<mass>[+-]?[\d.]+(?:[eE][+-]?\d+)?)\)")
 _COMET_PLACE = re.compile(r"(?P<place>\d+)_[SV]_(?P<mass>[+-]?[\d.]+)(?:_(?P<end>[nNcC]))?")
-_MZTAB_PLACE = re.compile(r"(?P<places>\d+(?:\[[^\]]*\])?(?:\|\d+(?:\[[^\]]*\])?)*)-(?P<name>[^,\[]+(?:\[[^\]]*\])?)")
+_MZTAB_PLACE = re.compile(r"(?P<first>\d+)(?:\[[^\]]*\])?(?:\|\d+(?:\[[^\]]*\])?)*-(?P<name>[^,\[]+(?:\[[^\]]*\])?)")
 _DIA_NN_SCORES = ("Global.Q.Value", "Protein.Q.Value", "PG.Q.Value", "CScore", "Evidence", "Quantity.Quality")
 _MZTAB_RUN = re.compile(r"ms_run\[(\d+)\]:\s*(.*)")
 
@@ -382,8 +382,8 @@ def _parse_mztab(text: str) -> NotedPeptide:
     placed = []
     if modifications.lower() not in ("null", ""):
         for found in _MZTAB_PLACE.finditer(modifications):
-            place = int(re.match(r"\d+", found["places"])[0])  # type: ignore[index]
-            placed.append(noted_modification(min(place, len(sequence) + 1), found["name"]))
+            # Where several places are told, the first stands for them.
+            placed.append(noted_modification(min(int(found["first"]), len(sequence) + 1), found["name"]))
     return _checked(sequence, placed)
 
 
@@ -443,7 +443,7 @@ def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
     scan = np.full(len(ids), -1, np.int64)
     charge, rank = scan.copy(), scan.copy()
     for pattern in _PSM_ID:
-        found = pc.extract_regex(ids, pattern.replace("(?P<", "(?P<"))
+        found = pc.extract_regex(ids, pattern)
         is_new = found.is_valid().to_numpy(zero_copy_only=False) & (scan < 0)
         run = pc.if_else(is_new, found.field("run"), run)
         for name, column in (("scan", scan), ("charge", charge), ("rank", rank)):
