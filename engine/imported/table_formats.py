@@ -379,12 +379,9 @@ def _are_given(items: tuple[str, ...]) -> NDArray[np.bool_]:
 
 def _parse_mztab(text: str) -> NotedPeptide:
     sequence, _, modifications = text.partition("\t")
-    placed = []
-    if modifications.lower() not in ("null", ""):
-        for found in _MZTAB_PLACE.finditer(modifications):
-            # Where several places are told, the first stands for them.
-            placed.append(noted_modification(min(int(found["first"]), len(sequence) + 1), found["name"]))
-    return _checked(sequence, placed)
+    told = () if modifications.lower() in ("null", "") else _MZTAB_PLACE.finditer(modifications)
+    # Where several places are told, the first stands for them.
+    return _checked(sequence, [noted_modification(min(int(one["first"]), len(sequence) + 1), one["name"]) for one in told])
 
 
 def _identifications(
