@@ -571,6 +571,7 @@ if __name__ == "__main__":
     parser.add_argument("--scale", choices=[str(scale) for scale in SCALES], default="1", help="of the screen, as QT_SCALE_FACTOR has it")
     given = parser.parse_args()
     if given.look:
+        given.folder.mkdir(parents=True, exist_ok=True)  # Qt would save nothing, and say nothing
         Photographer(given.folder, given.look, given.scale).go(given.views)
     else:
         main(given.folder, given.views)
