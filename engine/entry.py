@@ -18,13 +18,16 @@ from engine.formats.registry import names_of
 
 if TYPE_CHECKING:
     from engine.formats.letters import InputContent
+    from engine.formats.spectra_content import SpectraContent
     from engine.jobs.progress import Progress
-    from engine.parameters import SearchParameters
+    from engine.parameters import PresetAdvice, SearchParameters
     from engine.project import Project
     from engine.results.columns import Table
+    from engine.results.methods import Methods, RunFacts
     from engine.summary import Summary
 
 __all__ = [
+    "EXPECTING",
     "Command",
     "Demo",
     "Export",
@@ -41,6 +44,8 @@ __all__ = [
 Model = TypeVar("Model", bound="SearchParameters")
 
 _SEARCHES = "engine.searches:SEARCHES"
+EXPECTING: dict[str, str] = {}
+"""The module that tells what a request of each kind of search takes; entries add theirs."""
 
 FileSort = Literal["spectra", "proteins", "reads", "structures", "identifications", "structure database", "project"]
 """A kind of file: spectra in any format, sequences, structures (also a folder or a list of them), results of other search engines, or a
@@ -174,10 +179,14 @@ class KeptKind(NamedTuple):
 
 
 class Demo(NamedTuple):
-    """A search of what ships with the program: sample files by the names of the inputs, and the preset for them."""
+    """A search of what ships with the program: sample files by the names of the inputs, and the preset for them.
+
+    `after`: the kind of the search whose demo makes the project that this one goes on from; empty where it needs none.
+    """
 
     samples: Mapping[str, str]
     preset: str
+    after: str = ""
 
 
 @dataclass(frozen=True)
@@ -191,6 +200,9 @@ class SearchRequest:
         search that writes one, and its format.
     device : ``auto`` (all usable GPUs, else the processor), ``cpu``, ``cuda`` (the first usable GPU), ``cuda:N``, or ``all`` (all usable
         GPUs and the processor together). threads : of the processor, all when None.
+    resume : the id of a run of the project that was stopped and is to go on; `engine.resumption.resumed_request` makes such a request.
+    workers : processes that compute in place of this one, as ``--workers`` takes them (`engine.execution.cluster.option`); none where it is
+        empty. certificates : the folder of those, where a scheduler is given by its address.
     """
 
     inputs: Mapping[str, Sequence[str | Path]]
@@ -201,6 +213,9 @@ class SearchRequest:
     options: Mapping[str, Any] = field(default_factory=dict)
     device: str = "auto"
     threads: int | None = None
+    resume: str = ""
+    workers: str = ""
+    certificates: str | Path | None = None
 
     def files(self, name: str) -> list[Path]:
         """The files of an input; none where it is not given."""
@@ -253,7 +268,7 @@ class Search:
     Attributes
     ----------
     kind : the sub-command, and the kind of its runs, presets and settings. name : as ``sequence search``.
-    purpose : what it is for, in a sentence. description, epilog : of the sub-command.
+    question : of a scientist, that it answers. purpose : what it is for, in a sentence. description, epilog : of the sub-command.
     job : what is done with which inputs, as ``Search {queries} in {database}``.
     icon : the name of one that ships.
     parameters : ``module:class`` of its `SearchParameters`. preset : the one to begin with, empty where there is none.
@@ -268,8 +283,16 @@ class Search:
     stored : the same of the tables that its runs have besides.
     fitting : the module that says which preset suits what is given (``suited_preset``), and what does not fit (``misfit``); of a search
         whose inputs are sequences. Empty where the usual preset suits all.
+    advising : ``module:function`` that says which preset suits files of spectra better than what is chosen
+        (`engine.parameters.PresetAdvice`), of the kind, what files are of (`engine.formats.spectra_content`), and the parameters.
+        Empty where none is told.
+    methods : ``module:function`` that tells how a run was done (`engine.results.methods.MethodsWriter`); empty where what all searches have
+        in common does.
+    pages : ``module:function`` that writes pages about the results of a finished run into a folder (project, the run's id, folder,
+        progress; the paths); empty where there are none but those of every search.
     work : the kinds of work that it computes on devices, each by its name and ``module:class`` of its `engine.execution.work.Kind`; they
         are known as soon as the entry is.
+    expecting : the module whose `expected` tells the work of a request before it is done, for `engine.estimates`.
     keeps : the kinds of indexes that it keeps in the user's cache for other searches.
     identifies : whether its runs say which peptides unmodified and modified spectra are of, so that a search that goes on from an
         identification goes on from them: PSMs, peptides, protein groups, and spectra with their peaks.
@@ -299,12 +322,19 @@ class Search:
     commands: tuple[Command, ...] = ()
     demo: Demo | None = None
     fitting: str = ""
+    advising: str = ""
+    methods: str = ""
+    pages: str = ""
     work: tuple[tuple[str, str], ...] = ()
+    expecting: str = ""
     keeps: tuple[KeptKind, ...] = ()
     identifies: bool = False
+    question: str = ""
 
     def __post_init__(self) -> None:
         register_kinds(self.work)
+        if self.expecting:
+            EXPECTING[self.kind] = self.expecting
 
     @property
     def model(self) -> type[SearchParameters]:
@@ -335,6 +365,19 @@ class Search:
     def misfit(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
         """Why what is given does not go together, for a form; empty where it does."""
         return str(_loaded(f"{self.fitting}:misfit")(contents, options, parameters)) if self.fitting else ""
+
+    def advice(self, contents: Sequence[SpectraContent], parameters: SearchParameters) -> PresetAdvice | None:
+        """The preset that suits files of spectra better than the parameters; None where these suit, or nobody can tell."""
+        return _loaded(self.advising)(self.kind, contents, parameters) if self.advising and contents else None
+
+    def methods_of(self, facts: RunFacts) -> Methods | None:
+        """How a run of it was done; None where it tells nothing of its own."""
+        return _loaded(self.methods)(facts) if self.methods else None
+
+    def write_pages(self, project: Project, run_id: str, folder: Path, progress: Progress) -> list[Path]:
+        """Write pages of its own about the results of a finished run; their paths, none where it has no such pages."""
+        written: list[Path] = _loaded(self.pages)(project, run_id, folder, progress) if self.pages else []
+        return written
 
     @property
     def result_tables(self) -> tuple[Table, ...]:

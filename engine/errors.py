@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["InputError", "ParameterError", "ProteoscopeError", "StorageError", "shortened"]
+__all__ = ["InputError", "ParameterError", "ProteoscopeError", "StorageError", "WorkersError", "shortened"]
 
 _SHOWN_LETTERS = 100
 
@@ -44,6 +44,10 @@ class ParameterError(ProteoscopeError):
 
 class StorageError(ProteoscopeError):
     """The disk refused: full, read-only, or gone. Finished results are untouched."""
+
+
+class WorkersError(ProteoscopeError):
+    """Workers in other processes cannot be had, or cannot do what they were given; the message says why, and what to do."""
 
 
 def shortened(text: str, most: int = _SHOWN_LETTERS) -> str:

@@ -22,7 +22,16 @@ from engine.errors import InputError, ParameterError, shortened
 
 ParameterKind = Literal["truth", "integer", "number", "text", "choice", "list"]
 
-__all__ = ["Editor", "ParameterDescription", "SearchParameters", "parameter", "preset_description", "preset_names", "read_preset"]
+__all__ = [
+    "Editor",
+    "ParameterDescription",
+    "PresetAdvice",
+    "SearchParameters",
+    "parameter",
+    "preset_description",
+    "preset_names",
+    "read_preset",
+]
 
 
 _PLAIN = {
@@ -78,6 +87,19 @@ class ParameterDescription:
     maximum: float | None
     kind: ParameterKind
     editor: Editor
+
+
+@dataclass(frozen=True)
+class PresetAdvice:
+    """A preset that suits the files better than what is chosen, and why, as the end of a sentence."""
+
+    preset: str
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        return f"{self.reason[:1].upper()}{self.reason[1:]}; the preset {self.preset} suits these spectra better"
 
 
 class SearchParameters(BaseModel):

@@ -5,30 +5,36 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from engine.entry import SearchRequest
-from engine.errors import InputError, ParameterError
+from engine.errors import InputError, ParameterError, StorageError
+from engine.estimates import STEPS, remember_run, run_prediction
 from engine.execution.cards import open_cards
 from engine.execution.clock import StageClock
+from engine.execution.cluster.option import parse_workers
 from engine.execution.compilation import Kernels
 from engine.execution.device_lookup import DeviceLookup
 from engine.execution.devices import Device, gpus, processor
+from engine.execution.elsewhere import Elsewhere
+from engine.execution.kept import KeptPartitions
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
 from engine.files import is_there, nearest_folder
 from engine.formats.vendor import vendor_format
 from engine.jobs.background import Background
-from engine.jobs.progress import Progress, RecordingProgress
+from engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from engine.project import Project, RunInput
 from engine.project.digests import file_digest
+from engine.project.kept_file import KeptFile
 from engine.project.outputs import check_distinct, check_outputs
 from engine.project.paths import check_folder_name
 from engine.project.run import Run
+from engine.resumption import check_same, record_of
 from engine.version import VERSION
 
 __all__ = ["RunSpec", "SearchRun", "search_run"]
@@ -111,9 +117,10 @@ class SearchRun(Generic[Read]):
     spec : what it is to do. inputs : the files that it reads, with digests. read : waits for what is read from them, and gives it.
     begin : begins what goes on behind the next steps (see `engine.jobs.background.Background`).
     look : for the device. threads : of the processor. progress, clock : told, and measuring, all the while.
-    began : seconds of `time.perf_counter`. seconds : of the whole run, once it is recorded. device : what computed, which the search says
-        when it knows.
-    project, run : where it is recorded, None where it is not.
+    began : seconds of `time.perf_counter`. was_compiled : whether nothing had to be compiled for the processor. seconds : of the whole run,
+        once it is recorded. device : what computed, which the search says when it knows.
+    project, run : where it is recorded, None where it is not. kept : what it keeps there so that it can be resumed.
+    workers : gives those elsewhere, when they are there; None without.
     """
 
     spec: RunSpec
@@ -125,8 +132,11 @@ class SearchRun(Generic[Read]):
     threads: int
     clock: StageClock
     began: float
+    was_compiled: bool = True
     project: Project | None = None
     run: Run | None = None
+    kept: KeptPartitions | None = None
+    workers: Callable[[], Elsewhere | None] = lambda: None
     seconds: float = 0.0
     device: str = ""
 
@@ -161,10 +171,14 @@ class SearchRun(Generic[Read]):
         `memory_bytes` : of each card at most; 0: what is free.
         """
         progress = progress or self.progress
+        elsewhere = self.workers()
+        if elsewhere is not None:
+            progress.message(f"Scoring on {elsewhere.name}")
+            return Resources(self.threads, [], False, progress, self.clock, self.kept, elsewhere)
         device = self.look.device(progress)
         used = open_cards(device, progress, memory_bytes=memory_bytes)
         _tell_device(device if used else processor(), self.look.wish, progress)
-        return Resources(self.threads, used, device.with_processor, progress, self.clock)
+        return Resources(self.threads, used, device.with_processor, progress, self.clock, self.kept)
 
     @property
     def summary_fields(self) -> dict[str, Any]:
@@ -186,6 +200,7 @@ class SearchRun(Generic[Read]):
         counts : of what was searched and found. message : the same in a sentence. exports : names of the files that the project shows.
         """
         self.seconds = round(time.perf_counter() - self.began, 3)
+        prediction = self._prediction()
         if self.run is None:
             return
         self.run.message, self.run.device = message, self.device
@@ -202,10 +217,31 @@ class SearchRun(Generic[Read]):
             **more,
             "seconds": self.seconds,
             "steps": self.clock.stages,
+            "works": self.clock.works,
+            **({} if prediction is None else {"prediction": prediction}),
             "messages": list(self.progress.messages),
             "exports": list(exports),
         }
         self.run.write_json("run", content)
+
+    def _prediction(self) -> dict[str, Any] | None:
+        """What was to be expected of this run, by its files; what it took is remembered beside that. None where nothing can be told."""
+        device = self.look.device(self.progress)
+        if self.spec.request.workers or (self.device and self.device != device.name):
+            return None  # others computed than were predicted
+        found = run_prediction(self.spec.kind, self.spec.request, device, self.threads)
+        if found is None:
+            return None
+        measured = {name: stage["seconds"] for name, stage in self.clock.stages.items() if name in STEPS}
+        if self.was_compiled and not self.spec.request.resume:
+            remember_run(found, device, self.threads, measured, self.seconds)
+        parts = ("seconds", "transfer", "kernel", "synchronisation", "host")
+        return {
+            **{name: round(getattr(found, name), 4) for name in parts}, "bound": found.bound, "device": found.device,
+            "steps": {name: round(seconds, 4) for name, seconds in found.steps.items()},
+            "works": {name: round(seconds, 4) for name, seconds in found.works.items()},
+            "memory_bytes": round(found.memory_bytes), "card_bytes": round(found.card_bytes), "runs": found.n_runs,
+        }  # fmt: skip
 
 
 def _tell_device(device: Device, wish: str, progress: Progress) -> None:
@@ -215,6 +251,29 @@ def _tell_device(device: Device, wish: str, progress: Progress) -> None:
         for gpu in gpus():
             if gpu.numbers and not gpu.usable:
                 progress.message(f"{gpu.name} is not used: {gpu.reason}", "warning")
+
+
+@contextmanager
+def _workers(request: SearchRequest, spool: Path | None, progress: Progress) -> Iterator[Callable[[], Elsewhere]]:
+    """What gives the workers that a request wishes, as long as the block lasts; they are started when it is first called.
+
+    `spool`: the folder for what is sent to them that is large, None for that of temporary files.
+    """
+    found = list[Elsewhere]()
+    with ExitStack() as stack:
+
+        def workers() -> Elsewhere:
+            if not found:
+                from engine.execution.cluster.starting import open_cluster
+
+                certificates = None if request.certificates is None else Path(request.certificates)
+                opening = open_cluster(
+                    request.workers, progress, device=request.device, threads=request.threads, certificates=certificates, spool=spool
+                )
+                found.append(stack.enter_context(opening))
+            return found[0]
+
+        yield workers
 
 
 @contextmanager
@@ -242,26 +301,63 @@ def search_run(
     request = spec.request
     began, clock, threads = time.perf_counter(), StageClock(), request.threads or available_threads()
     files = spec.checked_inputs()
-    look = look or DeviceLookup(request.device)
+    if request.workers:
+        parse_workers(request.workers)
+    look = look or DeviceLookup("cpu" if request.workers else request.device)
 
     def read_measured(progress: Progress) -> Read:
         with clock.stage("read"):
             return read(progress, threads)
 
+    was_compiled = kernels is None or kernels.are_compiled
     # Reading runs kernels: where these are not compiled yet, it comes after that.
     with ExitStack() as stack:
-        behind = stack.enter_context(Background(recording, threads if kernels is None or kernels.are_compiled else 1))
+        behind = stack.enter_context(Background(recording, threads if was_compiled else 1))
         reading = behind.begin(read_measured)
         inputs = tuple(RunInput(path, kind, file_digest(path, recording)) for path, kind in files)
         look.complain()
-        searching = SearchRun(spec, inputs, reading, behind.begin, look, recording, threads, clock, began)
+        searching = SearchRun(spec, inputs, reading, behind.begin, look, recording, threads, clock, began, was_compiled)
+        if request.workers:
+            searching.workers = stack.enter_context(_workers(request, spec.spool, recording))
         if spec.project is not None:
-            chosen = look.device(recording).name
+            chosen = request.workers or look.device(recording).name
             project = Project.create_or_open(spec.project)
             values = request.parameters.model_dump(mode="json")
-            run = stack.enter_context(project.run(spec.kind, values, inputs, version=VERSION, device=chosen, progress=recording))
+            if request.resume:
+                check_same(project, request.resume, request, spec.kind, inputs)
+            recorded = project.run(
+                spec.kind, values, inputs, version=VERSION, device=chosen, progress=recording, resume=request.resume
+            )  # fmt: skip
+            run = stack.enter_context(recorded)
             recording.log_to(run.log)
             searching.project, searching.run = project, run
+            searching.kept = stack.enter_context(_keeping(spec, run, inputs, recording))
+        else:
+            stack.enter_context(_telling_that_nothing_is_kept())
         if kernels is not None:
             kernels.compile(recording)
         yield searching
+
+
+def _keeping(spec: RunSpec, run: Run, inputs: Sequence[RunInput], progress: Progress) -> KeptPartitions:
+    """What keeps what a run computes, and has what it kept before where it goes on."""
+    resumed = None
+    if spec.request.resume:
+        resumed = KeptFile.open(run.folder)
+        n = 0 if resumed is None else len(resumed.partitions)
+        progress.message(f"{run.id} goes on: {n:,} finished {'partition' if n == 1 else 'partitions'} of it are kept")
+
+    def tell(text: str) -> None:
+        with suppress(StorageError):  # the disk may be full
+            run.log("info", text)
+
+    return KeptPartitions(lambda: KeptFile.create(run.folder, record_of(spec.request, spec.kind, inputs)), tell, resumed)
+
+
+@contextmanager
+def _telling_that_nothing_is_kept() -> Iterator[None]:
+    try:
+        yield
+    except (Cancelled, KeyboardInterrupt) as error:
+        error.add_note("a run without a project cannot be resumed")
+        raise

@@ -12,6 +12,7 @@ from typing import Any
 from engine.clustering.entry import CLUSTERING, EXPLANATION
 from engine.entry import Search, SearchRequest
 from engine.errors import ParameterError
+from engine.evidence.entry import EVIDENCE
 from engine.identification.entry import IDENTIFICATION
 from engine.imported.entry import IMPORT
 from engine.jobs.progress import Progress
@@ -21,10 +22,11 @@ from engine.sequence_search.entry import SEQUENCE_SEARCH
 from engine.structure_search.entry import STRUCTURE_SEARCH
 from engine.summary import Summary
 
-__all__ = ["SEARCHES", "run_search", "search_of_kind"]
+__all__ = ["SEARCHES", "resume_run", "run_search", "search_of_kind"]
 
 SEARCHES: tuple[Search, ...] = (
     IDENTIFICATION, SEQUENCE_SEARCH, STRUCTURE_SEARCH, CLUSTERING, EXPLANATION, MODIFIED_SEARCH, READ_ALIGNMENT, IMPORT,
+    EVIDENCE,
 )  # fmt: skip
 
 
@@ -65,3 +67,26 @@ def run_search(
     format = search.format_of(str(out)) if out is not None and search.writes == "file" else ""
     request = SearchRequest(inputs, chosen, project, out, format, options or {}, device, threads)
     return search.run(request, progress or Progress())
+
+
+def resume_run(
+    project: str | Path, run: str = "", *, device: str = "", threads: int | None = None, progress: Progress | None = None
+) -> Summary:  # fmt: skip
+    """Go on with a run of a project that was stopped or killed, as a script asks for it: the one of this id, else the last that can.
+
+    Paths in its parameters are meant from the working directory in which it was begun.
+
+    Parameters
+    ----------
+    device, threads : others than it was begun with; the results are the same. progress : to hear of it, and to stop it.
+
+    Raises
+    ------
+    ProteoscopeError : it cannot go on, and why; or something is wrong with the files or the disk.
+    """
+    from engine.project import Project
+    from engine.resumption import stopped_run
+
+    stopped = stopped_run(Project.open(project), run)
+    search = search_of_kind(stopped.kind)
+    return search.run(stopped.request(search, device, threads), progress or Progress())

@@ -7,18 +7,17 @@ import signal
 import sys
 import threading
 import traceback
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication
 
-from engine import searches
 from engine.version import VERSION
 from gui.icons import icon
+from gui.preparation import Preparation
 from gui.settings import SettingsFile, default_settings_path
-from gui.theme import Theme
+from gui.theme import Theme, scale_letters
 from gui.window import MainWindow
 
 __all__ = ["run_window"]
@@ -33,25 +32,23 @@ def run_window(project: Path | None = None) -> int:
     application.setDesktopFileName("proteoscope")
     # Ctrl+C in the terminal ends the program as it ends any other: a project survives that.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    settings = SettingsFile(default_settings_path())
+    scale_letters(application, settings.values.letter_size)
     theme = Theme(application)
     application.setWindowIcon(icon("proteoscope"))
-    window = MainWindow(SettingsFile(default_settings_path()), theme)
+    window = MainWindow(settings, theme)
     _Faults(window)
     window.show()
     # What the window is made of is never garbage, and need not be looked at again.
     gc.freeze()
     window.devices.look()
-    threading.Thread(target=_load_engine, name="proteoscope-loader", daemon=True).start()
+    preparation = Preparation(window.searches.values(), lambda: window.queue.is_idle, window)
+    preparation.begin()
     if project is not None:
         window.open_project(project)
-    return application.exec()
-
-
-def _load_engine() -> None:
-    """Import what searches need while nobody waits for it, so that the first one does not make the window stutter."""
-    for search in searches.SEARCHES:
-        for name in search.modules:
-            import_module(name)
+    status = application.exec()
+    preparation.end()
+    return status
 
 
 class _Faults(QObject):

@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 from engine.entry import Input
 from engine.jobs import Job, ProgressEvent
 from gui.bridge import JobBridge
+from gui.buttons import PrimaryButton
 from gui.forms.field import Outlined
 from gui.forms.file_list import FileList
 from gui.forms.file_survey import FileSurvey
@@ -122,8 +123,7 @@ class DatabaseDialog(QDialog):
         self.progress = QProgressBar()
         self.progress.setAccessibleName("How far the database is built")
         self.left_out = QTableView()
-        self.build_button = QPushButton("Build")
-        self.build_button.setObjectName("primary")
+        self.build_button = PrimaryButton("Build")
         self.cancel_button = QPushButton("Cancel the build")
         self.close_button = QPushButton("Close")
         self._lay_out(words)

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from engine.version import VERSION
 from gui.devices import DeviceSurvey, device_text, device_title, memory_text, state_text
-from gui.icons import icon, set_icon
+from gui.icons import icon, set_icon, without_icons
 from gui.labels import toned_label
 from gui.theme import colours
 
@@ -73,6 +73,7 @@ class DeviceDialog(QDialog):
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.state = toned_label()
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        without_icons(buttons.buttons())
         self.refresh_button = buttons.addButton("Look again", QDialogButtonBox.ButtonRole.ActionRole)
         self.copy_button = buttons.addButton("Copy as text", QDialogButtonBox.ButtonRole.ActionRole)
         for button in (self.refresh_button, self.copy_button):

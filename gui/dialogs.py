@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
 
 from engine.version import VERSION
-from gui.icons import pixmap, set_icon
+from gui.icons import pixmap, set_icon, without_icons
 from gui.theme import colours
 
 __all__ = ["CloseQuestion", "CrashDialog", "LostProjectQuestion", "about", "report_text"]
@@ -45,6 +45,7 @@ class CrashDialog(QDialog):
         self.report.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.report.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        without_icons(buttons.buttons())
         self.copy_button = buttons.addButton("Copy report", QDialogButtonBox.ButtonRole.ActionRole)
         set_icon(self.copy_button, "copy")
         self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.report.toPlainText()))
@@ -91,6 +92,7 @@ class LostProjectQuestion(QMessageBox):
         self.locate_button = self.addButton("Locate it…", QMessageBox.ButtonRole.AcceptRole)
         self.make_button = self.addButton("Make a new project there", QMessageBox.ButtonRole.DestructiveRole)
         self.cancel_button = self.addButton(QMessageBox.StandardButton.Cancel)
+        without_icons(self.buttons())
         self.setDefaultButton(self.locate_button)
         self.setEscapeButton(self.cancel_button)
 
@@ -106,6 +108,6 @@ def about(parent: QWidget) -> QMessageBox:
         f"<p>Licensed under the Apache License 2.0.</p><p>Modifications: Unimod, www.unimod.org.<br>"
         f"Interface: Qt for Python {PySide6.__version__} (LGPL 3).<br>Python {platform.python_version()}.</p>"
     )
-    box.addButton(QMessageBox.StandardButton.Close)
+    without_icons([box.addButton(QMessageBox.StandardButton.Close)])
     box.open()
     return box

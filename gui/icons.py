@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
 from functools import cache
 from typing import Protocol
 
-from PySide6.QtCore import QByteArray, QRectF, Qt
+from PySide6.QtCore import QByteArray, QRectF, Qt, qAddPostRoutine
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPalette, QPixmap, QPixmapCache
 from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QAbstractButton
 
 import resources
 
-__all__ = ["ICON_COLOUR", "icon", "pixmap", "refresh_icons", "set_icon"]
+__all__ = ["ICON_COLOUR", "icon", "pixmap", "refresh_icons", "set_icon", "without_icons"]
 
 _SIZES = (16, 20, 24, 32, 40, 48, 64)
 
@@ -24,6 +26,10 @@ class _HasIcon(Protocol):
     def setIcon(self, icon: QIcon) -> None: ...  # noqa: N802 - Qt's name
 
 
+_drawn: dict[tuple[str, int, int], QIcon] = {}
+"""Icons by their names and colours; a window shows hundreds, of some thirty drawings."""
+qAddPostRoutine(_drawn.clear)
+
 _users: weakref.WeakKeyDictionary[_HasIcon, tuple[str, QColor | None]] = weakref.WeakKeyDictionary()
 
 
@@ -33,8 +39,15 @@ def set_icon(user: _HasIcon, name: str, colour: QColor | None = None) -> None:
     user.setIcon(icon(name, colour))
 
 
+def without_icons(buttons: Iterable[QAbstractButton]) -> None:
+    """Take the style's own icons from the buttons of a dialog, beside which ours would look foreign."""
+    for button in buttons:
+        button.setIcon(QIcon())
+
+
 def refresh_icons() -> None:
     """Draw again all icons given by `set_icon`; called when the palette has changed."""
+    _drawn.clear()
     for user, (name, colour) in list(_users.items()):
         try:
             user.setIcon(icon(name, colour))
@@ -46,17 +59,20 @@ def refresh_icons() -> None:
 def icon(name: str, colour: QColor | None = None) -> QIcon:
     """The icon `name` of resources/icons in the colours that the palette has now, also as it looks disabled."""
     palette = QGuiApplication.palette()
-    drawn = QIcon()
-    for mode, group in ((QIcon.Mode.Normal, QPalette.ColorGroup.Active), (QIcon.Mode.Disabled, QPalette.ColorGroup.Disabled)):
-        tint = colour if colour is not None and mode is QIcon.Mode.Normal else palette.color(group, ICON_COLOUR)
-        for size in _SIZES:
-            drawn.addPixmap(pixmap(name, size, tint), mode)
-    return drawn
+    enabled = palette.color(QPalette.ColorGroup.Active, ICON_COLOUR) if colour is None else colour
+    disabled = palette.color(QPalette.ColorGroup.Disabled, ICON_COLOUR)
+    key = (name, enabled.rgba(), disabled.rgba())
+    if key not in _drawn:
+        _drawn[key] = QIcon()
+        for mode, tint in ((QIcon.Mode.Normal, enabled), (QIcon.Mode.Disabled, disabled)):
+            for size in _SIZES:
+                _drawn[key].addPixmap(pixmap(name, size, tint), mode)
+    return _drawn[key]
 
 
 def pixmap(name: str, size: int, colour: QColor, ratio: float = 1.0) -> QPixmap:
     """The icon as a picture of `size` x `size` device-independent pixels, `ratio` device pixels to each."""
-    # Qt's cache lets them go before the application ends. A window shows hundreds, of some thirty drawings.
+    # Qt's cache lets them go before the application ends.
     key, drawn = f"proteoscope {name} {size} {colour.rgba()} {ratio}", QPixmap()
     if QPixmapCache.find(key, drawn):
         return drawn

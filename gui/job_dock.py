@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
+from typing import Protocol
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from engine.jobs import Job, ProgressEvent
 from gui.bridge import JobBridge
-from gui.forms.editors import tool_button
+from gui.buttons import tool_button
 from gui.icons import pixmap
 from gui.labels import tip_text, toned_label
+from gui.surfaces import Card
 from gui.theme import colours
 
 __all__ = ["JobDock", "duration_text"]
 
 _STEPS = 1000
+_CLOCK_MS = 1000
+_SURE_SECONDS = 0.5
+"""What the first half second of a stage promises is nothing to go by."""
 _LOOKS = {
     "done": ("done", "good"),
     "failed": ("failed", "wrong"),
@@ -31,20 +36,31 @@ _MAXIMUM_HEIGHT = 16_777_215
 """Qt's own bound of a widget's height."""
 
 
+class JobFacts(Protocol):
+    """What is known of jobs."""
+
+    def outcome(self, job: Job) -> str:
+        """What became of a job, in one line."""
+
+    def seconds_left(self, job: Job) -> float | None:
+        """What a running job still needs, None where nothing says so."""
+
+
 class JobDock(QWidget):
     """A row for each job, the newest at the bottom; finished ones stay until they are cleared. Where nothing runs it is a single line,
     which says what became of the last job, until the rows are asked for.
 
     Signals
     -------
-    cancel_asked : the job to cancel.
+    cancel_asked : the job to cancel. moved : a job that waits, and the one that it is to be done before, None for the last.
     """
 
     cancel_asked = Signal(Job)
+    moved = Signal(Job, object)
 
-    def __init__(self, bridge: JobBridge, describe: Callable[[Job], str]) -> None:
+    def __init__(self, bridge: JobBridge, tasks: JobFacts) -> None:
         super().__init__()
-        self._describe = describe
+        self._tasks = tasks
         self.rows: dict[int, JobRow] = {}
         self.empty = _Elided(_NOTHING)
         """The line that stands for the rows."""
@@ -74,6 +90,9 @@ class JobDock(QWidget):
         page.addWidget(self._scroll, 1)
         for button in (self.unfold_button, self.clear_button):
             page.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+        self._clock = QTimer(self)
+        self._clock.setInterval(_CLOCK_MS)
+        self._clock.timeout.connect(self._show_times)
         bridge.added.connect(self._add)
         bridge.started.connect(self._show_started)
         bridge.progressed.connect(lambda job, event: self._show(job))
@@ -94,11 +113,33 @@ class JobDock(QWidget):
             row.show_state()
 
     def _add(self, job: Job) -> None:
-        row = JobRow(job, self._describe)
+        row = JobRow(job, self._tasks)
+        row.dragged.connect(partial(self._drag, row))
+        row.dropped.connect(partial(self._drop, row))
         row.cancel_button.clicked.connect(lambda: self._cancel(job))
         self.rows[job.id] = row
         self._list.addWidget(row)
         self._enable()
+
+    def _drag(self, row: JobRow, y: int) -> None:
+        """Put a row where the pointer is, among the others that wait in its lane."""
+        for other in self._waiting_with(row):
+            at, own = self._list.indexOf(other), self._list.indexOf(row)
+            middle = other.geometry().center().y()
+            if (at < own and y < middle) or (at > own and y > middle):
+                self._list.removeWidget(row)
+                self._list.insertWidget(at, row)
+                self._list.activate()
+                return
+
+    def _drop(self, row: JobRow) -> None:
+        own = self._list.indexOf(row)
+        after = [other for other in self._waiting_with(row) if self._list.indexOf(other) > own]
+        self.moved.emit(row.job, min(after, key=self._list.indexOf).job if after else None)
+
+    def _waiting_with(self, row: JobRow) -> list[JobRow]:
+        others = (other for other in self.rows.values() if other is not row)
+        return [other for other in others if other.job.state == "queued" and other.job.lane == row.job.lane]
 
     def _cancel(self, job: Job) -> None:
         self.cancel_asked.emit(job)
@@ -119,6 +160,11 @@ class JobDock(QWidget):
             self.rows[job.id].show_state()
         self._enable()
 
+    def _show_times(self) -> None:
+        for row in self.rows.values():
+            if row.job.state == "running":
+                row.show_time()
+
     def _unfold(self, is_unfolded: bool) -> None:
         self._is_unfolded = is_unfolded
         self._enable()
@@ -126,27 +172,39 @@ class JobDock(QWidget):
     def _enable(self) -> None:
         over = [row.job for row in self.rows.values() if row.job.is_over]
         is_idle = len(over) == len(self.rows)
+        if is_idle:
+            self._clock.stop()
+        elif not self._clock.isActive():
+            self._clock.start()
         is_line = is_idle and not (self._is_unfolded and self.rows)
         for button in (self.clear_button, self.unfold_button):
             button.setVisible(bool(over) and (is_idle or button is self.clear_button))
         self.empty.setVisible(is_line)
         self._scroll.setVisible(not is_line)
         last = max(over, key=lambda job: job.finished or 0.0, default=None)
-        self.empty.setText(_NOTHING if last is None else f"Nothing runs. Last: {last.title}: {self._describe(last)}")
+        self.empty.setText(_NOTHING if last is None else f"Nothing runs. Last: {last.title}: {self._tasks.outcome(last)}")
         line = self.clear_button.sizeHint().height() + _LINE_MARGIN
         # A job that begins has room at once, however low the line was.
         self.setMinimumHeight(line if is_line else _ROW_HEIGHT)
         self.setMaximumHeight(line if is_line else _MAXIMUM_HEIGHT)
 
 
-class JobRow(QFrame):
-    """One job."""
+class JobRow(Card):
+    """One job; while it waits, it can be dragged.
 
-    def __init__(self, job: Job, describe: Callable[[Job], str]) -> None:
+    Signals
+    -------
+    dragged : to which height of the list. dropped : there.
+    """
+
+    dragged = Signal(int)
+    dropped = Signal()
+
+    def __init__(self, job: Job, tasks: JobFacts) -> None:
         super().__init__()
-        self.setObjectName("card")
         self.job = job
-        self._describe = describe
+        self._tasks = tasks
+        self._pressed: QPoint | None = None
         self._icon = QLabel()
         self.title = _Elided(job.title)
         font = self.title.font()
@@ -157,7 +215,7 @@ class JobRow(QFrame):
         self.bar = QProgressBar()
         self.bar.setFixedWidth(220)
         self.time_left = toned_label(wrap=False)
-        self.time_left.setMinimumWidth(self.fontMetrics().horizontalAdvance("00 min 00 s left in this stage"))
+        self.time_left.setMinimumWidth(self.fontMetrics().horizontalAdvance("00 min 00 s, 00 min 00 s left in this stage"))
         self.cancel_button = tool_button("cancel", "Cancel this job", lambda: None)
         row = QHBoxLayout(self)
         row.setContentsMargins(10, 5, 8, 5)
@@ -182,7 +240,7 @@ class JobRow(QFrame):
         self.cancel_button.setVisible(not job.is_over)
         self.cancel_button.setEnabled(not job.is_cancelling)
         if job.is_over:
-            self.stage.setText(self._describe(job))
+            self.stage.setText(self._tasks.outcome(job))
         elif job.is_cancelling:
             self.stage.setText("Stopping")
         elif not is_running:
@@ -190,17 +248,36 @@ class JobRow(QFrame):
         else:
             self.stage.setText(progress.stage if progress is not None and progress.stage else "Starting")
             self._show_progress(progress)
+            self.show_time()
+        # A job that waits can be dragged before another.
+        self.setCursor(Qt.CursorShape.OpenHandCursor if job.state == "queued" else Qt.CursorShape.ArrowCursor)
 
     def _show_progress(self, progress: ProgressEvent | None) -> None:
         if progress is None or progress.total <= 0:
             self.bar.setRange(0, 0)
-            self.time_left.clear()
             return
         self.bar.setRange(0, _STEPS)
         self.bar.setValue(min(_STEPS, _STEPS * progress.done // progress.total))
-        left = progress.seconds_left
-        # What the first half second promises is nothing to go by.
-        self.time_left.setText(f"{duration_text(left)} left in this stage" if left is not None and progress.seconds > 0.5 else "")
+
+    def show_time(self) -> None:
+        """Tell how long the job has run and still will, of the whole where that is known, else of its stage."""
+        job, left, of_what = self.job, self._tasks.seconds_left(self.job), ""
+        if left is None and job.progress is not None and job.progress.seconds > _SURE_SECONDS:
+            left, of_what = job.progress.seconds_left, " in this stage"
+        self.time_left.setText(duration_text(job.seconds) + (f", {duration_text(left)} left{of_what}" if left is not None else ""))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        if event.button() == Qt.MouseButton.LeftButton and self.job.state == "queued":
+            self._pressed = event.position().toPoint()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        if self._pressed is not None:
+            self.dragged.emit(self.mapToParent(event.position().toPoint()).y())
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        if self._pressed is not None:
+            self._pressed = None
+            self.dropped.emit()
 
 
 class _Elided(QLabel):

@@ -8,21 +8,42 @@ from textwrap import wrap as lines_of
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QPointF, Qt
-from PySide6.QtGui import QHelpEvent
+from PySide6.QtGui import QColor, QHelpEvent, QPalette
 from PySide6.QtWidgets import QLabel, QToolTip, QWidget
+
+from gui.theme import colours
 
 __all__ = ["answer_tooltip", "heading", "tip_text", "toned_label"]
 
+_Tone = Literal["faint", "wrong", "attention", "good"]
+_COLOURS: dict[_Tone, str] = {"faint": "faint_text", "wrong": "wrong", "attention": "attention", "good": "good"}
 _TIP_LETTERS, _TIP_LINES = 100, 30
 
 
-def toned_label(text: str = "", tone: Literal["faint", "wrong", "attention", "good"] = "faint", *, wrap: bool = True) -> QLabel:
-    """A label in a tone of the look's style sheet."""
-    label = QLabel(text)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setObjectName(tone)
+def toned_label(text: str = "", tone: _Tone = "faint", *, wrap: bool = True) -> QLabel:
+    """A label in a tone of the look."""
+    label = _TonedLabel(text, tone)
     label.setWordWrap(wrap)
     return label
+
+
+class _TonedLabel(QLabel):
+    def __init__(self, text: str, tone: _Tone) -> None:
+        super().__init__(text)
+        self._tone = tone
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self._take_colour()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._take_colour()
+
+    def _take_colour(self) -> None:
+        wanted, palette = QColor(getattr(colours(), _COLOURS[self._tone])), QPalette()
+        if self.palette().color(QPalette.ColorRole.WindowText) != wanted:
+            palette.setColor(QPalette.ColorRole.WindowText, wanted)
+            self.setPalette(palette)
 
 
 def heading(text: str, scale: float = 1.1) -> QLabel:

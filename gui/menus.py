@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QToolBar
 from engine.entry import Search
 from gui.dialogs import about
 from gui.icons import set_icon
+from gui.settings import LETTER_SIZES
 from gui.theme import ThemeChoice
 
 __all__ = ["MenuActions", "Menus"]
@@ -41,6 +42,9 @@ class MenuActions(Protocol):
     def new_database(self) -> None:
         """Open the dialog that builds a structure database."""
 
+    def convert_spectra(self) -> None:
+        """Open the dialog that writes spectra in another format."""
+
     def load_preset(self) -> None:
         """Open a dialog for a preset file to load."""
 
@@ -65,6 +69,9 @@ class MenuActions(Protocol):
     def choose_look(self, choice: ThemeChoice) -> None:
         """Change the look."""
 
+    def choose_letter_size(self, percent: int) -> None:
+        """Have letters of another size from the next start on."""
+
     def show_devices(self) -> None:
         """Open the dialog that lists what can compute."""
 
@@ -80,6 +87,7 @@ class Menus:
     Attributes
     ----------
     new : the actions that begin a search, by its kind. looks : those that choose a look, by its name.
+    letter_sizes : those that choose one, by its percent.
     recent : the menu of recent projects.
     """
 
@@ -96,6 +104,7 @@ class Menus:
         self.form = self._action("&Form", "new", "Ctrl+1", actions.show_form, checkable=True)
         self.results = self._action("&Results", "results", "Ctrl+2", actions.show_results, checkable=True)
         self.looks: dict[str, QAction] = {}
+        self.letter_sizes: dict[int, QAction] = {}
         self.recent = QMenu("Open &recent", window)
         self._make_menus(docks)
         self._make_toolbar()
@@ -121,6 +130,7 @@ class Menus:
         file_menu.addMenu(self.recent)
         file_menu.addSeparator()
         file_menu.addAction(self._action("New structure &database…", "database", "", actions.new_database))
+        file_menu.addAction(self._action("&Convert spectra…", "spectrum", "", actions.convert_spectra))
         file_menu.addAction(self._action("&Load preset…", "open", "Ctrl+L", actions.load_preset))
         file_menu.addAction(self._action("&Save preset…", "save", QKeySequence.StandardKey.Save, actions.save_preset))
         file_menu.addSeparator()
@@ -141,6 +151,14 @@ class Menus:
             action.triggered.connect(partial(actions.choose_look, choice))
             group.addAction(action)
             self.looks[choice] = action
+        size_menu = view_menu.addMenu("L&etter size")
+        sizes = QActionGroup(self._window)
+        for percent in LETTER_SIZES:
+            action = size_menu.addAction(f"{percent} %")
+            action.setCheckable(True)
+            action.triggered.connect(partial(actions.choose_letter_size, percent))
+            sizes.addAction(action)
+            self.letter_sizes[percent] = action
         help_menu = bar.addMenu("&Help")
         help_menu.addAction("&Devices…", actions.show_devices)
         help_menu.addAction("&About Proteoscope", lambda: about(self._window))

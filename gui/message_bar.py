@@ -9,7 +9,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
-from gui.forms.editors import tool_button
+from gui.buttons import tool_button
 from gui.icons import pixmap
 from gui.theme import colours
 

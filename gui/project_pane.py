@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from PySide6.QtCore import QDateTime, QItemSelectionModel, QLocale, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtCore import (
+    QDateTime,
+    QItemSelectionModel,
+    QLocale,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    QSize,
+    Qt,
+    Signal,
+    SignalInstance,
+)
 from PySide6.QtGui import QAction, QColor, QPainter, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -22,12 +34,16 @@ from PySide6.QtWidgets import (
 
 from engine.errors import ProteoscopeError
 from engine.project import Project, RunRecord, is_project
+from engine.searches import search_of_kind
+from engine.views.run_account import run_title
 from engine.views.run_comparison import MAXIMUM_RUNS, has_matches
 from gui.icons import pixmap
 from gui.labels import heading, tip_text, toned_label
 from gui.theme import colours
 
-__all__ = ["ProjectPane", "run_text"]
+__all__ = ["CAN_BE_RESUMED", "ProjectPane", "run_text"]
+
+CAN_BE_RESUMED = "stopped – can be resumed"
 
 _LOOKS = {
     "done": ("done", "good"),
@@ -36,8 +52,10 @@ _LOOKS = {
     "queued": ("queued", "faint_text"),
     "running": ("running", "link"),
 }
-_RUN = Qt.ItemDataRole.UserRole
+_RUN, _IS_RESUMABLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 _MARGIN = 6
+_MADE_AT_ONCE = 20
+"""Titles of runs; about as many are seen."""
 
 
 class ProjectPane(QWidget):
@@ -47,10 +65,15 @@ class ProjectPane(QWidget):
     -------
     run_chosen : the record of the run that is to be shown, with or without results.
     comparison_asked : records of the runs that are to be compared, in the order of the list, the first one done first.
+    resume_asked : the record of a run that was stopped and is to go on.
+    about_asked, discard_asked : the record of the run whose page is to be shown, or that is to be deleted.
     """
 
     run_chosen = Signal(RunRecord)
     comparison_asked = Signal(list)
+    resume_asked = Signal(RunRecord)
+    about_asked = Signal(RunRecord)
+    discard_asked = Signal(RunRecord)
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,8 +84,9 @@ class ProjectPane(QWidget):
         self.state = toned_label()
         self.problem = toned_label(tone="wrong")
         self._records: list[RunRecord] = []
+        self._resumable: frozenset[str] = frozenset()
         self.runs = QListWidget()
-        self.runs.setItemDelegate(_RunDelegate(self.runs))
+        self.runs.setItemDelegate(_RunDelegate(self.runs, self.title_of))
         self.runs.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.runs.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.runs.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -73,20 +97,28 @@ class ProjectPane(QWidget):
         self.compare_action = QAction("&Compare runs", self)
         self.compare_action.setEnabled(False)
         self.compare_action.triggered.connect(lambda: self.comparison_asked.emit(self.selected_runs))
-        self.runs.addAction(self.compare_action)
+        self.resume_action = QAction("&Resume", self)
+        self.resume_action.triggered.connect(lambda: self._of_selected(self.resume_asked))
+        self.about_action = QAction("&About this run", self)
+        self.about_action.setToolTip("Show its files, parameters, messages and methods; rename it, and write a note")
+        self.about_action.triggered.connect(lambda: self._of_selected(self.about_asked))
+        self.discard_action = QAction("&Delete this run", self)
+        self.discard_action.triggered.connect(lambda: self._of_selected(self.discard_asked))
+        self.runs.addActions([self.about_action, self.compare_action, self.resume_action, self.discard_action])
         self.runs.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-        self.compare_button = QToolButton()
-        self.compare_button.setDefaultAction(self.compare_action)
-        self.compare_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        self.compare_button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.compare_button.hide()
+        self.compare_button, self.resume_button, self.about_button = (
+            _wide_button(action) for action in (self.compare_action, self.resume_action, self.about_action)
+        )
+        self._titles: dict[tuple[str, str], str] = {}
         page = QVBoxLayout(self)
         page.setContentsMargins(8, 8, 8, 8)
         page.addWidget(self.name)
         page.addWidget(self.state)
         page.addWidget(self.problem)
         page.addWidget(self.runs, 1)
+        page.addWidget(self.about_button)
         page.addWidget(self.compare_button)
+        page.addWidget(self.resume_button)
         # Takes the room of the list while that is hidden.
         page.addStretch(0)
         self.show_project(None)
@@ -98,7 +130,7 @@ class ProjectPane(QWidget):
 
     def show_project(self, project: Project | None) -> None:
         """Show a project's runs, or that none is open. Nothing is selected."""
-        self.project, self._records = project, []
+        self.project, self._records, self._titles = project, [], {}
         self.name.setText("No project open" if project is None else project.folder.name)
         self.name.setToolTip("" if project is None else tip_text(str(project.folder)))
         self.runs.setVisible(project is not None)
@@ -117,14 +149,19 @@ class ProjectPane(QWidget):
         self.runs.clear()
         for record in records:
             item = QListWidgetItem()
+            is_resumable = record.id in self._resumable
             item.setData(_RUN, record)
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{record.id}, {record.status}, {record.message}")
-            item.setToolTip(tip_text(_tip(record)))
+            item.setData(_IS_RESUMABLE, is_resumable)
+            status = CAN_BE_RESUMED if is_resumable else record.status
+            # Those below are made when they are scrolled to: each takes a millisecond or two.
+            title = self.title_of(record) if self.runs.count() < _MADE_AT_ONCE else record.id
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{title}, {record.id}, {status}, {record.message}")
+            item.setToolTip(tip_text(f"{title}\n{_tip(record, status)}"))
             self.runs.addItem(item)
             if record.id in selected:
                 item.setSelected(True)
         self.runs.blockSignals(False)
-        self._offer_comparison()
+        self._offer_actions()
         self.problem.setText(problem)
         self.problem.setVisible(bool(problem))
         if self.project is None:
@@ -135,11 +172,13 @@ class ProjectPane(QWidget):
 
     def _read(self) -> str:
         """Take the runs from the project; why that cannot be done."""
+        self._resumable = frozenset()
         if self.project is None:
             self._records = []
             return ""
         try:
             self._records = self.project.runs()[::-1]
+            self._resumable = self.project.resumable()
         except ProteoscopeError as error:
             if is_project(self.project.folder):
                 return str(error)
@@ -168,9 +207,49 @@ class ProjectPane(QWidget):
                 self.runs.setCurrentItem(item, QItemSelectionModel.SelectionFlag.ClearAndSelect)
                 self.runs.scrollToItem(item)
 
+    def _offer_actions(self) -> None:
+        """Offer what can be done with the runs selected."""
+        self._offer_comparison()
+        record = self.selected_run
+        is_resumable = record is not None and record.id in self._resumable
+        self.resume_button.setVisible(is_resumable)
+        self.resume_action.setEnabled(is_resumable)
+        self.resume_action.setToolTip("Go on where this run was stopped, with the same files and parameters")
+
+    def title_of(self, record: RunRecord) -> str:
+        """What a run was and found, or the title that somebody gave it."""
+        key = record.id, record.status
+        if key not in self._titles:
+            if self.project is None:
+                return record.id
+            try:
+                search = search_of_kind(record.kind)
+            except ProteoscopeError:
+                search = None
+            try:
+                title = self.project.note(record.id).title or run_title(self.project, record, search)
+            except ProteoscopeError:
+                return record.id
+            self._titles[key] = title
+        return self._titles[key]
+
+    def refresh_titles(self) -> None:
+        """Read the titles of runs again, as after one was given another."""
+        self._titles.clear()
+        self.refresh()
+
+    def _of_selected(self, asked: SignalInstance) -> None:
+        if self.selected_run is not None:
+            asked.emit(self.selected_run)
+
     def _offer_comparison(self) -> None:
         """Offer to compare the runs selected, where there are two or more that can be."""
         records = self.selected_runs
+        one = self.selected_run
+        self.about_action.setEnabled(one is not None)
+        self.about_button.setVisible(one is not None)
+        can_write = self.project is not None and not self.project.read_only
+        self.discard_action.setEnabled(can_write and one is not None and one.status not in ("queued", "running"))
         self.compare_button.setVisible(len(records) > 1)
         self.compare_action.setText(f"&Compare {len(records)} runs" if len(records) > 1 else "&Compare runs")
         without = [record.id for record in records if len(records) > 1 and not self._has_matches(record)]
@@ -189,14 +268,18 @@ class ProjectPane(QWidget):
             return False
 
     def _choose(self) -> None:
-        self._offer_comparison()
+        self._offer_actions()
         record = self.selected_run
         if record is not None:
             self.run_chosen.emit(record)
 
 
 class _RunDelegate(QStyledItemDelegate):
-    """A run in three lines: state and name, when, what it found."""
+    """A run in three lines: state and title, when, what it found."""
+
+    def __init__(self, parent: QWidget, title_of: Callable[[RunRecord], str]) -> None:
+        super().__init__(parent)
+        self._title_of = title_of
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:  # noqa: N802
         return QSize(160, option.fontMetrics.height() * 3 + 2 * _MARGIN + 4)
@@ -211,17 +294,19 @@ class _RunDelegate(QStyledItemDelegate):
             painter.fillRect(rect, palette.color(QPalette.ColorRole.AlternateBase))
         text = palette.color(QPalette.ColorRole.HighlightedText if is_selected else QPalette.ColorRole.Text)
         faint = text if is_selected else QColor(colours().faint_text)
-        icon_name, tone = _LOOKS[record.status]
+        is_resumable = bool(index.data(_IS_RESUMABLE))
+        icon_name, tone = _LOOKS["cancelled" if is_resumable else record.status]
         tint = text if is_selected else QColor(getattr(colours(), tone))
         line = option.fontMetrics.height()
         painter.drawPixmap(rect.left() + _MARGIN, rect.top() + _MARGIN, pixmap(icon_name, line, tint, painter.device().devicePixelRatioF()))
         left = rect.left() + _MARGIN + line + 6
         room = QRect(left, rect.top() + _MARGIN, rect.right() - left - _MARGIN, line + 1)
         font = option.font
-        said = run_text(record)
-        for i, (content, colour, is_bold) in enumerate(
-            ((record.id, text, True), (_when(record.started), faint, False), (said, faint if record.status != "failed" else tint, False))
-        ):
+        said = CAN_BE_RESUMED if is_resumable else run_text(record)
+        tone_of_text = tint if record.status == "failed" and not is_resumable else faint
+        title = self._title_of(record)
+        lines = ((title, text, True), (_when(record.started), faint, False), (said, tone_of_text, False))
+        for i, (content, colour, is_bold) in enumerate(lines):
             font.setBold(is_bold)
             painter.setFont(font)
             painter.setPen(colour)
@@ -243,8 +328,18 @@ def _when(moment: datetime) -> str:
     return QLocale().toString(local, QLocale.FormatType.ShortFormat)
 
 
-def _tip(record: RunRecord) -> str:
-    lines = [record.id, f"{record.status}: {record.message}" if record.message else record.status, f"started {_when(record.started)}"]
+def _wide_button(action: QAction) -> QToolButton:
+    """A button below the list, hidden until there is something to do."""
+    button = QToolButton()
+    button.setDefaultAction(action)
+    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+    button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+    button.hide()
+    return button
+
+
+def _tip(record: RunRecord, status: str) -> str:
+    lines = [record.id, f"{status}: {record.message}" if record.message else status, f"started {_when(record.started)}"]
     if record.finished is not None:
         lines.append(f"took {(record.finished - record.started).total_seconds():.0f} s")
     if record.version:

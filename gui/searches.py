@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
@@ -14,30 +16,31 @@ from engine.errors import ProteoscopeError
 from engine.parameters import read_preset
 from gui.devices import DeviceSurvey
 from gui.forms.file_survey import FileSurvey
-from gui.forms.search_form import SearchForm
-from gui.results.cluster_view import ClusterView
-from gui.results.explanation_view import ExplanationView
-from gui.results.hits_view import HitsView
-from gui.results.identification_view import IdentificationView
-from gui.results.modified_view import ModifiedView
-from gui.results.reads_view import ReadsView
-from gui.results.run_view import RunView
-from gui.results.standard_view import StandardView
-from gui.results.structure_view import StructureView
+
+if TYPE_CHECKING:
+    from gui.forms.search_form import SearchForm
+    from gui.results.run_view import RunView
 
 __all__ = ["SearchPages", "search_pages"]
 
-_OWN_VIEWS: dict[str, Callable[[Search], RunView]] = {
-    "identify": IdentificationView,
-    "align": HitsView,
-    "structures": StructureView,
-    "cluster": ClusterView,
-    "explain": ExplanationView,
-    "reads": ReadsView,
-    "modified": ModifiedView,
-    "import": IdentificationView,
+_OWN_VIEWS = {
+    "identify": "gui.results.identification_view.IdentificationView",
+    "align": "gui.results.hits_view.HitsView",
+    "structures": "gui.results.structure_view.StructureView",
+    "cluster": "gui.results.cluster_view.ClusterView",
+    "explain": "gui.results.explanation_view.ExplanationView",
+    "reads": "gui.results.reads_view.ReadsView",
+    "modified": "gui.results.modified_view.ModifiedView",
+    "import": "gui.results.identification_view.IdentificationView",
+    "evidence": "gui.results.evidence_view.EvidenceView",
 }
-"""Views of results, by kind, where the standard one does not do. Here alone the window asks which search it is."""
+"""Views of results, by kind, where the standard one does not do; imported when they are first asked for, since plots take longer to import
+than the window to come up. Here alone the window asks which search it is."""
+_STANDARD_VIEW = "gui.results.standard_view.StandardView"
+
+_DRAWING = ("gui.structure.structure_panel", "gui.structure.opengl_renderer", "gui.structure.drawn_renderer")
+_PARTS = {"structures": _DRAWING, "evidence": _DRAWING}
+"""Modules of the parts that a view makes later, when they are asked for."""
 
 _FOLLOW_UPS = (
     ("identify", "explain", "E&xplain unidentified spectra…"),
@@ -45,6 +48,7 @@ _FOLLOW_UPS = (
     ("import", "explain", "E&xplain unidentified spectra…"),
     ("import", "modified", "Find &modified peptides in unidentified spectra…"),
     ("modified", "identify", "Search a&gain with these modifications…"),
+    *((kind, "evidence", "Show on s&tructures…") for kind in ("identify", "modified", "import", "explain")),
 )
 """Of which search the results offer which other one, and in which words."""
 
@@ -70,6 +74,7 @@ class SearchPages(QObject):
         self.made_results: RunView | None = None
         """The view of results, where it has been asked for."""
         self._survey, self._devices = survey, devices
+        self._making_form = self._make_form()
 
     @property
     def kind(self) -> str:
@@ -80,20 +85,60 @@ class SearchPages(QObject):
     def form(self) -> SearchForm:
         """The form; made now, where it was not."""
         if self.made_form is None:
-            self.made_form = SearchForm(self.search, self._survey, self._devices)
-            self.form_made.emit(self.made_form)
+            for _ in self._making_form:
+                pass
+        assert self.made_form is not None
         return self.made_form
 
     @property
     def results(self) -> RunView:
         """The view of results; made now, where it was not."""
         if self.made_results is None:
-            self.made_results = _OWN_VIEWS.get(self.kind, StandardView)(self.search)
+            self.made_results = self._view_class()(self.search)
             for of, then, text in _FOLLOW_UPS:
                 if of == self.kind:
                     self.made_results.offer_search(registry.search_of_kind(then), text)
             self.results_made.emit(self.made_results)
         return self.made_results
+
+    def prepare(self) -> bool:
+        """Make the next piece of what is not made yet; whether there was any. So the pages are there before they are asked for, and the
+        window never stands still for as long as a whole one takes."""
+        if self.made_form is None:
+            next(self._making_form, None)
+            return True
+        if self.made_results is None:
+            _ = self.results
+            return True
+        return False
+
+    def modules(self) -> Iterator[str]:
+        """The modules that the pages are made of, which may be imported before in any thread."""
+        yield "gui.forms.search_form"
+        yield _OWN_VIEWS.get(self.kind, _STANDARD_VIEW).rpartition(".")[0]
+        yield from _PARTS.get(self.kind, ())
+
+    def _make_form(self) -> Iterator[None]:
+        """Make the form in pieces of some milliseconds, each after a step of the iterator."""
+        from gui.forms.field import Field
+        from gui.forms.parameter_form import ParameterForm
+        from gui.forms.search_form import SearchForm
+
+        fields = []
+        for description in self.search.model.describe():
+            fields.append(Field(description))
+            yield
+        parameters = ParameterForm(self.search.model, fields)
+        yield
+        form = SearchForm(self.search, self._survey, self._devices, parameters)
+        yield
+        self.made_form = form
+        self.form_made.emit(form)
+
+    def _view_class(self) -> Callable[[Search], RunView]:
+        module, _, name = _OWN_VIEWS.get(self.kind, _STANDARD_VIEW).rpartition(".")
+        made: Callable[[Search], RunView] = getattr(import_module(module), name)
+        return made
 
     def knows_preset(self, path: Path) -> bool:
         """Whether a preset file is for this kind of search."""

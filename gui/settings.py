@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engine.errors import StorageError
 from engine.files import atomic_file
 
-__all__ = ["MIGRATIONS", "RecentProject", "SearchSettings", "Settings", "SettingsFile", "default_settings_path"]
+__all__ = ["LETTER_SIZES", "MIGRATIONS", "RecentProject", "SearchSettings", "Settings", "SettingsFile", "default_settings_path"]
 
 _N_RECENT = 10
+LETTER_SIZES = (80, 90, 100, 115, 130, 150)
+"""In percent of the system's, of which one is chosen."""
 
 
 def _settings_by_search(content: dict[str, Any]) -> dict[str, Any]:
@@ -45,7 +47,7 @@ _logger = logging.getLogger(__name__)
 
 class SearchSettings(BaseModel):
     """What is remembered of one kind of search. `folders`: where file dialogs open, and `files`: those that are kept, both by the names of
-    the search's inputs. `results_layout` is the results view's own.
+    the search's inputs. `results_layout` is the results view's own. `stage_seconds`: what each stage of the last finished one took.
     """
 
     model_config = ConfigDict(validate_assignment=True)
@@ -56,6 +58,7 @@ class SearchSettings(BaseModel):
     folders: dict[str, str] = {}
     files: dict[str, tuple[str, ...]] = {}
     results_layout: str = ""
+    stage_seconds: dict[str, float] = {}
 
 
 class RecentProject(BaseModel):
@@ -66,12 +69,14 @@ class RecentProject(BaseModel):
 
 
 class Settings(BaseModel):
-    """The remembered values. `geometry` and `layout` are Qt's own, in base 64; `searches` are by the kind of search, `recent_runs` by the
-    folders of recent projects; `comparison_layout` is the own of the view of several runs."""
+    """The remembered values. `letter_size` is in percent of the system's. `geometry` and `layout` are Qt's own, in base 64; `searches`
+    are by the kind of search, `recent_runs` by the folders of recent projects; `comparison_layout` is the own of the view of several runs.
+    """
 
     model_config = ConfigDict(validate_assignment=True)
 
     theme: Literal["system", "light", "dark"] = "system"
+    letter_size: int = Field(default=100, ge=LETTER_SIZES[0], le=LETTER_SIZES[-1])
     geometry: str = ""
     layout: str = ""
     comparison_layout: str = ""

@@ -13,14 +13,16 @@ from PySide6.QtCore import QLocale
 from engine.entry import ExportRequest, Search, SearchRequest
 from engine.files import atomic_file
 from engine.jobs import Lane, Progress
-from engine.project import Project, gone_error, is_project
+from engine.project import Project, RunRecord, gone_error, is_project
 from engine.project.paths import inside
+from engine.results.counts import counted
 from gui.words import counts_text
 
 if TYPE_CHECKING:
+    from engine.matches.conversion import Conversion, ConversionRequest
     from engine.structures.database import StructureDatabase
 
-__all__ = ["DatabaseTask", "ExportTask", "SearchTask", "SuperpositionTask", "WritingTask"]
+__all__ = ["ConversionTask", "DatabaseTask", "ExportTask", "ReportTask", "SearchTask", "SuperpositionTask", "WritingTask"]
 
 _NAME_DIGITS = 12
 
@@ -129,6 +131,32 @@ class ExportTask(WritingTask):
 
 
 @dataclass(frozen=True)
+class ReportTask(WritingTask):
+    """A finished run that is to be written as a page into a folder."""
+
+    search: Search
+    project_folder: Path
+    run_record: RunRecord
+    folder: Path
+
+    @property
+    def title(self) -> str:
+        """Of the job."""
+        return f"Report of {self.run_record.id} in {self.folder.name}"
+
+    def run(self, progress: Progress) -> list[Path]:
+        """Write it, in the background thread; the files that were written."""
+        from engine.views.run_report import write_report
+
+        return write_report(Project.open(self.project_folder), self.run_record, self.search, self.folder, progress)
+
+    @staticmethod
+    def outcome(written: Any, locale: QLocale) -> str:
+        """Which files were written."""
+        return f"{', '.join(path.name for path in written)} written"
+
+
+@dataclass(frozen=True)
 class SuperpositionTask(WritingTask):
     """A hit of a structure search that is to be written superposed: coordinates, table, alignment and scripts.
 
@@ -163,6 +191,32 @@ class SuperpositionTask(WritingTask):
     def outcome(written: Any, locale: QLocale) -> str:
         """Where it was written, and how it is looked at."""
         return f"coordinates, alignment and scripts for PyMOL and ChimeraX written into {written}"
+
+
+@dataclass(frozen=True)
+class ConversionTask(WritingTask):
+    """Spectra that are to be written in another format."""
+
+    request: ConversionRequest
+
+    @property
+    def title(self) -> str:
+        """Of the job."""
+        return f"Write spectra to {self.request.out.name}"
+
+    def run(self, progress: Progress) -> Conversion:
+        """Write them."""
+        from engine.imported.compilation import READING
+        from engine.matches.conversion import convert_spectra
+
+        progress.stage("Starting")
+        READING.compile(progress)
+        return convert_spectra(self.request, progress)
+
+    @staticmethod
+    def outcome(written: Any, locale: QLocale) -> str:
+        """How many were written."""
+        return f"{locale.toString(written.n_written)} of {counted(written.n_spectra, 'spectrum', 'spectra')} written"
 
 
 @dataclass(frozen=True)

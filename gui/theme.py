@@ -11,14 +11,13 @@ from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QToolTip
 
-import resources
 from gui.icons import refresh_icons
 
-__all__ = ["DARK", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "contrast"]
+__all__ = ["DARK", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "contrast", "scale_letters"]
 
-_FRAMED = ("QLineEdit", "QAbstractSpinBox", "QComboBox", "QPlainTextEdit", "QListWidget")
+_FRAMED = ("QLineEdit", "QAbstractSpinBox", "QComboBox", "QPlainTextEdit", "QListWidget", "QCheckBox")
 _FRAME_DARKER = 1.4
 
 ThemeChoice = Literal["system", "light", "dark"]
@@ -82,6 +81,13 @@ def _luminance(colour: QColor) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+def scale_letters(application: QApplication, percent: int) -> None:
+    """Have all letters so many times as large as the system's; before anything is made, since widgets take their room by it."""
+    font = application.font()
+    font.setPointSizeF(font.pointSizeF() * percent / 100)
+    application.setFont(font)
+
+
 class Theme(QObject):
     """The look of the application: follows the system unless the user chose.
 
@@ -130,7 +136,7 @@ class Theme(QObject):
         QApplication.setPalette(_palette(chosen))
         for kind in _FRAMED:
             QApplication.setPalette(_palette_of_fields(chosen), kind)  # type: ignore[arg-type]
-        QApplication.instance().setStyleSheet(_style_sheet(chosen))  # type: ignore[union-attr]
+        QToolTip.setPalette(_palette(chosen))
         refresh_icons()
         self.changed.emit()
 
@@ -162,34 +168,3 @@ def _palette_of_fields(chosen: Colours) -> QPalette:
     value = min(255, round(frame.value() * _FRAME_DARKER))
     palette.setColor(QPalette.ColorRole.Window, QColor.fromHsv(max(frame.hue(), 0), frame.saturation(), value))
     return palette
-
-
-def _style_sheet(chosen: Colours) -> str:
-    """What a palette cannot say; only for things that are ours and have a name, so that Fusion draws all the rest.
-
-    The exception are check boxes, whose outline Fusion draws darker than a dark surface.
-    """
-    tick = resources.path("icons", "tick.svg").as_posix()
-    return f"""
-    QToolTip {{ color: {chosen.tooltip_text}; background: {chosen.tooltip}; border: 1px solid {chosen.outline}; padding: 4px; }}
-    QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
-    QFrame#card {{ background: {chosen.raised}; border: 1px solid {chosen.outline}; border-radius: 6px; }}
-    QLabel#faint {{ color: {chosen.faint_text}; }}
-    QLabel#wrong {{ color: {chosen.wrong}; }}
-    QLabel#good {{ color: {chosen.good}; }}
-    QLabel#attention {{ color: {chosen.attention}; }}
-    QCheckBox::indicator {{
-        width: 13px; height: 13px; border: 1px solid {chosen.faint_text}; border-radius: 3px; background: {chosen.field};
-    }}
-    QCheckBox::indicator:hover, QCheckBox::indicator:focus {{ border-color: {chosen.link}; }}
-    QCheckBox::indicator:checked {{ background: {chosen.accent}; border-color: {chosen.accent}; image: url({tick}); }}
-    QCheckBox::indicator:disabled {{ border-color: {chosen.outline}; background: {chosen.surface}; }}
-    QPushButton#primary:enabled {{
-        background: {chosen.accent}; color: {chosen.accent_text}; border: 1px solid {chosen.accent}; border-radius: 3px; padding: 4px 16px;
-    }}
-    QPushButton#primary:enabled:hover {{ background: {QColor(chosen.accent).darker(112).name()}; }}
-    QPushButton#primary:enabled:pressed {{ background: {QColor(chosen.accent).darker(130).name()}; }}
-    QPushButton#primary:enabled:focus {{ border: 2px solid {chosen.text}; padding: 3px 15px; }}
-    QMainWindow::separator {{ background: {chosen.surface}; width: 5px; height: 5px; }}
-    QMainWindow::separator:hover {{ background: {chosen.accent}; }}
-    """

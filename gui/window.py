@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QDateTime, QLocale, QSize, Qt, QTimer
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QMoveEvent, QResizeEvent
 from PySide6.QtWidgets import (
-    QDockWidget,
     QFileDialog,
-    QHBoxLayout,
     QLabel,
     QMainWindow,
     QStackedWidget,
@@ -21,37 +20,42 @@ from PySide6.QtWidgets import (
 
 from engine.entry import FileSort
 from engine.errors import ProteoscopeError
-from engine.jobs import Job, JobQueue, ProgressEvent
-from engine.project import Project, RunRecord, gone_error, is_project
-from gui.bridge import JobBridge
-from gui.database_dialog import DatabaseDialog
+from engine.jobs import Job
+from engine.project import Project, RunRecord, is_project
+from gui.closing import Closing
 from gui.device_dialog import DeviceButton, DeviceDialog
 from gui.devices import DeviceSurvey
-from gui.dialogs import CloseQuestion, CrashDialog, LostProjectQuestion, report_text
-from gui.forms.editors import tool_button
+from gui.dialogs import CrashDialog, LostProjectQuestion, report_text
+from gui.docks import add_dock
 from gui.forms.file_survey import FileSurvey, Survey
 from gui.forms.prefill import NOTHING, FormPrefill
-from gui.forms.search_form import SearchForm
 from gui.garbage import GarbageCollector
 from gui.icons import icon
-from gui.job_dock import JobDock, duration_text
-from gui.labels import toned_label
+from gui.job_dock import JobDock
 from gui.log_dock import LogDock
 from gui.menus import Menus
 from gui.message_bar import MessageBar
 from gui.project_pane import ProjectPane, run_text
-from gui.results.comparison_view import ComparisonView
-from gui.results.run_view import RunView
+from gui.recent_projects import RecentProjects
+from gui.resuming import resume_task
+from gui.run_actions import RunActions
 from gui.searches import SearchPages, search_pages
-from gui.settings import RecentProject, SearchSettings, SettingsFile
+from gui.settings import SearchSettings, SettingsFile
 from gui.start_page import StartPage
-from gui.tasks import DatabaseTask, SearchTask, WritingTask
+from gui.task_queue import TaskQueue
+from gui.tasks import ConversionTask, DatabaseTask, SearchTask, WritingTask
 from gui.theme import Theme, ThemeChoice
+
+if TYPE_CHECKING:
+    from gui.conversion_dialog import ConversionDialog
+    from gui.database_dialog import DatabaseDialog
+    from gui.forms.search_form import SearchForm
+    from gui.results.comparison_view import ComparisonView
+    from gui.results.run_view import RunView
 
 __all__ = ["MainWindow"]
 
 _LAYOUT_VERSION = 1
-_MAXIMUM_MS_TO_STOP = 10_000
 _MESSAGE_MS = 8_000
 _FRAME = QSize(8, 36)
 """What a title and borders take of a screen."""
@@ -65,8 +69,10 @@ class MainWindow(QMainWindow):
     def __init__(self, settings: SettingsFile, theme: Theme) -> None:
         super().__init__()
         self.settings, self.theme = settings, theme
-        self.bridge = JobBridge(self)
-        self.queue = JobQueue(self.bridge.handle)
+        self.log = LogDock()
+        self.tasks = TaskQueue(self.log, self)
+        self.queue, self.bridge = self.tasks.jobs, self.tasks.bridge
+        self.closing = Closing(self, self.queue)
         self.survey = FileSurvey(self)
         self._garbage = GarbageCollector(lambda: self.queue.is_idle, self)
         self.devices = DeviceSurvey(self)
@@ -76,29 +82,21 @@ class MainWindow(QMainWindow):
         self.start_page = StartPage(search.search for search in self.searches.values())
         self.message_bar = MessageBar()
         self.project_pane = ProjectPane()
-        self.jobs = JobDock(self.bridge, self._outcome)
-        self.log = LogDock()
+        self.jobs = JobDock(self.bridge, self.tasks)
         self.pages = QStackedWidget()
         self.progress_text = QLabel()
         self.progress_text.setTextFormat(Qt.TextFormat.PlainText)
         self.device_button = DeviceButton(self.devices)
-        self.question: CloseQuestion | None = None
-        """The question whether to close, while it is asked."""
+        self.run_actions = RunActions(self.project_pane, self.searches, self.message_bar, self)
         self.lost_project: LostProjectQuestion | None = None
         """The question where a project is, while it is asked."""
         self.comparison: ComparisonView | None = None
         """The runs that are compared, while they are."""
-        self._tasks: dict[int, SearchTask | WritingTask] = {}
-        self._stages: dict[int, str] = {}
         self._form_is_as_run = False
         self._left_results: RunView | None = None
         """The results that were shown last."""
-        self._closes_when_idle = False
         self._saves = False
         """Whether what changes is remembered: not what the window itself restores or takes away."""
-        self._patience = QTimer(self)
-        self._patience.setSingleShot(True)
-        self._patience.timeout.connect(self.close)
         self._saving = QTimer(self)
         self._saving.setSingleShot(True)
         self._saving.setInterval(_MS_TO_SAVE)
@@ -106,6 +104,7 @@ class MainWindow(QMainWindow):
         self._lay_out()
         searches, docks = [search.search for search in self.searches.values()], (self.dock_project, self.dock_jobs, self.dock_log)
         self.menus = Menus(self, self, searches, docks)
+        self.recent_projects = RecentProjects(self.settings, self.survey, searches, (self.start_page, self.menus))
         self._connect()
         self._restore()
         self._saves = True
@@ -128,8 +127,7 @@ class MainWindow(QMainWindow):
             project = Project.open(folder)
             done = [run for run in project.runs() if run.status == "done" and run.kind in self.searches]
         except ProteoscopeError as error:
-            self.settings.values.forget_project(str(folder))
-            self._show_recent()
+            self.recent_projects.forget(folder)
             self._save_soon()
             self.tell_error(str(error))
             return
@@ -167,7 +165,12 @@ class MainWindow(QMainWindow):
             if self.search.made_results is not None:
                 self.search.made_results.clear()
             why = run_text(run) if search is not None else "this version of the program cannot show its kind"
-            self.message_bar.tell(f"This run has no results: {why}", "attention")
+            if self.project_pane.resume_action.isEnabled():
+                self.message_bar.tell(
+                    f"This run has no results yet, and can be resumed: {why}", "attention", "Resume", partial(self.resume_run, run)
+                )
+            else:
+                self.message_bar.tell(f"This run has no results: {why}", "attention")
             return
         self.message_bar.clear_complaint()
         # What is shown already keeps its filter, its choices and its place.
@@ -175,18 +178,43 @@ class MainWindow(QMainWindow):
             search.results.show_run(project, run.id)
         self.show_page(search.results)
 
+    def resume_run(self, run: RunRecord) -> None:
+        """Queue a run of the open project that was stopped, to go on."""
+        project = self.project_pane.project
+        if project is None or self.tasks.is_resuming(project.folder, run.id):
+            return
+        try:
+            task = resume_task(project, run.id)
+        except ProteoscopeError as error:
+            self.tell_error(str(error))
+            return
+        self.message_bar.clear()
+        self.tasks.add(task)
+
     def compare_runs(self, runs: list[RunRecord]) -> None:
         """Show runs of the open project side by side."""
         project = self.project_pane.project
         if project is None:
             return
+        from gui.results.comparison_view import ComparisonView
+
         self._close_comparison()
         self.message_bar.clear_complaint()
         self.comparison = ComparisonView(project, [run.id for run in runs])
+        self.comparison.failed.connect(self.tell_error)
         self.comparison.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
         self.pages.addWidget(self.comparison)
         self.comparison.restore_state(self.settings.values.comparison_layout)
         self.show_page(self.comparison)
+
+    def _let_go(self, run: RunRecord) -> None:
+        """Show nothing of a run that was deleted."""
+        for results in self._made_results():
+            if results.run is not None and results.run.id == run.id:
+                results.clear()
+        self._close_comparison()
+        if self.pages.currentWidget() is self.run_actions.page:
+            self.show_page(self.form)
 
     def _close_comparison(self) -> None:
         if self.comparison is not None:
@@ -202,11 +230,24 @@ class MainWindow(QMainWindow):
         """Show the form of a kind of search."""
         self.show_page(self.searches[kind].form)
 
+    def try_sample(self, kind: str) -> None:
+        """Show the form of a kind of search, filled with files that ship with the program."""
+        self.searches[kind].form.take_sample()
+        self.new_search(kind)
+
     def go_on(self, kind: str, run_id: str, prefill: FormPrefill = NOTHING) -> None:
         """Show the form of a kind of search that goes on from a run of the open project."""
         if self.project_pane.project is not None:
             self.searches[kind].form.go_on_from(self.project_pane.project.folder, run_id, prefill)
             self.new_search(kind)
+
+    def show_peptide(self, run_id: str, peptide: str) -> None:
+        """Show another run of the open project, and in it a peptide."""
+        project = self.project_pane.project
+        run = next((one for one in project.runs() if one.id == run_id), None) if project is not None else None
+        if run is not None:
+            self.show_run(run)
+            self.searches[run.kind].results.show_peptide(peptide)
 
     def run_form(self) -> None:
         """Run what the form of the search that the user is at asks for; where it is not ready, say why and show where."""
@@ -222,7 +263,7 @@ class MainWindow(QMainWindow):
     def run_search(self, task: SearchTask) -> None:
         """Queue a search; its project becomes the open one. Where the project was and is no longer, the user is asked."""
         folder, shown = task.project_folder, self.project_pane.project
-        is_known = str(folder) in self.settings.values.recent_projects or (shown is not None and shown.folder == folder)
+        is_known = self.recent_projects.knows(folder) or (shown is not None and shown.folder == folder)
         if is_known and not is_project(folder):
             self._ask_for_lost_project(task)
         else:
@@ -239,7 +280,7 @@ class MainWindow(QMainWindow):
         self._take_project(project)
         self.form.set_project_folder(project.folder)
         self._form_is_as_run = True
-        self._queue(task)
+        self.tasks.add(task)
 
     def _ask_for_lost_project(self, task: SearchTask) -> None:
         if self.lost_project is not None:
@@ -269,7 +310,7 @@ class MainWindow(QMainWindow):
         except ProteoscopeError as error:
             self.tell_error(str(error))
             return
-        self.settings.values.forget_project(str(task.project_folder))
+        self.recent_projects.forget(task.project_folder)
         for form in self._made_forms():
             if form.project_folder() == task.project_folder:
                 form.set_project_folder(project.folder)
@@ -278,7 +319,7 @@ class MainWindow(QMainWindow):
     def export(self, task: WritingTask) -> None:
         """Queue an export of results."""
         self.message_bar.clear()
-        self._queue(task)
+        self.tasks.add(task)
 
     def new_database(self) -> None:
         """Open the dialog that builds a structure database, for the first form that takes one."""
@@ -289,6 +330,8 @@ class MainWindow(QMainWindow):
                     return
 
     def _ask_for_database(self, search: SearchPages, name: str) -> None:
+        from gui.database_dialog import DatabaseDialog
+
         dialog = self.findChild(DatabaseDialog)
         if dialog is None:
             dialog = DatabaseDialog(self.survey, self.bridge, self)
@@ -299,9 +342,27 @@ class MainWindow(QMainWindow):
         dialog.raise_()
         dialog.activateWindow()
 
+    def convert_spectra(self) -> None:
+        """Open the dialog that writes spectra in another format; a project that is open is offered for what is identified."""
+        from gui.conversion_dialog import ConversionDialog
+
+        dialog = self.findChild(ConversionDialog)
+        if dialog is None:
+            project = self.project_pane.project
+            dialog = ConversionDialog(self.survey, self.bridge, None if project is None else project.folder, self)
+            dialog.conversion_asked.connect(partial(self._convert, dialog))
+            dialog.cancel_asked.connect(self.queue.cancel)
+        dialog.show()
+        dialog.raise_()
+        dialog.activateWindow()
+
+    def _convert(self, dialog: ConversionDialog, task: ConversionTask) -> None:
+        self.message_bar.clear()
+        dialog.follow(self.tasks.add(task))
+
     def _build_database(self, dialog: DatabaseDialog, task: DatabaseTask) -> None:
         self.message_bar.clear()
-        dialog.follow(self._queue(task))
+        dialog.follow(self.tasks.add(task))
 
     def ask_for_export(self) -> None:
         """Ask for a file to export the results to that are shown of the search that the user is at."""
@@ -309,17 +370,15 @@ class MainWindow(QMainWindow):
 
     def load_preset(self) -> None:
         """Open a dialog for a preset file to load into the form."""
-        self.form.ask_for_preset()
+        self.form.presets.ask_for_file()
 
     def save_preset(self) -> None:
         """Open a dialog for a preset file to write what stands in the form to."""
-        self.form.ask_where_to_save()
+        self.form.presets.ask_where_to_save()
 
     def cancel_running(self) -> None:
         """Ask the running job to stop."""
-        job = self.queue.running
-        if job is not None:
-            self.queue.cancel(job)
+        self.tasks.cancel_running()
 
     # Messages
 
@@ -357,8 +416,7 @@ class MainWindow(QMainWindow):
         """Bring a page to the front; its kind of search is the one that the user is at from now on."""
         self.search = next((search for search in self.searches.values() if search.has_page(page)), self.search)
         left = self.pages.currentWidget()
-        if isinstance(left, RunView) and left.run is not None:
-            self._left_results = left
+        self._left_results = next((one for one in self._made_results() if one is left and one.run is not None), self._left_results)
         self.pages.setCurrentWidget(page)
         for action, of_page in ((self.menus.form, self.search.made_form), (self.menus.results, self.search.made_results)):
             action.setChecked(page is of_page)
@@ -389,20 +447,18 @@ class MainWindow(QMainWindow):
         self.survey.all_within(paths, partial(self._take_dropped, self.childAt(event.position().toPoint())))
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802, D102 - Qt's name
-        if not self.queue.is_idle and not self._closes_when_idle:
+        if not self.closing.may_close():
             event.ignore()
-            self._ask_to_close()
             return
-        self._patience.stop()
         self._saves = False
         self._saving.stop()
         self._garbage.stop()
         self._close_comparison()
+        self.run_actions.close()
         self._remember()
         self.survey.close()
         self.devices.close()
-        self.queue.shutdown(0.5)
-        self.bridge.close()
+        self.tasks.close()
         self.log.detach()
         for results in self._made_results():
             results.clear()
@@ -410,79 +466,34 @@ class MainWindow(QMainWindow):
 
     # Jobs
 
-    def _queue(self, task: SearchTask | WritingTask) -> Job:
+    def _show_jobs(self) -> None:
         self.dock_jobs.show()
         self.dock_jobs.raise_()
-        # The event "added" comes while the queue is asked, the job's number after it.
-        work = task.run if isinstance(task, WritingTask) else task.run_in_project
-        job = self.queue.add(task.title, work, task.lane)
-        self._tasks[job.id] = task
-        self.log.add(f"{task.title}: queued")
-        return job
 
-    def _outcome(self, job: Job) -> str:
-        """What became of a job, in one line."""
-        took = f" after {duration_text(job.seconds)}" if job.started is not None else ""
-        if job.state == "cancelled":
-            return f"Cancelled{took}"
-        if job.state == "failed":
-            return f"Failed{took}: {job.error}"
-        return f"{self._tasks[job.id].outcome(job.result, self.locale())} in {duration_text(job.seconds)}"
-
-    def _on_started(self, job: Job) -> None:
-        self.log.add(f"{job.title}: started")
-
-    def _on_progress(self, job: Job, event: ProgressEvent) -> None:
-        share = f" {100 * event.done // event.total} %" if event.total > 0 else ""
-        waiting = len(self.queue.waiting)
-        if job is self.queue.running:
-            self.progress_text.setText(f"{event.stage}{share}" + (f", {waiting} waiting" if waiting else ""))
-        if event.stage != self._stages.get(job.id):
-            self._stages[job.id] = event.stage
-            self._stop_where_project_is_gone(job)
-            self.project_pane.refresh()
-
-    def _stop_where_project_is_gone(self, job: Job) -> None:
-        """Let a search fail whose project is gone: it has nowhere to put what it finds."""
-        task = self._tasks.get(job.id)
-        if isinstance(task, SearchTask) and not is_project(task.project_folder):
-            self.queue.cancel(job, gone_error(task.project_folder))
-
-    def _on_message(self, job: Job, text: str) -> None:
-        self.log.add(f"{job.title}: {text}")
-        self.statusBar().showMessage(text, _MESSAGE_MS)
-
-    def _on_finished(self, job: Job) -> None:
-        task = self._tasks.get(job.id)
-        self._stages.pop(job.id, None)
-        self.log.add(f"{job.title}: {self._outcome(job)}", "error" if job.state == "failed" else "info")
-        if self.queue.is_idle:
-            self.progress_text.clear()
+    def _on_ended(self, job: Job, task: SearchTask | WritingTask) -> None:
         self.project_pane.refresh()
         if self.project_pane.project is not None and isinstance(task, SearchTask):
             self._remember_project(self.project_pane.project)
-        if self._closes_when_idle:
-            if self.queue.is_idle:
-                self.close()
+        if self.closing.is_agreed:
+            self.closing.close_if_idle()
         elif job.state == "failed":
             if job.error_report:
                 self.tell_fault(f"{job.title} failed: {job.error}", job.error_report)
             else:
                 self.message_bar.tell(str(job.error), "wrong", "Show log", self._show_log)
-        elif isinstance(task, WritingTask):
-            if job.state == "done":
-                self.message_bar.tell(f"{job.title}: {self._outcome(job)}", "good")
-        elif job.state == "done" and task is not None:
+        elif job.state == "done" and isinstance(task, SearchTask):
             self._announce(job, task)
+        elif job.state == "done":
+            self.message_bar.tell(f"{job.title}: {self.tasks.outcome(job)}", "good")
 
     def _announce(self, job: Job, task: SearchTask) -> None:
         """Show the results, or offer to, where the user has begun something else."""
         run_id = job.result.run_id
-        if self._form_is_as_run and not isinstance(self.pages.currentWidget(), RunView) and self.queue.is_idle:
+        if self._form_is_as_run and self.pages.currentWidget() not in self._made_results() and self.queue.is_idle:
             self._show_results_of(task.project_folder, run_id)
         else:
             show = partial(self._show_results_of, task.project_folder, run_id)
-            self.message_bar.tell(f"{job.title}: {self._outcome(job)}", "good", "Show results", show)
+            self.message_bar.tell(f"{job.title}: {self.tasks.outcome(job)}", "good", "Show results", show)
 
     def _show_results_of(self, folder: Path, run_id: str) -> None:
         project = self.project_pane.project
@@ -498,30 +509,6 @@ class MainWindow(QMainWindow):
         if run is not None and run.kind in self.searches:
             self.show_page(self.searches[run.kind].results)
 
-    # Closing
-
-    def _ask_to_close(self) -> None:
-        if self.question is not None:
-            self.question.raise_()
-            return
-        n_jobs = len(self.queue.waiting) + len(self.queue.all_running)
-        self.question = CloseQuestion(max(1, n_jobs), self)
-        self.question.finished.connect(self._answer)
-        self.question.open()
-
-    def _answer(self) -> None:
-        question, self.question = self.question, None
-        if question is None or question.clickedButton() is not question.close_button:
-            return
-        self._closes_when_idle = True
-        self.statusBar().showMessage("Stopping what runs")
-        self.queue.cancel_all()
-        if self.queue.is_idle:
-            self.close()
-        else:
-            # A job that hears nothing must not keep the window: its thread ends with the program.
-            self._patience.start(_MAXIMUM_MS_TO_STOP)
-
     # What is remembered
 
     def _save_soon(self) -> None:
@@ -534,6 +521,7 @@ class MainWindow(QMainWindow):
         values.layout = _text(self.saveState(_LAYOUT_VERSION))
         for search in self.searches.values():
             own = self._settings_of(search)
+            own.stage_seconds = self.tasks.stage_seconds.get(search.kind, {})
             if search.made_results is not None:
                 own.results_layout = search.made_results.state()
             if search.made_form is not None:
@@ -550,18 +538,21 @@ class MainWindow(QMainWindow):
         self.resize(1280, 860)
         if values.geometry:
             self.restoreGeometry(_bytes(values.geometry))
+        self.tasks.stage_seconds = {kind: dict(own.stage_seconds) for kind, own in values.searches.items() if own.stage_seconds}
         self._fit_screen()
         self.dock_jobs.hide()
         if values.layout:
             self.restoreState(_bytes(values.layout), _LAYOUT_VERSION)
-        self._show_recent()
+        self.recent_projects.show()
         self.menus.looks[values.theme].setChecked(True)
+        if values.letter_size in self.menus.letter_sizes:
+            self.menus.letter_sizes[values.letter_size].setChecked(True)
         self._enable_export()
 
     def _fit_screen(self) -> None:
         """Be no larger than the screen, whose edges the button Run and the status bar would be behind."""
         room = self.screen().availableGeometry()
-        self.setMinimumSize(QSize(760, 520).boundedTo(room.size() - _FRAME))
+        self.setMinimumSize(QSize(830, 520).boundedTo(room.size() - _FRAME))
         fitting = self.size().boundedTo(room.size() - _FRAME)
         if fitting != self.size():
             self.resize(fitting)
@@ -581,33 +572,9 @@ class MainWindow(QMainWindow):
         self._remember_project(project)
 
     def _remember_project(self, project: Project) -> None:
-        done = [run for run in self.project_pane.records if run.status == "done"]
-        kinds = tuple(dict.fromkeys(run.kind for run in done))
-        self.settings.values.remember_project(
-            project.folder, RecentProject(kinds=kinds, last_run=done[0].started.isoformat() if done else "")
-        )
-        self._show_recent()
+        self.recent_projects.remember(project.folder, self.project_pane.records)
         if self._saves:
             self.settings.save()
-
-    def _show_recent(self) -> None:
-        values = self.settings.values
-        notes = {folder: self._note_of(values.recent_runs[folder]) for folder in values.recent_projects if folder in values.recent_runs}
-        self.start_page.show_recent(values.recent_projects, notes)
-        self.menus.show_recent(values.recent_projects, notes)
-        self.survey.missing_projects(values.recent_projects, self._show_missing)
-
-    def _show_missing(self, folders: frozenset[str]) -> None:
-        self.start_page.show_missing(folders)
-        self.menus.show_missing(folders)
-
-    def _note_of(self, runs: RecentProject) -> str:
-        """As ``identification, 23/11/26``."""
-        kinds = [self.searches[kind].search.name for kind in runs.kinds if kind in self.searches]
-        more = f" and {len(kinds) - 1} more" if len(kinds) > 1 else ""
-        when = QDateTime.fromString(runs.last_run, Qt.DateFormat.ISODateWithMs)
-        date = [QLocale().toString(when.toLocalTime().date(), QLocale.FormatType.ShortFormat)] if when.isValid() else []
-        return ", ".join([*([kinds[0] + more] if kinds else []), *date])
 
     # Look
 
@@ -617,8 +584,14 @@ class MainWindow(QMainWindow):
         self.theme.choose(choice)
         self._save_soon()
 
+    def choose_letter_size(self, percent: int) -> None:
+        """Have letters of another size from the next start on."""
+        self.settings.values.letter_size = percent
+        self.message_bar.tell(f"Letters have {percent} % of their usual size when the program is started the next time.", "good")
+        self._save_soon()
+
     def _redraw(self) -> None:
-        for part in (self.start_page, self.message_bar, self.jobs, self.log):
+        for part in (self.start_page, self.run_actions.page, self.message_bar, self.jobs, self.log):
             part.redraw()
         for form in self._made_forms():
             form.redraw()
@@ -636,7 +609,7 @@ class MainWindow(QMainWindow):
             self.open_project(found.projects[0])
         for preset in found.presets[:1]:
             search = next((one for one in self._from_here() if one.knows_preset(preset)), self.search)
-            search.form.load_preset_file(preset)
+            search.form.presets.load_file(preset)
             self.show_page(search.form)
         takers = self._takers(found.sorts)
         if takers:
@@ -676,6 +649,7 @@ class MainWindow(QMainWindow):
         self.setDockOptions(QMainWindow.DockOption.AnimatedDocks | QMainWindow.DockOption.AllowTabbedDocks)
         self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
         self.pages.addWidget(self.start_page)
+        self.pages.addWidget(self.run_actions.page)
         centre = QWidget()
         column = QVBoxLayout(centre)
         column.setContentsMargins(0, 0, 0, 0)
@@ -683,9 +657,9 @@ class MainWindow(QMainWindow):
         column.addWidget(self.message_bar)
         column.addWidget(self.pages, 1)
         self.setCentralWidget(centre)
-        self.dock_project = self._dock("Project", self.project_pane, Qt.DockWidgetArea.LeftDockWidgetArea)
-        self.dock_jobs = self._dock("Jobs", self.jobs, Qt.DockWidgetArea.BottomDockWidgetArea)
-        self.dock_log = self._dock("Log", self.log, Qt.DockWidgetArea.BottomDockWidgetArea)
+        self.dock_project = add_dock(self, "Project", self.project_pane, Qt.DockWidgetArea.LeftDockWidgetArea)
+        self.dock_jobs = add_dock(self, "Jobs", self.jobs, Qt.DockWidgetArea.BottomDockWidgetArea)
+        self.dock_log = add_dock(self, "Log", self.log, Qt.DockWidgetArea.BottomDockWidgetArea)
         self.tabifyDockWidget(self.dock_jobs, self.dock_log)
         self.dock_log.hide()
         self.resizeDocks([self.dock_project], [280], Qt.Orientation.Horizontal)
@@ -693,17 +667,10 @@ class MainWindow(QMainWindow):
         self.statusBar().addPermanentWidget(self.progress_text)
         self.statusBar().addPermanentWidget(self.device_button)
 
-    def _dock(self, title: str, content: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
-        dock = QDockWidget(title, self)
-        dock.setObjectName(f"dock{title}")
-        dock.setWidget(content)
-        dock.setTitleBarWidget(_DockTitle(title, dock))
-        self.addDockWidget(area, dock)
-        return dock
-
     def _connect(self) -> None:
         self.theme.changed.connect(self._redraw)
         self.start_page.new_asked.connect(self.new_search)
+        self.start_page.sample_asked.connect(self.try_sample)
         self.start_page.open_asked.connect(self.ask_for_project)
         self.start_page.project_chosen.connect(lambda folder: self.open_project(Path(folder)))
         for search in self.searches.values():
@@ -714,11 +681,23 @@ class MainWindow(QMainWindow):
         self.device_button.clicked.connect(self.show_devices)
         self.project_pane.run_chosen.connect(self.show_run)
         self.project_pane.comparison_asked.connect(self.compare_runs)
+        self.project_pane.resume_asked.connect(self.resume_run)
+        self.run_actions.page_shown.connect(lambda: self.show_page(self.run_actions.page))
+        self.run_actions.results_asked.connect(self.show_run)
+        self.run_actions.comparison_asked.connect(self.compare_runs)
+        self.run_actions.form_shown.connect(self.new_search)
+        self.run_actions.report_asked.connect(self.export)
+        self.run_actions.deleted.connect(self._let_go)
+        self.run_actions.failed.connect(self.tell_error)
+        self.run_actions.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
         self.jobs.cancel_asked.connect(self.queue.cancel)
-        self.bridge.started.connect(self._on_started)
-        self.bridge.progressed.connect(self._on_progress)
-        self.bridge.message.connect(self._on_message)
-        self.bridge.finished.connect(self._on_finished)
+        self.jobs.moved.connect(self.queue.move)
+        self.bridge.message.connect(lambda _, text: self.statusBar().showMessage(text, _MESSAGE_MS))
+        self.tasks.queued.connect(self._show_jobs)
+        self.tasks.progressed.connect(self.progress_text.setText)
+        self.tasks.stage_begun.connect(self.project_pane.refresh)
+        self.tasks.ended.connect(self._on_ended)
+        self.closing.stopping.connect(lambda: self.statusBar().showMessage("Stopping what runs"))
 
     def _take_form(self, search: SearchPages, form: SearchForm) -> None:
         """Give a form that was just made its place, and what the others have learned before: settings and the open project."""
@@ -736,8 +715,10 @@ class MainWindow(QMainWindow):
         self.pages.addWidget(results)
         results.restore_state(self._settings_of(search).results_layout)
         results.exportAsked.connect(self.export)
+        results.failed.connect(self.tell_error)
         results.stateChanged.connect(self._save_soon)
         results.searchAsked.connect(self.go_on)
+        results.peptideAsked.connect(self.show_peptide)
         results.export_action.enabledChanged.connect(self._enable_export)
         results.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
 
@@ -753,17 +734,6 @@ class MainWindow(QMainWindow):
             return
         self.message_bar.clear_hint()
         self._form_is_as_run = False
-
-
-class _DockTitle(QWidget):
-    """The title of a dock, to drag it by, with a button that closes it: Fusion's own buttons cannot be seen on a dark surface."""
-
-    def __init__(self, title: str, dock: QDockWidget) -> None:
-        super().__init__(dock)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(10, 3, 4, 3)
-        row.addWidget(toned_label(title, wrap=False), 1)
-        row.addWidget(tool_button("close", f"Close (View, {title})", dock.close))
 
 
 def _text(content: QByteArray) -> str:

@@ -59,7 +59,7 @@ _MASS_OF_A_LOOK = 800.0  # dalton: where the forms of a candidate cost as much a
 _TYPICAL_FRAGMENT = 600.0  # thomson
 
 _WORD, _BLOCK = 4, 32  # bytes
-_POINTERS = 22  # of the struct Inputs of search.cuh
+_POINTERS = 25  # of the struct Inputs of search.cuh
 
 
 # ------------------------------------------------------------------------------------------------------------ of a processor's threads

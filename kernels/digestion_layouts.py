@@ -7,7 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DICTIONARY_TYPES", "DigestionRules", "PeptideDictionary", "PeptideEntries"]
+__all__ = [
+    "DICTIONARY_TYPES", "DigestionRules", "FormSources", "KnownFormRules", "KnownForms", "KnownSites", "PeptideDictionary",
+    "PeptideEntries",
+]  # fmt: skip
 
 _ENTRY_TYPES = (np.int64, np.uint64, np.uint32, np.uint8, np.uint8, np.uint32)
 DICTIONARY_TYPES: dict[str, type[np.generic]] = {
@@ -101,3 +104,65 @@ class PeptideDictionary(NamedTuple):
         """Room for n peptides and places."""
         columns: list[NDArray] = [np.empty(n, kind) for kind in DICTIONARY_TYPES.values()]
         return cls(*columns)
+
+
+class KnownSites(NamedTuple):
+    """Modifications that databases know at residues of proteins.
+
+    Attributes
+    ----------
+    position, modification : (s,) uint32 and uint8, a residue of all proteins and which modification; in order of both, no pair twice.
+    place : (m,) int64, of each modification as in `kernels.layouts.ModificationArrays`: peptides that begin (1, 3) or end (2, 4) with its
+        residue may carry it, or all (0). is_on_residue : (m,) bool, whether it sits on the residue there and not on the end.
+    mass : (m,) float64, dalton, what a peptide is heavier by.
+    """
+
+    position: NDArray[np.uint32]
+    modification: NDArray[np.uint8]
+    place: NDArray[np.int64]
+    is_on_residue: NDArray[np.bool_]
+    mass: NDArray[np.float64]
+
+
+class KnownFormRules(NamedTuple):
+    """Which forms there are of a peptide with known modifications.
+
+    `maximum_modifications` in a form; `maximum_forms` of a peptide. `variable_mass`, `variable_mask`, `variable_place`: the variable
+    modifications of the search, as in `kernels.layouts.ModificationArrays`.
+    """
+
+    maximum_modifications: int
+    maximum_forms: int
+    variable_mass: NDArray[np.float64]
+    variable_mask: NDArray[np.uint32]
+    variable_place: NDArray[np.int64]
+
+
+class FormSources(NamedTuple):
+    """What forms with known modifications are made of.
+
+    `dictionary` : `PeptideDictionary`, whose `pointer` is (n + 1,). `residues` (r,) uint8, of the proteins; those from `first_decoy` on
+    are decoys', whose modifications do not count for a peptide that is a target too.
+    """
+
+    dictionary: PeptideDictionary
+    residues: NDArray[np.uint8]
+    first_decoy: int
+    sites: KnownSites
+    rules: KnownFormRules
+
+
+class KnownForms(NamedTuple):
+    """n forms with known modifications: `peptide` (n,) int64, a row of the dictionary; `mass` (n,) float64, dalton; `site` and
+    `modification` (n, s) uint8, a row of `kernels.layouts.PeptideArrays.known_site` and `known_modification`."""
+
+    peptide: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    site: NDArray[np.uint8]
+    modification: NDArray[np.uint8]
+
+    @classmethod
+    def empty(cls, n: int, maximum_modifications: int) -> KnownForms:
+        """Room for n."""
+        shape = n, maximum_modifications
+        return cls(np.empty(n, np.int64), np.empty(n), np.empty(shape, np.uint8), np.empty(shape, np.uint8))

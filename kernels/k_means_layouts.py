@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from kernels.vector_layouts import VectorArrays
 
 __all__ = [
-    "AT_THE_END", "IN_PIECES", "LOW_BITS", "NEVER", "POINTS_OF_RUN", "Assigned", "Assigner", "PointSums", "Rounds", "VectorSums",
-    "VectorTerms", "keep_empty", "moved_centroids", "movement", "rounds_through_host", "sums_of", "total_sums",
+    "AT_THE_END", "IN_PIECES", "LOW_BITS", "NEVER", "POINTS_OF_RUN", "Assigned", "Assigner", "PointSums", "Rounds", "Tally", "VectorSums",
+    "VectorTerms", "keep_empty", "moved_centroids", "movement", "rounds_through_host", "sums_of", "tally_through_host", "total_sums",
 ]  # fmt: skip
 
 NEVER, AT_THE_END, IN_PIECES = range(3)
@@ -104,6 +104,13 @@ class Rounds(NamedTuple):
     changed: int
 
 
+class Tally(NamedTuple):
+    """What a round comes to of some items, whose labels stay where they are: their sums, and how many labels changed."""
+
+    sums: Any
+    changed: int
+
+
 class Assigner(Protocol):
     """Points or vectors on a device, as `PointMeans` and `VectorMeans` of both backends are."""
 
@@ -178,6 +185,33 @@ def sums_of(vectors: VectorArrays, labels: NDArray[np.integer], k: int, first: i
     firsts = np.flatnonzero(np.diff(keys, prepend=-1))
     own = labels[first:last]
     return VectorSums(keys[firsts], np.add.reduceat(weights, firsts) if len(firsts) else weights, np.bincount(own[own >= 0], minlength=k))
+
+
+def tally_through_host(
+    search: Assigner, centroids: Any, previous: Any, labels: NDArray[np.int32], first: int, last: int, *, is_labelled: bool
+) -> Generator[None, None, Tally]:
+    """A round with the items `first:last`.
+
+    Parameters
+    ----------
+    previous : the centroids of the round before, None in the first, which changes all labels. labels : (n,) int32, to fill.
+    is_labelled : whether `labels` are those of the round before; they are made again where they are not.
+
+    Yields
+    ------
+    Several times, so that one may look at a cancel.
+    """
+    nowhere, parts = np.empty(0), list[Any]()
+    if previous is not None and not is_labelled:
+        for _ in search.assign(previous, labels, nowhere, first, last, NEVER):
+            yield
+    before = labels[first:last].copy()
+    for assigned in search.assign(centroids, labels, nowhere, first, last, AT_THE_END):
+        if assigned.sums is not None:
+            parts.append(assigned.sums)
+        yield
+    changed = last - first if previous is None else int(np.count_nonzero(labels[first:last] != before))
+    return Tally(total_sums(parts), changed)
 
 
 def rounds_through_host(

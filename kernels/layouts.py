@@ -69,10 +69,22 @@ class QueryArrays(NamedTuple):
     mass: NDArray[np.float64]
 
 
+def _nothing(kind: type[np.generic], *shape: int) -> NDArray:
+    """No elements, as those of a mapped file: the kernels need not be compiled for both."""
+    empty = np.zeros(shape, kind)
+    empty.flags.writeable = False
+    return empty
+
+
 class PeptideArrays(NamedTuple):
     """The dictionary of distinct peptides in order of mass (dalton, fixed modifications included), and the residues it points into.
 
     `letters` has bit k set where letter k occurs: most peptides that cannot carry a modification are known by it alone.
+
+    An entry may carry modifications that are known at its residues, which its mass includes: `known` (n,) uint32 is the row of
+    `known_site` and `known_modification` (k, s) uint8 that tells which, 0 for none, and has no elements where no entry carries any. A row
+    names at most s sites (0 N-terminus, 1..length, length + 1 C-terminus) and modifications, in order of modification and site, then 255
+    in both; row 0 is 255. With further modifications a peptide carries at most s together.
     """
 
     mass: NDArray[np.float64]
@@ -84,15 +96,18 @@ class PeptideArrays(NamedTuple):
     residue_mass: NDArray[np.float64]
     n_term_mass: float
     c_term_mass: float
+    known: NDArray[np.uint32] = _nothing(np.uint32, 0)
+    known_site: NDArray[np.uint8] = _nothing(np.uint8, 0, 0)
+    known_modification: NDArray[np.uint8] = _nothing(np.uint8, 0, 0)
 
 
 class ModificationArrays(NamedTuple):
-    """Variable modifications and their combinations.
+    """Variable modifications and their combinations, and modifications that peptides carry at known residues.
 
-    `mass` (m,) float64 Da; `residue_mask` (m,) uint32 with bit k for letter k (all ones: any residue); `place` (m,) int64: 0 anywhere, 1
-    peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus. `combination_mass` (c,) float64 Da and
-    `combination_count` (c, m) int64: the multisets of modifications that a peptide may carry, the empty one first. `maximum_forms`: site
-    arrangements tried for one peptide and combination.
+    `mass` (m,) float64 Da, those at known residues behind the v variable ones; `residue_mask` (v,) uint32 with bit k for letter k (all
+    ones: any residue); `place` (m,) int64: 0 anywhere, 1 peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein
+    C-terminus. `combination_mass` (c,) float64 Da and `combination_count` (c, v) int64: the multisets of variable modifications that a
+    peptide may carry, the empty one first. `maximum_forms`: site arrangements tried for one peptide and combination.
     """
 
     mass: NDArray[np.float64]

@@ -5,6 +5,7 @@ How many seconds the same takes is measured by `tests/benchmarks/moments.py`.
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from collections.abc import Callable
@@ -49,10 +50,14 @@ def lines_run(work: Callable[[], object]) -> int:
         n += event == "line"
         return trace
 
-    before = sys.gettrace()
+    before, was_collecting = sys.gettrace(), gc.isenabled()
+    gc.collect()
+    gc.disable()  # what is told of a collection, by whichever library, is not of this work
     sys.settrace(trace)
     try:
         work()
     finally:
         sys.settrace(before)
+        if was_collecting:
+            gc.enable()
     return n

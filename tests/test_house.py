@@ -210,9 +210,12 @@ def test_the_tests_mirror_the_program():
 
 
 CLOCKS = {
+    "tests/engine/execution/cluster/processes.py": "waits for processes, with an end",
     "tests/engine/project/test_project.py": "spreads kills over the length of a run; waits for a state, with an end",
     "tests/fuzz/kills.py": "spreads kills over the length of a search",
+    "tests/fuzz/resumed_kills.py": "spreads kills over the length of a search",
     "tests/fuzz/structure_databases.py": "spreads kills over the length of a build",
+    "tests/fuzz/workers.py": "spreads kills over the length of a run",
     "tests/gui/conftest.py": "waits until nothing is left behind, with an end; notes when the event loop came round",
     "tests/gui/picture_results.py": "lets the window draw",
     "tests/gui/screenshots.py": "lets the window draw",
@@ -247,7 +250,7 @@ def test_the_readme_tells_the_commands_that_there_are(capsys):
     from engine.command_line.main import main
 
     options = set()
-    searches = ("identify", "align", "structures", "reads", "cluster", "explain", "modified", "import")
+    searches = ("identify", "align", "structures", "reads", "cluster", "explain", "modified", "import", "evidence")
     for command in (*searches, "export", "convert", "compare", "devices", "cache"):
         assert main([command, "--help"]) == 0
         options |= set(re.findall(r"--[a-z-]+", capsys.readouterr().out))

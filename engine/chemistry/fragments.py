@@ -21,6 +21,7 @@ from engine.chemistry.tolerance import Tolerance
 from engine.errors import ParameterError
 
 __all__ = [
+    "IMMONIUM",
     "PRECURSOR",
     "SERIES",
     "SERIES_MASS",
@@ -28,12 +29,14 @@ __all__ = [
     "FragmentIons",
     "annotate",
     "fragment_ions",
+    "immonium_ions",
     "modification_losses",
 ]
 
-SERIES = "abcxyzp"
-"""Codes of the series are places in this text; p is the precursor."""
-PRECURSOR = SERIES.index("p")
+SERIES = "abcxyzpi"
+"""Codes of the series are places in this text; p is the precursor, i an immonium ion."""
+PRECURSOR, IMMONIUM = SERIES.index("p"), SERIES.index("i")
+_OF_PEPTIDES = SERIES[:IMMONIUM]
 
 _CARBON_MONOXIDE_MASS = formula_mass("CO")
 
@@ -66,12 +69,14 @@ class FragmentIons:
     ----------
     mz : (n,) float64, thomson.
     series : (n,) int8, places in `SERIES`.
-    number : (n,) int16, residues of the fragment; of a precursor all of them.
+    number : (n,) int16, residues of the fragment; of a precursor all of them, of an immonium ion its residue's place, from 1.
     charge : (n,) int8.
     loss : (n,) int16, which of `loss_names`; 0: nothing is lost.
-    position : (n,) int16, the bond that broke, as residues before it; of a precursor the length of the peptide.
+    position : (n,) int16, the bond that broke, as residues before it; of a precursor the length of the peptide, of an immonium ion its
+        residue's place.
     loss_names : texts, "" first.
     loss_masses : dalton, 0 first.
+    residues : for immonium ions, by `number` less 1: the residue with its modifications, as ``C[Carbamidomethyl]``.
     """
 
     mz: NDArray[np.float64]
@@ -82,12 +87,15 @@ class FragmentIons:
     position: NDArray[np.int16]
     loss_names: tuple[str, ...]
     loss_masses: tuple[float, ...]
+    residues: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.mz)
 
     def label(self, i: int) -> str:
-        """Name of ion `i` in the notation of mzPAF: ``b5``, ``y7-H2O``, ``y7-H3PO4^2``, ``p^2``."""
+        """Name of ion `i` in the notation of mzPAF: ``b5``, ``y7-H2O``, ``y7-H3PO4^2``, ``p^2``, ``IY``."""
+        if self.series[i] == IMMONIUM:
+            return f"I{self.residues[self.number[i] - 1]}"
         number = "" if self.series[i] == PRECURSOR else str(self.number[i])
         loss = f"-{self.loss_names[self.loss[i]]}" if self.loss[i] else ""
         charge = f"^{self.charge[i]}" if self.charge[i] > 1 else ""
@@ -117,7 +125,7 @@ def fragment_ions(
     ----------
     sequence : capitals A-Z, without B, X and Z.
     modifications : dalton by position, 0 the N-terminus, 1 to L the residues, L + 1 the C-terminus.
-    series : letters of `SERIES`; ``p`` adds the precursor.
+    series : letters of `SERIES` without ``i``; ``p`` adds the precursor.
     maximum_charge : charges 1 to this.
     neutral_losses : formulas.
     losses_of_modifications : dalton by position, see `modification_losses`.
@@ -135,9 +143,9 @@ def fragment_ions(
     length = len(sequence)
     if maximum_charge < 1 or maximum_charge > 100:
         raise ParameterError(f"fragments of up to {maximum_charge} charges are not possible; expected 1 to 100")
-    unknown = [letter for letter in series if letter not in SERIES]
+    unknown = [letter for letter in series if letter not in _OF_PEPTIDES]
     if unknown:
-        raise ParameterError(f"there is no ion series {unknown[0]!r}; expected letters of {SERIES} (p is the precursor)")
+        raise ParameterError(f"there is no ion series {unknown[0]!r}; expected letters of {_OF_PEPTIDES} (p is the precursor)")
     masses = _position_masses(sequence, modifications or {})
     losses = _losses(sequence, neutral_losses, losses_of_modifications or {})
 
@@ -189,6 +197,47 @@ def fragment_ions(
         position=positions[order].astype(np.int16),
         loss_names=tuple(name for name, _, _ in losses),
         loss_masses=tuple(mass for _, mass, _ in losses),
+    )
+
+
+def immonium_ions(peptidoform: Peptidoform) -> FragmentIons:
+    """The immonium ions of a peptide's residues, each kind of residue with its modifications once, at its first place; singly charged.
+
+    An immonium ion is H2N+=CH-R: the residue less CO, with a proton (Falick et al. 1993, J. Am. Soc. Mass Spectrom. 4:882). What modifies
+    an end of the peptide is not on it.
+
+    Raises
+    ------
+    ParameterError : a residue has no mass, or a modification lies outside the peptide.
+
+    Examples
+    --------
+    >>> from engine.chemistry.peptidoforms import PlacedModification
+    >>> ions = immonium_ions(Peptidoform("YCY", (PlacedModification(2, "Carbamidomethyl", 57.021464),), 2))
+    >>> [f"{label} {mz:.3f}" for label, mz in zip(ions.labels(), ions.mz)]
+    ['IY 136.076', 'IC[Carbamidomethyl] 133.043']
+    """
+    sequence = peptidoform.sequence
+    masses = _position_masses(sequence, peptidoform.mass_deltas())[1:-1]
+    named: dict[int, list[str]] = {}
+    for position, name, _ in peptidoform.modifications:
+        named.setdefault(position, []).append(name)
+    residues = tuple(letter + "".join(f"[{name}]" for name in named.get(at, ())) for at, letter in enumerate(sequence, start=1))
+    first: dict[str, int] = {}
+    for at, residue in enumerate(residues, start=1):
+        first.setdefault(residue, at)
+    place = np.array(list(first.values()), np.int16)
+    n = len(place)
+    return FragmentIons(
+        mz=masses[place - 1] - _CARBON_MONOXIDE_MASS + PROTON_MASS,
+        series=np.full(n, IMMONIUM, np.int8),
+        number=place,
+        charge=np.ones(n, np.int8),
+        loss=np.zeros(n, np.int16),
+        position=place.copy(),
+        loss_names=("",),
+        loss_masses=(0.0,),
+        residues=residues,
     )
 
 

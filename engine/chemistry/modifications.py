@@ -357,6 +357,16 @@ class SearchModification:
         """Where it sits, as written: ``STY``, ``N-term``, ``Protein N-term M``."""
         return _write_site(self.residues, self.position)
 
+    @property
+    def place(self) -> int:
+        """Where it must stand, by its place in `POSITIONS`."""
+        return POSITIONS.index(self.position)
+
+    @property
+    def residue_mask(self) -> int:
+        """Bit k is set where it may sit on letter k of the alphabet; all 32 where it may on any."""
+        return sum(1 << ord(letter) - ord("A") for letter in self.residues) or 0xFFFFFFFF
+
     def losses_of(self, residue: str) -> tuple[float, ...]:
         """Neutral losses (dalton) that the modification shows on `residue`: phosphate leaves S and T, not Y."""
         return dict(self.losses_by_residue).get(residue if self.residues else "", ())

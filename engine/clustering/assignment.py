@@ -1,7 +1,7 @@
 """Assign: each point or vector to the nearest of k centroids, and sums over those of each, on any devices, as kinds of work.
 
-Devices get the centroids, and give labels and partial sums, which the host adds up (Li's thesis, Algorithms 4.9 and 4.10). Where there is
-one device alone, it does many rounds without a word of centroids.
+Devices get the centroids, and give partial sums, which the host adds up (Li's thesis, Algorithms 4.9 and 4.10); labels stay on the devices
+until the last round. Where there is one device alone, it does many rounds without a word of centroids.
 """
 
 from __future__ import annotations
@@ -14,24 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.execution.executor import Session
-from engine.execution.work import Columns, Piece, Rows, Work, kind_of
+from engine.execution.work import CardShape, Columns, Piece, Rows, Work
 from kernels.device import Device, twin
 from kernels.k_means_layouts import (
-    AT_THE_END,
     IN_PIECES,
     NEVER,
     POINTS_OF_RUN,
     Assigned,
     PointSums,
     Rounds,
+    Tally,
     VectorSums,
     total_sums,
 )
 from kernels.vector_layouts import VectorArrays
 
-__all__ = ["POINTS", "VECTORS", "Assignment", "PointsToCentroids", "VectorsToCentroids", "assign", "point_work", "vector_work"]
+__all__ = ["POINTS", "VECTORS", "Assignment", "PointsToCentroids", "VectorsToCentroids", "assign", "measure", "point_work", "vector_work"]
 
 POINTS, VECTORS = "points", "vectors"
+ROUNDS, SUMS, LABELS, DISTANCES = "rounds", "sums", "labels", "distances"
+"""What a round tells: all of several rounds, sums and how many labels changed, labels, or labels with distances."""
 _COST_OF_ELEMENT = (
     0.1  # of the clusters, how many have something in a vector's bin: only ratios matter, beside other vectors of as many elements
 )
@@ -42,9 +44,9 @@ class Assignment(NamedTuple):
 
     Attributes
     ----------
-    labels : (n,) int32, -1 of a vector that may have no centroid. distances : (n,) float64, their squares, or (0,). sums : of the items of
-        each cluster. centroids : those that the last round assigned to. rounds : how many were done. changed : labels that differ from
-        those of the round before.
+    labels : (n,) int32, -1 of a vector that may have no centroid; (0,) where they stayed on the devices. distances : (n,) float64, their
+        squares, or (0,). sums : of the items of each cluster. centroids : those that the last round assigned to. rounds : how many were
+        done. changed : labels that differ from those of the round before.
     """
 
     labels: NDArray[np.int32]
@@ -70,37 +72,59 @@ def assign(
     session: Session,
     work: Work,
     centroids: NDArray[np.float64] | VectorSums,
-    before: NDArray[np.int32],
     *,
+    before: NDArray[np.int32] | None = None,
+    previous: NDArray[np.float64] | VectorSums | None = None,
     rounds: int = 1,
     tolerance: float = 0.0,
-    measures: bool = False,
 ) -> Assignment:
-    """Assign all items, and, on a device that is alone, go on with the new centroids for so many rounds.
+    """A round of all items; on a device that is alone it goes on with the new centroids for so many.
 
     Parameters
     ----------
-    work : that of the session. before : (n,), the labels of the last round; -2 where there are none.
+    work : that of the session. before : (n,), the labels of the last round, -2 in the first; None where they stayed on the devices.
+    previous : the centroids of the last round, None in the first.
     tolerance : see `kernels.k_means_layouts.rounds_through_host`.
-    measures : one round that tells distances, and no sums.
 
     Raises
     ------
     Cancelled : the user asked to stop.
     """
-    rounds = rounds if len(session.devices) == 1 and not measures else 1
-    columns = centroids._asdict() if isinstance(centroids, VectorSums) else {"centroids": centroids}
-    state: dict[str, Any] = {"centroids": columns, "rounds": rounds, "tolerance": tolerance, "measures": measures}
-    state["before"] = before if rounds > 1 else None
-    state["round_cost"] = cost = float(kind_of(work).costs(work, state).sum()) / rounds  # a round is a step of the progress
+    goes_on = len(session.devices) == 1 and before is not None
+    state = _state(work, centroids, ROUNDS if goes_on else SUMS, rounds if goes_on else 1)
+    state |= {"tolerance": tolerance, "before": before if goes_on else None, "previous": _columns(previous)}
     # Rounds that are not done after all must not tell how fast a device is.
-    rows = session.run(state, step_cost=cost, is_measured=rounds == 1 and not measures)
-    sums = _sums(type(centroids) is VectorSums, rows)
-    used = centroids
+    rows = session.run(state, step_cost=state["round_cost"], is_measured=not goes_on, is_kept=False)
+    is_sparse, used = isinstance(centroids, VectorSums), centroids
     if rows["rounds"][0]:
-        used = VectorSums(*(rows[f"of_{name}"] for name in columns)) if isinstance(centroids, VectorSums) else rows["of_centroids"]
-    changed = int(rows["changed"][0]) if rows["rounds"][0] else int(np.count_nonzero(rows["labels"] != before))
-    return Assignment(rows["labels"], rows["distances"], sums, used, max(1, int(rows["rounds"][0])), changed)
+        used = VectorSums(*(rows[f"of_{name}"] for name in VectorSums._fields)) if is_sparse else rows["of_centroids"]
+    sums = _sums(is_sparse, rows)
+    return Assignment(rows["labels"], rows["distances"], sums, used, max(1, int(rows["rounds"][0])), int(rows["changed"][0]))
+
+
+def measure(session: Session, work: Work, centroids: NDArray[np.float64] | VectorSums, *, distances: bool) -> Assignment:
+    """Labels of all items, and their distances if they are wished; no sums.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    state = _state(work, centroids, DISTANCES if distances else LABELS, 1)
+    rows = session.run(state, step_cost=state["round_cost"], is_measured=False, is_kept=False)
+    return Assignment(rows["labels"], rows["distances"], _sums(isinstance(centroids, VectorSums), rows), centroids, 1, 0)
+
+
+def _state(work: Work, centroids: NDArray[np.float64] | VectorSums, tells: str, rounds: int) -> dict[str, Any]:
+    """The state of a round, as plain data; a round is a step of the progress."""
+    state: dict[str, Any] = {"centroids": _columns(centroids), "tells": tells, "rounds": rounds}
+    kind: _Kind = VectorsToCentroids() if work.kind == VECTORS else PointsToCentroids()
+    return state | {"round_cost": kind.round_cost(work, state)}
+
+
+def _columns(centroids: NDArray[np.float64] | VectorSums | None) -> dict[str, NDArray] | None:
+    if centroids is None:
+        return None
+    return centroids._asdict() if isinstance(centroids, VectorSums) else {"centroids": centroids}
 
 
 def _sums(is_sparse: bool, rows: Rows) -> PointSums | VectorSums:
@@ -114,13 +138,33 @@ class _Kind:
     of_item: ClassVar[int]  # so many points, or vectors
     parts_of_worker = 1  # a part has sums of its own
 
+    def __init__(self) -> None:
+        self._costs: tuple[float, NDArray[np.float64]] | None = None
+
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
-        """Operations of all rounds, at the most."""
+        """Operations of all rounds, at the most; the same array as long as they are the same, since a round may take a millisecond."""
+        factor = state["rounds"] * self._factor(state)
+        if self._costs is None or self._costs[0] != factor:
+            self._costs = factor, self._operations(work) * factor
+        return self._costs[1]
+
+    def round_cost(self, work: Work, state: Any) -> float:
+        """Operations of a round."""
+        return self._total(work) * self._factor(state)
+
+    def _factor(self, state: Any) -> float:
         k, d = self._shape(state)
-        return self._operations(work) * float(state["rounds"] * k * max(1, d))
+        return float(k * max(1, d))
+
+    def _total(self, work: Work) -> float:
+        raise NotImplementedError
 
     def _operations(self, work: Work) -> NDArray[np.float64]:
         raise NotImplementedError
+
+    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
+        """See `PredictableKind`: dimensions of distances, or what the elements of vectors meet."""
+        return float(self.costs(work, state).sum())
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
@@ -135,7 +179,7 @@ class _Kind:
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
         """Nothing assigned."""
-        (k, d), n = self._shape(state), self._length(work)
+        (k, d), n, tells = self._shape(state), self._length(work), state["tells"]
         none = np.empty(0, np.int64)
         sums = (
             VectorSums(none, none, np.zeros(k, np.int64))
@@ -143,8 +187,8 @@ class _Kind:
             else PointSums(np.zeros((k, d), np.int64), np.zeros(k, np.int64))
         )
         return {
-            "labels": np.full(n, -1, np.int32), "distances": np.empty(n if state["measures"] else 0), "rounds": np.zeros(1, np.int64),
-            **sums._asdict(),
+            "labels": np.full(0 if tells == SUMS else n, -1, np.int32), "distances": np.empty(n if tells == DISTANCES else 0),
+            "rounds": np.zeros(1, np.int64), "changed": np.zeros(1, np.int64), **sums._asdict(),
         }  # fmt: skip
 
     def _shape(self, state: Any) -> tuple[int, int]:
@@ -159,7 +203,9 @@ class _Kind:
                 into[name][first * self.of_item : first * self.of_item + len(column)] = column
         if "counts" in rows:
             into.update(total_sums([_sums(self.is_sparse, into), _sums(self.is_sparse, rows)])._asdict())
-        into.update({name: column for name, column in rows.items() if name.startswith("of_") or name in ("rounds", "changed")})
+        if "changed" in rows:
+            into["changed"] = into["changed"] + rows["changed"]
+        into.update({name: column for name, column in rows.items() if name.startswith("of_") or name == "rounds"})
 
 
 class PointsToCentroids(_Kind):
@@ -167,9 +213,13 @@ class PointsToCentroids(_Kind):
 
     is_sparse = False
     of_item = POINTS_OF_RUN
+    samples = "engine.clustering.sample_work:sample_points"
 
     def _operations(self, work: Work) -> NDArray[np.float64]:
         return np.full(-(-self._length(work) // POINTS_OF_RUN), float(POINTS_OF_RUN))
+
+    def _total(self, work: Work) -> float:
+        return float(-(-self._length(work) // POINTS_OF_RUN) * POINTS_OF_RUN)
 
     def _length(self, work: Work) -> int:
         return len(work.sources["points"]["points"])
@@ -183,12 +233,16 @@ class VectorsToCentroids(_Kind):
 
     is_sparse = True
     of_item = 1
+    samples = "engine.clustering.sample_work:sample_vectors"
 
     def _length(self, work: Work) -> int:
         return len(work.sources["vectors"]["offsets"]) - 1
 
     def _operations(self, work: Work) -> NDArray[np.float64]:
         return 1.0 + _COST_OF_ELEMENT * np.diff(work.sources["vectors"]["offsets"])
+
+    def _total(self, work: Work) -> float:
+        return self._length(work) + _COST_OF_ELEMENT * len(work.sources["vectors"]["bins"])
 
     def _means(self, work: Work, device: Device) -> Any:
         vectors = VectorArrays(**work.sources["vectors"])
@@ -202,22 +256,35 @@ class _Computation:
         self._means, self._is_sparse, self._of_item, self._is_shared = means, is_sparse, of_item, is_shared
         self._labels, self._distances = np.empty(n, np.int32), np.empty(0)
         self._state = dict[str, Any]()
+        # Of each item, whether its label here came of the centroids before, and of these.
+        self._is_labelled, self._is_done = (np.zeros(-(-n // of_item), np.bool_) for _ in range(2))
+        self._used: Any = None
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
         """Centroids come."""
         if items is not None:
             raise ValueError("all items are assigned")
-        self._state, columns = state, state["centroids"]
-        self._centroids: Any = VectorSums(**columns) if self._is_sparse else columns["centroids"]
-        self._distances = np.empty(len(self._labels) if state["measures"] else 0)
+        self._state = state
+        self._centroids, self._previous = self._given(state["centroids"]), self._given(state.get("previous"))
+        self._distances = np.empty(len(self._labels) if state["tells"] == DISTANCES else 0)
+        nothing = np.zeros(len(self._is_done), np.bool_)
+        goes_on = state["tells"] == SUMS and self._previous is not None and _are_same(self._used, self._previous)
+        self._is_labelled, self._is_done = self._is_done if goes_on else nothing, nothing.copy()
+        self._used = self._centroids if state["tells"] == SUMS else None
+
+    def _given(self, columns: Any) -> Any:
+        return None if columns is None else VectorSums(**columns) if self._is_sparse else columns["centroids"]
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """Assign the items `first:last`, once or in rounds."""
-        begun, until = first * self._of_item, min(len(self._labels), last * self._of_item)
-        if self._state["rounds"] > 1 and until - begun == len(self._labels):
+        begun, until, tells = first * self._of_item, min(len(self._labels), last * self._of_item), self._state["tells"]
+        if tells == ROUNDS and until - begun == len(self._labels):
             yield from self._rounds(last)
             return
-        reporting = NEVER if self._state["measures"] else IN_PIECES if self._is_shared else AT_THE_END
+        if tells == SUMS:
+            yield from self._tally(first, last, begun, until)
+            return
+        reporting = IN_PIECES if tells == ROUNDS else NEVER  # a part of what a device alone was to do
         parts: Generator[Assigned, None, None] = self._means.assign(self._centroids, self._labels, self._distances, begun, until, reporting)
         with closing(parts):
             for end, sums in parts:
@@ -225,10 +292,29 @@ class _Computation:
                     yield Piece(begun // self._of_item)
                     continue
                 rows = {"labels": self._labels[begun:end], **({} if sums is None else sums._asdict())}
+                if sums is not None:
+                    rows["changed"] = np.array([np.count_nonzero(rows["labels"] != self._state["before"][begun:end])])
                 if len(self._distances):
                     rows["distances"] = self._distances[begun:end]
                 yield Piece(-(-end // self._of_item), rows)  # the last run may be shorter
                 begun = end
+
+    def _tally(self, first: int, last: int, begun: int, until: int) -> Generator[Piece, None, None]:
+        """A round whose labels stay here."""
+        is_labelled = bool(self._is_labelled[first:last].all())
+        self._is_labelled[first:last] = False  # they change from now on
+        found: list[Tally] = []
+
+        def tally() -> Generator[None, None, None]:
+            given = self._centroids, self._previous, self._labels, begun, until
+            found.append((yield from self._means.tally(*given, is_labelled=is_labelled)))
+
+        with closing(tally()) as steps:
+            for _ in steps:
+                yield Piece(first)
+        self._is_done[first:last] = True
+        (came,) = found
+        yield Piece(last, {**came.sums._asdict(), "changed": np.array([came.changed])})
 
     def _rounds(self, last: int) -> Generator[Piece, None, None]:
         """Rounds with all items: their rows come at the end."""
@@ -251,3 +337,11 @@ class _Computation:
                 "rounds": np.array([came.n]), "changed": np.array([came.changed]),
             },
         )  # fmt: skip
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    """Whether centroids are to the last bit."""
+    if one is None or other is None or type(one) is not type(other):
+        return False
+    pairs = zip(one, other, strict=True) if isinstance(one, VectorSums) else ((one, other),)
+    return all(np.array_equal(column, of_other) for column, of_other in pairs)

@@ -21,6 +21,7 @@ from engine.execution.resources import Resources
 from engine.jobs.progress import Progress
 from engine.matches.source_run import identified_run
 from engine.project.paths import EXPORTS
+from engine.results.counts import counted
 from engine.results.separated import ROUNDED, write_separated
 from engine.search_run import RunSpec, search_run
 from engine.spectra.columns import Spectra
@@ -107,7 +108,7 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
             "spectra": len(spectra), "identified": len(identified), "unidentified": len(rows), "explained": len(accepted),
             "modified": int(accepted.is_modified.sum()),
         }  # fmt: skip
-        run.record(counts, f"{len(accepted):,} spectra explained", exports=[_NAME], source_run=source.run)
+        run.record(counts, f"{counted(len(accepted), 'spectrum', 'spectra')} explained", exports=[_NAME], source_run=source.run)
         return ExplanationSummary(
             **run.summary_fields, source_run=source.run, n_spectra=len(spectra), n_identified=len(identified), n_unidentified=len(rows),
             n_explained=len(accepted), n_same=int((~accepted.is_modified).sum()), n_modified=int(accepted.is_modified.sum()),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.execution.executor import Session
-from engine.execution.work import Piece, Rows, Work
+from engine.execution.work import CardShape, Piece, Rows, Work
 from kernels.clustering_layouts import Linkage, islands, window_pairs
 from kernels.device import Device, twin
 from kernels.vector_layouts import VectorArrays
@@ -44,6 +44,7 @@ class VectorGroups:
     """Items are islands, runs of vectors that no window reaches out of; the state of a round is the linkage."""
 
     parts_of_worker = 0
+    samples = "engine.clustering.sample_work:sample_groups"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Products of elements."""
@@ -52,6 +53,10 @@ class VectorGroups:
             return np.zeros(0)
         elements = max(1.0, len(work.sources["vectors"]["bins"]) / len(ends))
         return np.add.reduceat(1 + window_pairs(ends), starts[:-1]) * elements
+
+    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
+        """See `PredictableKind`: products of elements."""
+        return float(self.costs(work, state).sum())
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:

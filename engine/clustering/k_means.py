@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.clustering.assignment import Assignment, assign, point_work, vector_work
+from engine.clustering.assignment import Assignment, assign, measure, point_work, vector_work
+from engine.clustering.standing import Standing
 from engine.errors import ParameterError
 from engine.execution.executor import Executor, Session
 from engine.execution.work import Work
@@ -256,16 +257,23 @@ def k_means(
         if progress is not None:
             progress.stage("k-means", rounds + 1)
         most = tolerance * source.variance if tolerance > 0.0 else 0.0
-        labels, done, is_settled = np.full(len(source), -2, np.int32), 0, False
+        labels: NDArray[np.int32] | None = np.full(len(source), -2, np.int32)
+        is_settled = False
+        standing = Standing.of(session, {"start": centroids, "rounds": rounds, "tolerance": tolerance})
+        labels, previous, centroids, done = standing.resumed_rounds(labels, centroids)
+        if progress is not None:
+            progress.advance(done)
         while True:
-            found = assign(session, work, centroids, labels, rounds=rounds - done, tolerance=most)
+            at_once = standing.rounds_at_once(rounds - done)
+            found = assign(session, work, centroids, before=labels, previous=previous, rounds=at_once, tolerance=most)
             done += found.rounds
             sums = _filled(session, work, source, found)
-            labels, centroids = found.labels, keep_empty(found.centroids, sums)
+            labels, previous, centroids = found.labels if len(found.labels) else None, found.centroids, keep_empty(found.centroids, sums)
             is_settled = found.changed == 0 or (most > 0.0 and movement(found.centroids, centroids) <= most)
             if is_settled or done >= rounds:
                 break
-        last = assign(session, work, centroids, labels, measures=True)  # which makes no sums
+            standing.keep_rounds(labels, previous, centroids, done)
+        last = measure(session, work, centroids, distances=False)
         moved = movement(found.centroids, centroids) * source.unit**2
         return Clusters(last.labels, source.in_data_unit(centroids), sums, done, moved, is_settled)
 
@@ -275,16 +283,17 @@ def _filled(session: Session, work: Work, data: _Data, found: Assignment) -> Any
     empty = np.flatnonzero(found.sums.counts == 0)
     if len(empty) == 0 or not data.can_move:
         return found.sums
-    distances = assign(session, work, found.centroids, found.labels, measures=True).distances
+    measured = measure(session, work, found.centroids, distances=True)
+    labels, distances = measured.labels, measured.distances
     left, chosen = found.sums.counts.copy(), list[int]()
     for item in np.argsort(-distances, kind="stable").tolist():
         if len(chosen) == len(empty) or distances[item] == 0.0:
             break
-        if left[found.labels[item]] > 1:
-            left[found.labels[item]] -= 1
+        if left[labels[item]] > 1:
+            left[labels[item]] -= 1
             chosen.append(item)
     items = np.array(chosen, np.int64)
-    return data.moved(found.sums, items, found.labels[items], empty[: len(items)])
+    return data.moved(found.sums, items, labels[items], empty[: len(items)])
 
 
 def seed_items(session: Session, work: Work, data: Points | Vectors | _Data, seeds: Seeds, progress: Progress | None) -> NDArray[np.int64]:
@@ -315,13 +324,17 @@ def _spread(session: Session, work: Work, data: _Data, k: int, random: np.random
     n = len(data)
     if progress is not None:
         progress.stage("Choosing the first centroids", k)
-    chosen, nearest, nowhere = [int(random.integers(n))], np.full(n, np.inf), np.full(n, -2, np.int32)
+    standing = Standing.of(session, {"k": k, "random": str(random.bit_generator.state)})
+    chosen, nearest = standing.resumed_seeds([int(random.integers(n))], np.full(n, np.inf))
     is_chosen = np.zeros(n, np.bool_)
+    is_chosen[chosen] = True
+    random.random(len(chosen) - 1)  # one was drawn for each
     while True:
+        standing.keep_seeds(chosen, nearest)
         is_chosen[chosen[-1]] = True
         if len(chosen) == k:
             return np.array(chosen)
-        found = assign(session, work, data.centroids_at(np.array(chosen[-1:])), nowhere, measures=True)
+        found = measure(session, work, data.centroids_at(np.array(chosen[-1:])), distances=True)
         nearest = np.where(is_chosen, 0.0, np.minimum(nearest, found.distances))
         before = np.cumsum(nearest)
         if before[-1] > 0.0:

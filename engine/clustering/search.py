@@ -15,6 +15,7 @@ from engine.clustering.summary import ClusteringSummary
 from engine.entry import SearchRequest
 from engine.formats import Spectra, read_spectra
 from engine.jobs.progress import Progress
+from engine.results.counts import counted
 from engine.search_run import RunSpec, search_run
 from engine.spectra.tables import write_spectra
 from engine.spectra.vectors import spectrum_vectors
@@ -78,7 +79,9 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
         n_clustered = int(clusters.sizes[clusters.groups].sum())
         counts = {"spectra": len(found), "clusters": len(groups), "clustered": n_clustered}
         recorded = {} if quality is None else {"quality": quality._asdict()}
-        run.record(counts, f"{len(groups):,} clusters of {n_clustered:,} spectra", exports=[exported], **recorded)
+        run.record(
+            counts, f"{counted(len(groups), 'cluster')} of {counted(n_clustered, 'spectrum', 'spectra')}", exports=[exported], **recorded
+        )
         return ClusteringSummary(
             **run.summary_fields,
             n_spectra=len(found),

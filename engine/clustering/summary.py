@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.clustering.quality import Quality
-from engine.results.counts import Certainty, Count
+from engine.results.counts import Certainty, Count, counted
 from engine.summary import Summary
 
 __all__ = ["ClusteringSummary", "ExplanationSummary"]
@@ -31,9 +31,8 @@ class ClusteringSummary(Summary):
     def lines(self) -> list[str]:
         """How many clusters there are, and how well they agree with labels."""
         share = self.n_clustered / max(1, self.n_spectra) * 100
-        lines = [
-            f"{self.n_clusters:,} clusters hold {self.n_clustered:,} of {self.n_spectra:,} spectra ({share:.1f} %); the others are alone",
-        ]
+        clusters, spectra = counted(self.n_clusters, "cluster holds", "clusters hold"), counted(self.n_spectra, "spectrum", "spectra")
+        lines = [f"{clusters} {self.n_clustered:,} of {spectra} ({share:.1f} %); the others are alone"]
         if self.quality is not None:
             found = self.quality
             lines.append(
@@ -71,9 +70,10 @@ class ExplanationSummary(Summary):
 
     def lines(self) -> list[str]:
         """How many spectra were looked at, and how many are explained."""
+        low, high = self.false_share_low * 100, self.false_share_high * 100
         return [
-            f"{self.n_identified:,} of {self.n_spectra:,} spectra are identified (run {self.source_run})",
-            f"At {self.fdr * 100:.3g} % FDR {self.n_explained:,} of the {self.n_unidentified:,} others resemble one of {self.n_peptides:,}"
-            f" peptides: {self.n_same:,} of the same mass, {self.n_modified:,} of another (probably modified)",
-            f"  with {self.decoys:,} decoys: {self.false_share_low * 100:.1f} to {self.false_share_high * 100:.1f} % false (95 % interval)",
+            f"{self.n_identified:,} of {counted(self.n_spectra, 'spectrum', 'spectra')} are identified (run {self.source_run})",
+            f"At {self.fdr * 100:.3g} % FDR {self.n_explained:,} of the {self.n_unidentified:,} others resemble one of "
+            f"{counted(self.n_peptides, 'peptide')}: {self.n_same:,} of the same mass, {self.n_modified:,} of another (probably modified)",
+            f"  with {counted(self.decoys, 'decoy')}: {low:.1f} to {high:.1f} % false (95 % interval)",
         ]

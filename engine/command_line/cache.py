@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from engine.command_line.terminal import say
+from engine.results.counts import counted
 from engine.searches import SEARCHES
 
 __all__ = ["add_cache"]
@@ -60,7 +61,7 @@ def _cache(options: argparse.Namespace) -> None:
             # What made it holds names of files, which may hold anything.
             say(f"{index.kind:<10} {_size(index.bytes):>9}  {index.used.astimezone():%Y-%m-%d %H:%M}  {index.title}")
     done = "kept" if is_list else "removed"
-    say(f"{len(indexes)} index{'' if len(indexes) == 1 else 'es'}, {_size(total)}, {done}: {cache_folder()}")
+    say(f"{counted(len(indexes), 'index', 'indexes')}, {_size(total)}, {done}: {cache_folder()}")
 
 
 def _size(n_bytes: int) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_compare"]
 
+_MAXIMUM_MIRRORS = 10_000
 _DESCRIPTION = "Compare finished runs: which spectra, peptides and proteins each finds, and where they answer differently."
 _EPILOG = """
 Any runs with PSMs, peptides and protein groups can be compared: identifications, searches for modified peptides. Into DIR go runs.tsv
@@ -50,13 +51,14 @@ def add_compare(commands: Any) -> None:
 def _compare(options: argparse.Namespace) -> None:
     if not 0 <= options.threshold <= 1:
         raise ParameterError(f"--threshold is {options.threshold:g}; expected a q-value from 0 to 1")
-    if options.mirrors < 0:
-        raise ParameterError(f"--mirrors is {options.mirrors}; expected 0 or more")
-    from engine.project.outputs import check_outputs
+    if not 0 <= options.mirrors <= _MAXIMUM_MIRRORS:
+        raise ParameterError(f"--mirrors is {options.mirrors!s:.24}; expected 0 to {_MAXIMUM_MIRRORS:,}")
+    from engine.project.outputs import check_folder_of_outputs, check_outputs
     from engine.views.comparison_tables import comparison_files, write_comparison
     from engine.views.run_comparison import compare_runs
 
     folder, progress = Path(options.out), Progress()
+    check_folder_of_outputs(folder)
     with interruptible(progress), compare_runs(_runs(options), progress) as comparison:
         check_outputs([folder / name for name in comparison_files()], [], None)
         written = write_comparison(

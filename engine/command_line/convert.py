@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING, Any
 from engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
 from engine.command_line.search import thread_count
 from engine.command_line.terminal import TerminalProgress, interruptible, say
-from engine.errors import InputError, ParameterError
+from engine.errors import ParameterError
 from engine.formats.registry import FORMATS, names_of
+from engine.results.counts import counted
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from engine.jobs.progress import Progress
-    from engine.spectra.columns import Spectra
     from engine.spectra.selection import SpectrumSelection
 
 __all__ = ["add_convert"]
@@ -32,7 +28,6 @@ and one without a time none either. --identified takes the files that were ident
 
 Example: proteoscope convert run.mzML --out unknown.mgf --unidentified my_project --charge 2,3
 """
-_HIGHEST_CHARGE = 31
 
 
 def add_convert(commands: Any) -> None:
@@ -60,37 +55,30 @@ def add_convert(commands: Any) -> None:
 
 
 def _convert(options: argparse.Namespace) -> None:
-    from engine.execution.threads import available_threads
-    from engine.formats.reading import read_spectra
-    from engine.formats.writing import spectrum_format, write_spectrum_file
     from engine.jobs.progress import Progress
-    from engine.project.outputs import check_distinct, check_outputs
 
     selection = _selection(options)
     is_printed = options.out == STANDARD_OUTPUT
     if is_printed and not options.format:
         raise ParameterError("standard output has no name that tells a format; give --format too")
-    written_as = spectrum_format(options.format or options.out)
-    if options.out.lower().endswith(".gz"):
-        raise ParameterError(f"'{options.out:.200}' would not be gzipped: what is written is not packed; choose a name without .gz")
-    files = [Path(path) for path in options.spectra]
-    check_outputs([] if is_printed else [Path(options.out)], files)
-    check_distinct(files)
-    threads = options.threads or available_threads()
+    from engine.matches.conversion import ConversionRequest, IdentifiedIn, convert_spectra
+
+    folder, identified = options.unidentified if options.identified is None else options.identified, None
+    if folder is not None:
+        q_value = 0.01 if options.q_value is None else options.q_value
+        identified = IdentifiedIn(Path(folder), options.identified is not None, options.run or "", q_value)
+    files = tuple(map(Path, options.spectra))
     with output_file(options.out) as out, TerminalProgress(None if options.quiet else sys.stderr) as terminal:
         progress = Progress(terminal.handle)
         with interruptible(progress):
-            spectra = read_spectra(files, progress=progress, skip_broken=options.skip_broken, threads=threads, takes_negative=True)
-            rows = _chosen(spectra, files, selection, options, progress)
-            if not len(rows):
-                raise ParameterError(f"none of the {len(spectra):,} spectra is what was asked for; nothing was written")
-            write_spectrum_file(out, spectra, format=written_as.name, rows=rows, progress=progress, threads=threads)
+            request = ConversionRequest(files, out, options.format or "", selection, identified, options.skip_broken, options.threads)
+            done = convert_spectra(request, progress)
     if not options.quiet and not is_printed:
-        say(f"{len(rows):,} of {len(spectra):,} spectra written: {options.out}")
+        say(f"{done.n_written:,} of {counted(done.n_spectra, 'spectrum', 'spectra')} written: {options.out}")
 
 
 def _selection(options: argparse.Namespace) -> SpectrumSelection:
-    from engine.spectra.selection import SpectrumSelection, number_range
+    from engine.spectra.selection import SpectrumSelection, charges_of, number_range
 
     if options.run is not None or options.q_value is not None:
         if options.identified is None and options.unidentified is None:
@@ -99,35 +87,9 @@ def _selection(options: argparse.Namespace) -> SpectrumSelection:
             raise ParameterError(f"--q-value {options.q_value:g} is no share; expected 0 to 1")
     charges = None
     if options.charge is not None:
-        words = options.charge.split(",")
-        if not all(word.strip().isdecimal() and 1 <= int(word) <= _HIGHEST_CHARGE for word in words):
-            raise ParameterError(f"--charge '{options.charge:.60}' names no charges; expected whole numbers from 1 to 31, as 2,3")
-        charges = tuple(map(int, words))
+        charges = charges_of(options.charge)
     return SpectrumSelection(
         charges,
         None if options.precursor_mass is None else number_range(options.precursor_mass, "masses"),
         None if options.retention_time is None else number_range(options.retention_time, "times"),
     )
-
-
-def _chosen(
-    spectra: Spectra, files: list[Path], selection: SpectrumSelection, options: argparse.Namespace, progress: Progress
-) -> NDArray[np.int64]:
-    """The spectra that are asked for."""
-    import numpy as np
-
-    rows = selection.rows(spectra)
-    folder = options.unidentified if options.identified is None else options.identified
-    if folder is None:
-        return rows
-    from engine.matches.source_run import identified_places
-    from engine.project.digests import file_digest
-
-    run, places = identified_places(Path(folder), options.run or "", 0.01 if options.q_value is None else options.q_value)
-    is_identified = np.zeros(len(spectra), np.bool_)
-    for number, file in enumerate(files):
-        found = places.get(file_digest(file, progress))
-        if found is None:
-            raise InputError(file, f"is none of the files that run {run} of {folder} read", remedy="Give the files that were identified")
-        is_identified |= (spectra.file == number) & np.isin(spectra.index, found)
-    return rows[is_identified[rows] == (options.identified is not None)]

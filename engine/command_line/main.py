@@ -21,10 +21,16 @@ from engine.command_line.cache import add_cache
 from engine.command_line.compare import add_compare
 from engine.command_line.compile import add_compile
 from engine.command_line.convert import add_convert
+from engine.command_line.cost_model import add_cost_model
+from engine.command_line.devices import add_devices
+from engine.command_line.estimate import add_estimate
 from engine.command_line.export import add_export
 from engine.command_line.interruption import INTERRUPTED, INTERRUPTED_TEXT, end_on_interrupt
+from engine.command_line.report import add_report
+from engine.command_line.resume import add_resume, add_runs
 from engine.command_line.search import add_demo, add_search
 from engine.command_line.terminal import printable, say
+from engine.command_line.workers import add_workers
 from engine.errors import ProteoscopeError
 from engine.execution.libraries import lighten_libraries
 from engine.jobs.progress import Cancelled
@@ -68,10 +74,10 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     except ProteoscopeError as error:
-        _complain(str(error))
+        _complain(_with_notes(str(error), error))
         return _WRONG
-    except (Cancelled, KeyboardInterrupt):
-        _complain(INTERRUPTED_TEXT)
+    except (Cancelled, KeyboardInterrupt) as error:
+        _complain(_with_notes(INTERRUPTED_TEXT, error))
         return INTERRUPTED
     except BrokenPipeError:
         _drop_output()
@@ -122,6 +128,11 @@ def _complain(text: str) -> None:
         print(f"proteoscope: {printable(' '.join(text.split()))}", file=sys.stderr)
 
 
+def _with_notes(text: str, error: BaseException) -> str:
+    """A text and the error's notes, as that of how to go on with a run."""
+    return "; ".join([text.removesuffix("."), *notes]) if (notes := getattr(error, "__notes__", [])) else text
+
+
 def _drop_output() -> None:
     """Whoever read our output has gone, or its disk is full: Python would complain once more when it closes it."""
     if sys.stdout is not None:
@@ -168,18 +179,19 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parameters.add_argument("--json", action="store_true", help="for scripts")
     parameters.set_defaults(command=_parameters)
 
-    devices = commands.add_parser("devices", help="list what can compute on this machine")
-    devices.add_argument("--json", action="store_true", help="for scripts")
-    devices.set_defaults(command=_devices)
-
+    add_devices(commands)
+    add_estimate(commands, lambda asked: _parser(asked).parse_args(asked))
+    add_cost_model(commands)
+    add_runs(commands)
+    add_resume(commands)
     add_export(commands)
     add_convert(commands)
     add_compare(commands)
+    add_report(commands)
     add_cache(commands)
     add_compile(commands)
-    for search in SEARCHES:
-        if search.demo is not None:
-            add_demo(commands, search, search.demo)
+    add_workers(commands)
+    add_demo(commands, [search for search in SEARCHES if search.demo is not None])
     return parser
 
 
@@ -213,17 +225,3 @@ def _parameters(options: argparse.Namespace) -> None:
         unit = f" {description.unit}" if description.unit else ""
         say(f"  {description.name} = {shown or '(none)'}{unit}{allowed}")
         print(f"      {description.help}")
-
-
-def _devices(options: argparse.Namespace) -> None:
-    from engine.execution.devices import devices, gpus
-
-    gpus.cache_clear()  # who asks wants to know how it is now
-    found = devices()
-    if options.json:
-        print(json.dumps([asdict(device) for device in found], indent=2))
-        return
-    for device in found:
-        state = "usable" if device.usable else f"not usable: {device.reason}"
-        memory = f", {device.memory_bytes / 1e9:.1f} GB" if device.memory_bytes else ""
-        say(f"{device.name:<8} {device.description}{memory}, {state}")

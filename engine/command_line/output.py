@@ -39,5 +39,7 @@ def output_file(wish: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="proteoscope-") as folder:
         path = Path(folder, "output")
         yield path
+        if not path.exists():  # there was nothing to write, as the command has told
+            return
         with path.open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 import resources
 from engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
 from engine.command_line.terminal import TerminalProgress, interruptible, say
-from engine.entry import Demo, Input, Search, SearchRequest
+from engine.entry import Input, Search, SearchRequest
 from engine.errors import ParameterError
 from engine.jobs.progress import Progress
 from engine.summary import Summary
 
 if TYPE_CHECKING:
-    pass
+    from engine.parameters import SearchParameters
 
-__all__ = ["add_demo", "add_search", "add_search_options", "run_search", "thread_count"]
+__all__ = ["add_demo", "add_search", "add_search_options", "begin_gpus", "print_summary", "request_of", "run_search", "thread_count"]
 
 _MAXIMUM_THREADS = 1024
+_DEMO_EPILOG = "What goes on from a project, as evidence does, is run behind the search that makes it, in the same project."
 PUBLISHED = "published"
 """The preset with the settings of a paper, where a search has one."""
 
@@ -110,6 +111,14 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
         " together (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--threads", type=thread_count, metavar="N", help="threads of the processor (default: all)")
+    parser.add_argument(
+        "--workers", default="", metavar="WORKERS",
+        help="compute in other processes, here or on other machines: local:N, ssh:HOSTS.txt, slurm:CONFIG.toml or tls://HOST:PORT"
+        " (see docs/cluster.md)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--certificates", metavar="DIR", help="certificates for --workers tls://HOST:PORT, as 'workers certificates' makes them"
+    )
     for option in search.options:
         if option.metavar:
             parser.add_argument(option.flag, dest=option.name, metavar=option.metavar, help=option.help)
@@ -120,19 +129,52 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
     output.add_argument("--json", action="store_true", help="print the summary as JSON")
 
 
-def add_demo(commands: Any, search: Search, demo: Demo) -> None:
-    """Add the sub-command that runs a search on what ships with the program."""
-    parser = commands.add_parser("demo", help=f"try the {search.name} on the samples that ship with the program")
+def add_demo(commands: Any, searches: Sequence[Search]) -> None:
+    """Add the sub-command that runs searches on what ships with the program; `searches`: those with a demo, the usual one first."""
+    first, by_kind = searches[0], {search.kind: search for search in searches}
+    assert first.demo is not None
+    parser = commands.add_parser("demo", help="try searches on the samples that ship with the program", epilog=_DEMO_EPILOG)
+    parser.add_argument(
+        "search", nargs="?", choices=list(by_kind), default=first.kind, metavar="SEARCH",
+        help=f"which one: {', '.join(by_kind)} (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--out", default="proteoscope_demo", metavar="DIR", help="project folder (default: %(default)s)")
-    add_search_options(parser, search, demo.preset)
+    add_search_options(parser, first, first.demo.preset)
 
     def run(options: argparse.Namespace) -> None:
-        for name, sample in demo.samples.items():
-            setattr(options, name, [str(resources.path("samples", sample))])
+        chain = [by_kind[options.search]]
+        while chain[0].demo is not None and chain[0].demo.after:
+            chain.insert(0, by_kind[chain[0].demo.after])
+        changed = [name for name in first.shortcuts if getattr(options, f"parameter_{name}") is not None]
+        if len(chain) > 1 and (changed or options.set or options.preset != parser.get_default("preset")):
+            kinds = " and then ".join(one.kind for one in chain)
+            raise ParameterError(f"demo {options.search} runs {kinds} with their usual parameters: leave out --preset, --set and the like")
         Path(options.out).parent.mkdir(parents=True, exist_ok=True)
-        run_search(search, options)
+        for search in chain:
+            assert search.demo is not None
+            given = options if search is chain[0] else _going_on(search, options)
+            for name, sample in search.demo.samples.items():
+                setattr(given, name, [str(resources.path("samples", sample))])
+            run_search(search, given)
 
     parser.set_defaults(command=run)
+
+
+def _going_on(search: Search, options: argparse.Namespace) -> argparse.Namespace:
+    """The options of a demo that goes on from the project of the one before, with its usual parameters."""
+    assert search.demo is not None
+    given = argparse.Namespace(**vars(options))
+    given.preset, given.set = search.demo.preset, []
+    for name in search.shortcuts:
+        setattr(given, f"parameter_{name}", None)
+    for option in search.options:
+        setattr(given, option.name, None)
+    projects = [one for one in search.inputs if one.sort == "project"]
+    for one in projects:
+        setattr(given, one.name, options.out)
+    if search.writes == "given project":
+        given.out = None
+    return given
 
 
 def thread_count(text: str) -> int:
@@ -144,13 +186,9 @@ def thread_count(text: str) -> int:
 
 def run_search(search: Search, options: argparse.Namespace) -> None:
     """Run a search as the arguments say, and print what it found."""
-    if options.device != "cpu":
-        # In a process of its own, while this one loads what follows.
-        threading.Thread(target=_begin_gpus, args=(options.device,), daemon=True).start()
-    shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
-    changes = {name: value for name, value in shortcuts.items() if value is not None}
-    preset = options.preset or (_suited_preset(search, options, changes) if search.fitting else "")
-    parameters = search.parameters_of(preset).changed(options.set, **changes)
+    if options.device != "cpu" and not options.workers:
+        begin_gpus(options.device)
+    parameters, preset = _parameters_of(search, options)
     writes_file = search.writes == "file" or (search.writes == "given project" and options.out is not None)
     others = [getattr(options, option.name) for option in search.options if option.metavar]
     if writes_file and (STANDARD_OUTPUT in others or (options.json and options.out == STANDARD_OUTPUT)):
@@ -161,23 +199,47 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
         progress = Progress(terminal.handle)
         if not options.preset and preset != search.preset:
             progress.message(f"The preset {preset} suits these files, and is used; --preset {search.preset} is the usual one")
-        project = {"file": lambda: options.project, "project": lambda: options.out}.get(search.writes, lambda: None)()
-        request = SearchRequest(
-            {one.name: _paths(getattr(options, one.name)) for one in search.inputs},
-            parameters,
-            None if project is None else Path(project),
-            out,
-            (options.format or search.format_of(options.out)) if search.writes == "file" else "",
-            {option.name: getattr(options, option.name) for option in search.options},
-            options.device,
-            options.threads,
-        )
         with interruptible(progress):
-            summary = search.run(request, progress)
+            summary = search.run(_request(search, options, parameters, out), progress)
     if options.json:
         print(json.dumps(summary.record(), indent=2))
     elif not options.quiet and not (writes_file and options.out == STANDARD_OUTPUT):
-        _print(search, summary, options.out)
+        print_summary(search, summary, options.out)
+
+
+def request_of(search: Search, options: argparse.Namespace) -> SearchRequest:
+    """What the arguments ask for, with nothing opened that is written to.
+
+    Raises
+    ------
+    ParameterError : a parameter is wrong. InputError : there is no such preset.
+    """
+    return _request(search, options, _parameters_of(search, options)[0], getattr(options, "out", None))
+
+
+def _parameters_of(search: Search, options: argparse.Namespace) -> tuple[SearchParameters, str]:
+    """The parameters, and the preset that they begin with."""
+    shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
+    changes = {name: value for name, value in shortcuts.items() if value is not None}
+    preset = options.preset or (_suited_preset(search, options, changes) if search.fitting else "")
+    return search.parameters_of(preset).changed(options.set, **changes), preset
+
+
+def _request(search: Search, options: argparse.Namespace, parameters: SearchParameters, out: Any) -> SearchRequest:
+    """`out`: the file for the results, as it is to be written."""
+    project = {"file": lambda: options.project, "project": lambda: options.out}.get(search.writes, lambda: None)()
+    return SearchRequest(
+        {one.name: _paths(getattr(options, one.name)) for one in search.inputs},
+        parameters,
+        None if project is None else Path(project),
+        out,
+        (options.format or search.format_of(options.out)) if search.writes == "file" else "",
+        {option.name: getattr(options, option.name) for option in search.options},
+        options.device,
+        options.threads,
+        workers=options.workers,
+        certificates=options.certificates,
+    )
 
 
 def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping[str, Any]) -> str:
@@ -190,8 +252,17 @@ def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping
     return search.suited_preset({name: content for name, content in found.items() if content is not None}, wishes, given)
 
 
-def _begin_gpus(wish: str) -> None:
-    """Look for GPUs, and let the driver begin with those that will compute: ``auto`` may yet take the processor."""
+def begin_gpus(wish: str) -> None:
+    """Look for GPUs, and let the driver begin with those that will compute: ``auto`` may yet take the processor. In a process of its own,
+    while this one loads what follows.
+    """
+    # Its modules import one another: of two threads that begin with it at once, one may find a module half made.
+    import numpy.typing  # noqa: F401
+
+    threading.Thread(target=_look_for_gpus, args=(wish,), daemon=True).start()
+
+
+def _look_for_gpus(wish: str) -> None:
     from engine.execution.devices import begin_contexts, chosen_device, gpus
 
     gpus()
@@ -204,7 +275,8 @@ def _paths(given: str | Sequence[str] | None) -> list[Path]:
     return [Path(given)] if isinstance(given, str) else [Path(one) for one in given or ()]
 
 
-def _print(search: Search, summary: Summary, out: str) -> None:
+def print_summary(search: Search, summary: Summary, out: str | None) -> None:
+    """Print what a search found; `out`: the file of its results, where it wrote one."""
     for line in summary.lines():
         say(line)
     steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())

@@ -18,10 +18,17 @@ class StageClock:
 
     `stages` maps each name to ``{"seconds": float, "peak_memory_mb": float}``: wall seconds, and the largest resident memory of the process
     during the stage (where the system cannot reset its mark: since the process began), in units of 10^6 bytes.
+    `works` maps each kind of work to the seconds that each device was busy with it, by the device's name.
     """
 
     def __init__(self) -> None:
         self.stages: dict[str, dict[str, float]] = {}
+        self.works: dict[str, dict[str, float]] = {}
+
+    def add_work(self, kind: str, device: str, seconds: float) -> None:
+        """A device was so long busy with a work."""
+        of_kind = self.works.setdefault(kind, {})
+        of_kind[device] = round(of_kind.get(device, 0.0) + seconds, 4)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

@@ -5,12 +5,14 @@
     with Executor(resources).session(work) as session:
         rows = session.run()
 
-A card that fails is struck from those of the run; what it had not finished the others do, and the processor where no other is left.
+A card that fails is struck from those of the run; what it had not finished the others do, and the processor where no other is left. Where
+the run has workers elsewhere, these are its devices, those that join while it computes among them; the processor here does what they leave.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -19,9 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.execution.cost.first_guess import predicted_speed
+from engine.execution.kept import Checkpoint
 from engine.execution.remembered_gpus import forget_gpus
 from engine.execution.resources import Resources
-from engine.execution.scheduler import Account, Costs, Scheduler, Worker
+from engine.execution.scheduler import Account, Costs, Scheduler, Worker, unfinished
 from engine.execution.speeds import Speeds
 from engine.execution.work import Computation, Kind, Piece, Rows, Work, kind_of
 from kernels.cpu.processor import Processor
@@ -33,6 +37,7 @@ __all__ = ["PROCESSOR", "Executor", "Session", "Share"]
 PROCESSOR = Processor.name
 """What the processor is called beside the names of the cards."""
 _MINIMUM_SECONDS_TO_TELL = 0.05  # a speed measured in less says little
+_PARTS_ELSEWHERE = 6  # partitions for each worker elsewhere, where beginning one is cheap
 
 
 @dataclass(frozen=True)
@@ -67,14 +72,20 @@ class Executor:
             session = Session(work, kind_of(work), self._resources, stack, with_cards=with_cards, with_processor=with_processor)
             yield session
             session.remember()
+            session.note()
 
 
 class Session:
     """A work on its devices; made by `Executor.session`."""
 
     def __init__(self, work: Work, kind: Kind, resources: Resources, stack: ExitStack, *, with_cards: bool, with_processor: bool) -> None:
-        self._work, self._kind, self._resources, self._stack = work, kind, resources, stack
+        self._work, self._kind, self._resources, self._stack, self._with_cards = work, kind, resources, stack, with_cards
+        self._kept = None if resources.kept is None else resources.kept.of(work)
+        self._elsewhere = resources.elsewhere
         self._devices: list[Device] = [*resources.cards] if with_cards else []
+        if self._elsewhere is not None:
+            self._elsewhere.wait(resources.progress)
+            self._devices = self._elsewhere.devices()
         with_processor = not self._devices or (with_processor and resources.with_processor)
         # A thread drives each card.
         self._processor = Processor(resources.threads - len(self._devices) if with_processor else resources.threads)
@@ -84,7 +95,11 @@ class Session:
         self._accounts: dict[str, Account] = {}
         self._opened: dict[int, Computation] = {}  # by the device's identity
         self._rounds: dict[int, int] = {}
-        self._opening = Lock()
+        self._opening, self._struck = Lock(), set[str]()
+        self._pool: ThreadPoolExecutor | None = None
+        # Of the last round of all items; a kind gives the same array where they cost the same.
+        self._each: NDArray[np.float64] | None = None
+        self._known_costs = Costs(np.zeros(0))
         self._round, self._homes, self._n_items, self._has_told = 0, dict[str, list[tuple[int, int]]](), 0, False
 
     @property
@@ -92,7 +107,19 @@ class Session:
         """Names of what computes, as long as nothing fails."""
         return tuple(device.name for device in self._devices)
 
-    def run(self, state: Any = None, items: NDArray[np.int64] | None = None, *, step_cost: float = 0.0, is_measured: bool = True) -> Rows:
+    def checkpoint(self, asked: Any) -> Checkpoint | None:
+        """Where an iteration of rounds stands, in a run that can be resumed; it is told by `asked`, plain data, which no device changes."""
+        return None if self._kept is None else self._kept.checkpoint(asked)
+
+    def run(
+        self,
+        state: Any = None,
+        items: NDArray[np.int64] | None = None,
+        *,
+        step_cost: float = 0.0,
+        is_measured: bool = True,
+        is_kept: bool = True,
+    ) -> Rows:
         """Compute a round.
 
         Parameters
@@ -101,6 +128,7 @@ class Session:
         items : of the work, ascending; all when None.
         step_cost : cost in a step of the progress; where it is 0, an item is a step.
         is_measured : whether its costs are in the unit in which the speeds of devices are remembered.
+        is_kept : whether what is done of it is kept for a resumption; not of a round of an iteration that tells how far it has come.
 
         Returns
         -------
@@ -111,32 +139,62 @@ class Session:
         Cancelled : the user asked to stop.
         """
         each = self._kind.costs(self._work, state)
-        costs = Costs(each if items is None else each[items])
+        costs = self._known_costs if items is None and each is self._each else Costs(each if items is None else each[items])
+        self._each, self._known_costs = (each, costs) if items is None else (None, costs)
         rows = self._kind.empty(self._work, state, len(costs))
         self._round += 1
         advance = _Advance(self._resources, costs, step_cost)
+        kept = self._kept.round(state, items) if self._kept is not None and is_kept else None
 
         def take(first: int, end: int, found: Rows) -> None:
             self._kind.merge(rows, first, end, found)
+            if kept is not None:
+                kept.add(first, end, found)  # before the progress is told, which a cancel does not let return
             advance.count(end - first)
+
+        done = [] if kept is None else kept.done(len(costs))
+        for first, end, found in done:
+            self._kind.merge(rows, first, end, found)
+            advance.count(end - first)
+            advance(costs.before(end) - costs.before(first))
 
         def workers(devices: list[Device]) -> list[Worker]:
             is_alone = len(devices) < 2
             accounts = self._accounts if is_measured else {}
             return [self._worker(device, state, items, accounts, knows_speed=is_measured and not is_alone) for device in devices]
 
+        self._arrived()
         chosen = workers(self._devices)
         if is_measured:
             self._tell_plan(chosen, float(costs.each.sum()))
+
+        def arrivals() -> list[Worker]:
+            return workers(self._arrived())
+
+        parts_of_worker = self._kind.parts_of_worker or (0 if self._elsewhere is None else _PARTS_ELSEWHERE)
         # A round of another number of items has nothing to stick to.
         progress, homes = self._resources.progress, self._homes if items is None and len(costs) == self._n_items else {}
-        scheduler = Scheduler(chosen, costs, take, progress, advance, parts_of_worker=self._kind.parts_of_worker, homes=homes)
+        if self._pool is None and self._elsewhere is None and len(chosen) > 1:
+            # Kept between rounds, of which there may be hundreds in a second.
+            self._pool = self._stack.enter_context(ThreadPoolExecutor(len(chosen), thread_name_prefix="proteoscope-worker"))
+        scheduler = Scheduler(
+            chosen, costs, take, progress, advance, parts_of_worker=parts_of_worker, homes=homes,
+            parts=unfinished([one[:2] for one in done], costs, len(chosen)) if done else None,
+            arrivals=None if self._elsewhere is None else arrivals, pool=self._pool,
+        )  # fmt: skip
         left = scheduler.run()
+        while left and self._elsewhere is not None and self._elsewhere.wait(progress):
+            self._arrived()
+            again = Scheduler(
+                workers(self._devices), costs, take, progress, advance, parts=left, arrivals=arrivals, losses=scheduler.losses
+            )
+            left = again.run()
+            self._homes = {}
         if left:
             progress.message("The processor does what is left")
             self._devices = [self._processor]
             Scheduler(workers(self._devices), costs, take, progress, advance, parts=left).run()
-        self._homes, self._n_items = scheduler.homes if items is None and not left else {}, len(costs)
+        self._homes, self._n_items = scheduler.homes if items is None and not left and not done else {}, len(costs)
         return rows
 
     def no_rows(self, state: Any, n: int) -> Rows:
@@ -154,8 +212,16 @@ class Session:
 
     def remember(self) -> None:
         """Keep the speeds of the devices that did enough to tell, for later searches."""
+        if self._elsewhere is not None:  # whose names say nothing in another run
+            return
         accounts = {name: one for name, one in self._accounts.items() if one.warm_seconds >= _MINIMUM_SECONDS_TO_TELL}
         self._speeds.remember({name: one.speed for name, one in accounts.items() if one.speed is not None})
+
+    def note(self) -> None:
+        """Tell the clock how long each device was busy."""
+        for name, account in self._accounts.items():
+            if account.seconds > 0.0:
+                self._resources.clock.add_work(self._work.kind, name, account.seconds)
 
     def _worker(
         self, device: Device, state: Any, items: NDArray[np.int64] | None, accounts: dict[str, Account], *, knows_speed: bool
@@ -171,14 +237,28 @@ class Session:
                 self._strike(device)
                 raise
 
-        speed = (account.speed or self._speeds.of(device.name)) if knows_speed else None
+        speed = account.speed if knows_speed else None
+        if knows_speed and not speed and self._elsewhere is None:
+            speed = self._speeds.of(device.name) or predicted_speed(self._work, state, device, self._processor.threads)
         return Worker(device.name, search, account, device.is_processor, speed)
+
+    def _arrived(self) -> list[Device]:
+        """Workers elsewhere that have come since somebody looked, now devices of this session; those that have gone are none any more."""
+        if self._elsewhere is None or self._processor in self._devices:
+            return []
+        there = [device for device in self._elsewhere.devices() if device.name not in self._struck]
+        new = [device for device in there if all(device is not one for one in self._devices)]
+        self._devices = there
+        return new
 
     def _begun(self, device: Device, state: Any, items: NDArray[np.int64] | None) -> Computation:
         """The work on a device, brought there once, in this round."""
         key = id(device)
         if key not in self._opened:
-            opening = self._kind.open(self._work, device, is_shared=len(self._devices) > 1)
+            if self._elsewhere is None or device is self._processor:
+                opening = self._kind.open(self._work, device, is_shared=len(self._devices) > 1)
+            else:
+                opening = self._elsewhere.open(self._work, device, self._resources.progress, with_card=self._with_cards)
             opened = opening.__enter__()
             with self._opening:  # the stack is shared, what a card takes long for is not
                 self._stack.push(opening)
@@ -189,8 +269,10 @@ class Session:
         return self._opened[key]
 
     def _strike(self, device: Device) -> None:
-        """A card that failed takes no part any more, in this run, and is tried before the next."""
-        forget_gpus()
+        """A card that failed takes no part any more, in this run, and is tried before the next; a worker elsewhere, in this session."""
+        if self._elsewhere is None:
+            forget_gpus()
+        self._struck.add(device.name)
         self._devices = [one for one in self._devices if one is not device]
         self._resources.cards[:] = [card for card in self._resources.cards if card is not device]
         self._homes = {}
@@ -201,7 +283,7 @@ class Session:
         self._has_told = True
         speeds = [worker.speed for worker in workers]
         known = [speed for speed in speeds if speed is not None]
-        how = "speeds measured in earlier searches" if len(known) == len(speeds) else "found out while they work"
+        how = "speeds measured before" if len(known) == len(speeds) else "found out while they work"
         share = [f"{one.name} {(one.speed or 0.0) / sum(known) * 100:.1f} %" if len(known) == len(speeds) else one.name for one in workers]
         self._resources.progress.message(f"Planned shares of the work: {', '.join(share)} ({how})")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from engine.execution.clock import StageClock
+from engine.execution.elsewhere import Elsewhere
+from engine.execution.kept import KeptPartitions
 from engine.execution.threads import available_threads
 from engine.jobs.progress import Progress
 from kernels.cuda.modules import Card
@@ -21,6 +23,8 @@ class Resources:
     threads : of the processor. cards : GPUs; one that fails is struck from the list, and what comes after does without it.
     with_processor : whether the processor computes beside them.
     progress : told of stages, and asked whether the user wants to stop. clock : measures the five steps.
+    kept : what the run keeps so that it can be resumed; None of one that keeps nothing.
+    elsewhere : workers in other processes, which compute in place of these cards and threads; None without.
     """
 
     threads: int = field(default_factory=available_threads)
@@ -28,13 +32,22 @@ class Resources:
     with_processor: bool = False
     progress: Progress = field(default_factory=Progress)
     clock: StageClock = field(default_factory=StageClock)
+    kept: KeptPartitions | None = None
+    elsewhere: Elsewhere | None = None
 
     def telling(self, progress: Progress) -> Resources:
         """The same, for work that tells another progress: what goes on behind a step."""
         return replace(self, progress=progress)
 
     @property
+    def has_cards(self) -> bool:
+        """Whether GPUs compute, here or elsewhere."""
+        return bool(self.cards) if self.elsewhere is None else self.elsewhere.has_cards
+
+    @property
     def used(self) -> str:
         """What computed, of what was asked for, once the work is done, as ``cuda:0+cpu``."""
+        if self.elsewhere is not None:
+            return self.elsewhere.name
         cards = [card.name for card in self.cards]
         return "+".join([*cards, *(["cpu"] if self.with_processor or not cards else [])])

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Condition
@@ -23,12 +23,14 @@ from threading import Condition
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import WorkersError
+from engine.execution.elsewhere import WorkerLostError
 from engine.execution.work import Piece, Rows
 from engine.jobs.progress import Progress
 from kernels.device import DeviceError
 from kernels.partitions import Partition, equal_partitions, falling_partitions
 
-__all__ = ["Account", "Costs", "Scheduler", "Worker", "one_line", "planned"]
+__all__ = ["Account", "Costs", "Scheduler", "Worker", "one_line", "planned", "unfinished"]
 
 _LOOK_SECONDS = 0.1  # between two looks at a cancel by a worker that waits
 _KEPT_OF_MEASURED = 0.8  # of what was measured before, at each new piece
@@ -38,6 +40,9 @@ _FIRST_SECONDS = 0.3  # and what it does in so short a time while nothing is kno
 _MINIMUM_SHARE = 0.05  # of the cards' speed: a slower processor takes more from the threads that feed them than it brings
 _PARTS_OF_CARD = 4  # of a planned share, so that a wrong plan can be corrected
 _MAXIMUM_LETTERS = 300  # of an error that is told
+_MAXIMUM_LOSSES = 3  # of workers over the same items, which are then tried no more
+_PARTS_AFTER_LOSS = 8  # of what a lost worker was at, so that what it was lost over is found
+_MAXIMUM_WORKERS = 4096
 
 
 class Costs:
@@ -154,10 +159,12 @@ class Scheduler:
     progress : asked whether to stop.
     parts_of_worker : see `planned`. homes : what each worker did in the last round of the same items, by its name.
     parts : what is to be done, where it is not all.
+    arrivals : asked now and then for workers that have come; None where none can. losses : see the attributes; of a round that goes on.
+    pool : with a thread for each worker; one of its own when None.
 
     Attributes
     ----------
-    homes : what each worker did in this round, when it is over.
+    homes : what each worker did in this round, when it is over. losses : the items that lost workers were at, ``(first, last)`` of each.
     """
 
     def __init__(
@@ -171,7 +178,15 @@ class Scheduler:
         parts_of_worker: int = 0,
         homes: dict[str, list[tuple[int, int]]] | None = None,
         parts: Sequence[Partition] | None = None,
+        arrivals: Callable[[], Sequence[Worker]] | None = None,
+        losses: list[tuple[int, int]] | None = None,
+        pool: ThreadPoolExecutor | None = None,
     ) -> None:
+        self._pool = pool
+        self._arrivals = arrivals
+        self.losses: list[tuple[int, int]] = [] if losses is None else losses
+        self._deadly: list[Partition] = []
+        self._losses_in_a_row = 0
         self._paces = [_Pace(worker) for worker in workers]
         self._costs, self._take, self._progress, self._advance = costs, take, progress, advance
         self._changed = Condition()
@@ -192,21 +207,41 @@ class Scheduler:
 
         Raises
         ------
-        Cancelled : the user asked to stop. Whatever else a worker raises is raised again when all have stopped.
+        Cancelled : the user asked to stop. WorkersError : some items ended three workers; all others are done. Whatever else a worker
+        raises is raised again when all have stopped.
         """
-        if len(self._paces) == 1:
+        if len(self._paces) == 1 and self._arrivals is None:
             self._serve(0)
         elif self._paces:
             # Each card begins with one of the largest, however late its thread begins.
             for pace in self._paces:
                 if self._waiting and not pace.own and not pace.worker.is_processor:
                     pace.own.append(self._waiting.pop(0))
-            with ThreadPoolExecutor(len(self._paces), thread_name_prefix="proteoscope-worker") as pool:
-                for finished in [pool.submit(self._serve, number) for number in range(len(self._paces))]:
+            most = len(self._paces) if self._arrivals is None else _MAXIMUM_WORKERS
+            own = ThreadPoolExecutor(most, thread_name_prefix="proteoscope-worker") if self._pool is None else nullcontext(self._pool)
+            with own as pool:
+                serving = [pool.submit(self._serve, number) for number in range(len(self._paces))]
+                self._welcome(pool, serving)
+                wait(serving)
+                for finished in serving:
                     finished.result()
+        if self._deadly:
+            raise WorkersError(self._complaint())
         self.homes = {pace.worker.name: _joined(pace.did) for pace in self._paces}
         left = [*self._waiting, *(part for pace in self._paces for part in pace.own)]
         return sorted(left, key=lambda part: -part.cost)
+
+    def _welcome(self, pool: ThreadPoolExecutor, serving: list[Future[None]]) -> None:
+        """Let workers that come take part, as long as others work."""
+        while self._arrivals is not None and wait(serving, _LOOK_SECONDS, FIRST_COMPLETED).not_done and not self._is_broken:
+            if all(one.done() for one in serving):
+                return
+            for worker in self._arrivals():
+                with self._changed:
+                    self._paces.append(_Pace(worker))
+                serving.append(pool.submit(self._serve, len(self._paces) - 1))
+            if any(one.done() for one in serving):
+                time.sleep(_LOOK_SECONDS)  # `wait` does not, then
 
     def _serve(self, number: int) -> None:
         """Let one worker work until nothing is left to do."""
@@ -217,11 +252,36 @@ class Scheduler:
         except DeviceError as error:
             with self._changed:
                 pace.has_failed = True
-                self._leave(pace, [] if pace.part is None else [self._rest(pace)], gives_own=True)
+                rest = [] if pace.part is None else [self._rest(pace)]
+                if isinstance(error, WorkerLostError):
+                    rest = [part for one in rest for part in self._after_loss(one)]
+                self._leave(pace, rest, gives_own=True)
             self._progress.message(f"{one_line(error)}; what it had not finished is repeated elsewhere")
         except BaseException:
             self._is_broken = True
             raise
+
+    def _after_loss(self, rest: Partition) -> list[Partition]:
+        """What is tried again of that which a lost worker was at, in smaller parts; what three were lost over is put aside."""
+        if rest.last <= rest.first:
+            return []
+        self.losses.append((rest.first, rest.last))
+        self._losses_in_a_row += 1
+        if self._losses_in_a_row > len(self._paces) + _MAXIMUM_LOSSES:
+            self._is_broken = True
+            raise WorkersError(
+                f"{self._losses_in_a_row} workers ended one after the other, and none computed anything; look at their memory"
+            )
+        if sum(first <= rest.first and rest.last <= last for first, last in self.losses) >= _MAXIMUM_LOSSES:
+            self._deadly.append(rest)
+            return []
+        return _shares(self._costs, rest, [1.0] * _PARTS_AFTER_LOSS)
+
+    def _complaint(self) -> str:
+        items = ", ".join(f"{part.first} to {part.last - 1}" for part in sorted(self._deadly, key=lambda part: part.first))
+        return (
+            f"{_MAXIMUM_LOSSES} workers ended over the items {items} of the work; all others are done. Look at the memory of the workers."
+        )
 
     def _next(self, pace: _Pace) -> Partition | None:
         """A partition for a worker, now its own; waits while others work, who may fail or give a share away. None: all is done."""
@@ -265,6 +325,7 @@ class Scheduler:
                     cost = self._costs.before(piece.end) - self._costs.before(first)
                     if piece.rows is not None and piece.end > first:
                         self._take(first, piece.end, piece.rows)
+                        self._losses_in_a_row = 0
                         pace.did.append((first, piece.end))
                     if piece.end > first:
                         pace.advanced(piece.end, cost, now - began)
@@ -352,6 +413,16 @@ def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -
     for worker, share in zip(workers, _shares(costs, whole, [float(speed or 0.0) for speed in speeds], keep_empty=True), strict=True):
         parts += [share] if worker.is_processor else _shares(costs, share, [1.0] * (parts_of_worker or _PARTS_OF_CARD))
     return sorted((part for part in parts if part.last > part.first), key=lambda part: -part.cost)
+
+
+def unfinished(done: Sequence[tuple[int, int]], costs: Costs, n_workers: int) -> list[Partition]:
+    """What is left of the items when runs ``first:end`` of them, ascending, are `done`; cut for so many workers, largest first."""
+    edges = [0, *(edge for run in done for edge in run), len(costs)]
+    gaps = [costs.part(first, last) for first, last in zip(edges[::2], edges[1::2], strict=True) if last > first]
+    if n_workers > 1:
+        most = sum(gap.cost for gap in gaps) / (n_workers * _PARTS_OF_CARD)
+        gaps = [part for gap in gaps for part in _shares(costs, gap, [1.0] * max(1, round(gap.cost / most)))]
+    return sorted(gaps, key=lambda part: -part.cost)
 
 
 def _shares(costs: Costs, part: Partition, speeds: Sequence[float], *, keep_empty: bool = False) -> list[Partition]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,20 @@ from numpy.typing import NDArray
 from engine.execution.kinds import KINDS
 from kernels.device import Device
 
-__all__ = ["Columns", "Computation", "Kind", "Piece", "Rows", "Work", "by_item", "kind_of"]
+__all__ = [
+    "CardShape",
+    "Columns",
+    "Computation",
+    "Kind",
+    "Piece",
+    "PredictableKind",
+    "Rows",
+    "Sample",
+    "Work",
+    "by_item",
+    "kind_of",
+    "sample_of",
+]
 
 Columns: TypeAlias = Mapping[str, Any]
 """Arrays, and numbers, by name. An array may be a memory map of a file."""
@@ -104,6 +117,35 @@ class Kind(Protocol):
         """Put the rows of the items `first:end` where they belong. Each item comes once, in no order."""
 
 
+class CardShape(NamedTuple):
+    """What the plans of the launchers need to know of a card."""
+
+    multiprocessors: int
+    shared_bytes: int
+    capability: int
+
+
+class Sample(NamedTuple):
+    """A made-up work with the states of its rounds, by which the speed of a device is measured."""
+
+    work: Work
+    states: list[Any]
+
+
+@runtime_checkable
+class PredictableKind(Kind, Protocol):
+    """A kind whose seconds can be predicted, once they were measured on samples of it.
+
+    `samples`: ``module:function`` of a size and a seed that gives a `Sample`, of about `size` times what keeps a fast card busy for some
+    hundredths of a second.
+    """
+
+    samples: str
+
+    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
+        """Operations of a round, in a unit of the kind's own, as the launcher's analysis counts them: of a card, or of the processor."""
+
+
 def kind_of(work: Work) -> Kind:
     """What does a work.
 
@@ -117,6 +159,13 @@ def kind_of(work: Work) -> Kind:
     module, _, name = place.partition(":")
     kind: Kind = getattr(import_module(module), name)()
     return kind
+
+
+def sample_of(kind: PredictableKind, size: float, seed: int) -> Sample:
+    """A made-up work of a kind."""
+    module, _, name = kind.samples.partition(":")
+    found: Sample = getattr(import_module(module), name)(size, seed)
+    return found
 
 
 def by_item(into: Rows, first: int, end: int, rows: Rows) -> None:

@@ -21,6 +21,7 @@ from engine.formats.features import FeatureRow, Features
 from engine.formats.protein_records import MAXIMUM_NUCLEOTIDES, MAXIMUM_RESIDUES, ProteinRecords
 from engine.formats.sources import Block, ByteSource, blocks
 from engine.jobs.progress import Progress
+from engine.results.counts import counted
 
 __all__ = ["PARSER_FAULTS", "Entry", "EntryError", "EntryFormat", "clean_sequence", "feature_row", "flat_file_cut", "read_entries"]
 
@@ -36,13 +37,15 @@ _CAPITALS = bytes.maketrans(string.ascii_lowercase.encode(), string.ascii_upperc
 
 
 class Entry(NamedTuple):
-    """An entry: its accession and description as FASTA has them, sequence, features, and the line of the text where it begins, from 1."""
+    """An entry: its accession and description as FASTA has them, sequence, features, the line of the text where it begins, from 1, and how
+    many features could not be read."""
 
     accession: str
     description: str
     sequence: bytes
     features: Sequence[FeatureRow]
     line: int
+    n_unread: int = 0
 
 
 class EntryError(ValueError):
@@ -88,7 +91,7 @@ def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress
     """
     from Bio import BiopythonWarning
 
-    path, parts, n_lines, n_outside = source.path, [], 0, 0
+    path, parts, n_lines, n_outside, n_unread = source.path, [], 0, 0, 0
     most = MAXIMUM_CHROMOSOME_BYTES if with_chromosomes or written_as.has_lines else MAXIMUM_ENTRY_BYTES
 
     def cut(text: bytes) -> int:
@@ -122,10 +125,15 @@ def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress
             records, n = _records(path, entries, n_lines, with_chromosomes)
             parts.append(records)
             n_outside += n
+            n_unread += sum(entry.n_unread for entry in entries)
         n_lines += _n_lines(block.text)
         progress.advance(block.consumed)
     if n_outside:
-        progress.message(f"{path}: {n_outside:,} features that lie outside their sequences are left out", "warning")
+        outside = counted(n_outside, "feature that lies outside its sequence", "features that lie outside their sequences")
+        progress.message(f"{path}: {outside} left out", "warning")
+    if n_unread:
+        broken = counted(n_unread, "feature whose place or text is", "features whose places or texts are")
+        progress.message(f"{path}: {broken} broken left out", "warning")
     return parts
 
 

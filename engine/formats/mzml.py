@@ -28,7 +28,7 @@ from engine.formats.spectrum_blocks import (
 )
 from engine.formats.tags import Names, TagKind, TagTable, check_tags, xml_encoding
 
-__all__ = ["MzmlParser", "collect_ms2", "read_charges"]
+__all__ = ["MzmlParser", "collect_level", "read_charges"]
 
 _SPECTRUM = re.compile(rb"<spectrum(?:List)?[\s>/]")
 # ``scan=`` ends the native IDs of most vendors; ``spectrum=`` is what converters from mzData and mzXML write, with the scan number.
@@ -72,6 +72,9 @@ _MOBILITIES = (1002476, 1002815, 1002477, 1002816, 1002893, 1003006, 1003007, 10
 class MzmlParser:
     """Parser of mzML files."""
 
+    level = 2
+    """MS level of the spectra that are read: 2, or 1 for `engine.formats.surveys`."""
+
     def __init__(self, path: Path, *, takes_negative: bool = False) -> None:
         self._path, self.takes_negative = path, takes_negative
         self._encoding = "utf-8"
@@ -105,7 +108,7 @@ class MzmlParser:
         return 0
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
-        """The MS2 spectra of a block."""
+        """The spectra of a block that are of the level."""
         tags = TagTable.scan(block.text, _NAMES, self._path)
         is_start = tags.opening("spectrum")
         is_end = tags.of("spectrum") & ((tags.kind == TagKind.END) | (tags.kind == TagKind.EMPTY))
@@ -129,7 +132,7 @@ class MzmlParser:
         outside = tags.begin[broken[~is_inside[broken]]]
         tags, owner = self._with_groups(tags, owner, table)
         levels = _read_terms(tags, owner, table, takes_negative=self.takes_negative)
-        parsed = collect_ms2(self._path, tags.text, table, levels, _arrays(tags, owner, lengths), centroid)
+        parsed = collect_level(self._path, tags.text, table, levels, _arrays(tags, owner, lengths), centroid, self.level)
 
         is_open = len(is_inside) > 0 and bool(is_inside[-1])
         if block.is_last and (is_open or b"</mzML" not in block.text):
@@ -293,15 +296,16 @@ def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]
     return chosen_arrays[0], chosen_arrays[1]
 
 
-def collect_ms2(
+def collect_level(
     path: Path,
     text: NDArray[np.uint8],
     table: SpectrumTable,
     levels: NDArray[np.int64],
     arrays: tuple[Arrays, ...],
     centroid: bool | str,
+    level: int = 2,
 ) -> ParsedBlock:
-    """Decode the sound MS2 spectra of a block of XML, and count the others (also those whose MS level is lost).
+    """Decode the sound spectra of a level of a block of XML, and count the others (also those whose MS level is lost).
 
     `arrays` are those of m/z and of intensity, or one of both in pairs.
 
@@ -309,10 +313,11 @@ def collect_ms2(
     ------
     InputError : the arrays are out of all proportion to the text.
     """
-    is_wanted = (levels == 2) | (levels <= 0)
-    table.note(np.flatnonzero((levels == 2) & ~(table.precursor_mz > 0)), FaultCode.NO_PRECURSOR)
+    is_wanted = (levels == level) | (levels <= 0)
+    if level > 1:
+        table.note(np.flatnonzero((levels == level) & ~(table.precursor_mz > 0)), FaultCode.NO_PRECURSOR)
     table.note_bounds()
-    rows = np.flatnonzero((levels == 2) & (table.fault == FaultCode.NONE))
+    rows = np.flatnonzero((levels == level) & (table.fault == FaultCode.NONE))
     chosen = [each.of(rows) for each in arrays]
     n_numbers = sum(each.n_numbers for each in chosen)
     if n_numbers > MAXIMUM_NUMBERS:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError
 from engine.formats.binary_arrays import PLAIN, UNSUPPORTED, Arrays
-from engine.formats.mzml import collect_ms2, read_charges
+from engine.formats.mzml import collect_level, read_charges
 from engine.formats.sources import Block
 from engine.formats.spectrum_blocks import CUT_OFF, MAXIMUM_NAME_BYTES, NEGATIVE, Fault, FaultCode, Mode, ParsedBlock, SpectrumTable
 from engine.formats.tags import Names, TagKind, TagTable
@@ -45,6 +45,9 @@ _NAMES = Names(
 class MzxmlParser:
     """Parser of mzXML files. A spectrum is named ``scan=`` and its number, the PSI's native ID for this format."""
 
+    level = 2
+    """MS level of the spectra that are read: 2, or 1 for `engine.formats.surveys`."""
+
     def __init__(self, path: Path, *, takes_negative: bool = False) -> None:
         self._path, self.takes_negative = path, takes_negative
         self._default_mode = Mode.UNKNOWN
@@ -68,7 +71,7 @@ class MzxmlParser:
         return 0
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
-        """The MS2 spectra of a block."""
+        """The spectra of a block that are of the level."""
         tags = TagTable.scan(block.text, _NAMES, self._path)
         is_start = tags.opening("scan")
         starts, owner = np.flatnonzero(is_start), np.cumsum(is_start) - 1
@@ -87,7 +90,7 @@ class MzxmlParser:
         if self.takes_negative:
             table.charges[[polarity == b"-" for polarity in tags.values("polarity", starts)]] |= NEGATIVE
         arrays, is_open = _pairs(tags, owner, tags.whole_numbers("peaksCount", starts))
-        parsed = collect_ms2(self._path, tags.text, table, levels, (arrays,), centroid)
+        parsed = collect_level(self._path, tags.text, table, levels, (arrays,), centroid, self.level)
         if block.is_last and (is_open or (b"</msRun>" not in block.text and b"</mzXML>" not in block.text)):
             parsed.faults.append(CUT_OFF)
         elif not in_scan.all():

@@ -25,7 +25,7 @@ from engine.jobs.progress import Progress
 from engine.spectra.columns import Spectra
 from engine.spectra.spooling import GrowingColumn
 
-__all__ = ["read_spectra"]
+__all__ = ["FileState", "check_proportions", "parse_blocks", "parser_of", "read_spectra"]
 
 _WAIT_SECONDS = 0.1
 
@@ -39,7 +39,7 @@ _MAXIMUM_SPECTRA_PER_BYTE, _MAXIMUM_ENTRIES_PER_BYTE, _MAXIMUM_PEAKS_PER_BYTE = 
 
 
 @dataclass
-class _FileState:
+class FileState:
     """State of a file while its blocks come in."""
 
     path: Path
@@ -121,7 +121,7 @@ def _read_files(
     for path, there in zip(files, read, strict=True):
         with ByteSource(there) as source:
             source.path = path  # of which the user is told
-            _parser(source, takes_negative=takes_negative)
+            parser_of(source, takes_negative=takes_negative)
             total += source.size
     progress.stage("Reading spectra", total)
     n_threads = threads or min(4, _n_processors())
@@ -130,7 +130,7 @@ def _read_files(
         mz, intensity = GrowingColumn(np.float64, spool), GrowingColumn(np.float32, spool)
         states = []
         for path, there in zip(files, read, strict=True):
-            state = _FileState(path)
+            state = FileState(path)
             for parsed in _read_file(state, there, pool, n_threads, progress, skip_broken, centroid, takes_negative=takes_negative):
                 mz.append(parsed.mz)
                 intensity.append(parsed.intensity)
@@ -146,8 +146,13 @@ def _n_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _parser(source: ByteSource, *, takes_negative: bool) -> SpectrumParser:
-    """The parser for a file's format."""
+def parser_of(source: ByteSource, *, takes_negative: bool) -> SpectrumParser:
+    """The parser for a file's format.
+
+    Raises
+    ------
+    InputError : it holds no spectra.
+    """
     found = recognise(source)
     if found.sort != "spectra":
         if found.sort == "identifications":
@@ -162,7 +167,7 @@ def _parser(source: ByteSource, *, takes_negative: bool) -> SpectrumParser:
 
 
 def _read_file(
-    state: _FileState,
+    state: FileState,
     there: Path,
     pool: ThreadPoolExecutor,
     n_threads: int,
@@ -176,10 +181,10 @@ def _read_file(
     path = state.path
     with ByteSource(there) as source:
         source.path = path
-        parser = _parser(source, takes_negative=takes_negative)
-        for parsed, consumed in _parse_blocks(source, parser, pool, n_threads, progress, centroid):
+        parser = parser_of(source, takes_negative=takes_negative)
+        for parsed, consumed in parse_blocks(source, parser, pool, n_threads, progress, centroid):
             _take(state, parsed, skip_broken, centroid)
-            _check_proportions(state, source.consumed)
+            check_proportions(state, source.consumed)
             yield parsed
             progress.advance(consumed)
     if state.n_kept == 0:
@@ -216,7 +221,7 @@ def _repeated_width(blocks: list[ParsedBlock]) -> float:
     return float(np.median(width[is_wide])) if _REPEATS * len(windows) <= is_wide.sum() else 0.0
 
 
-def _parse_blocks(
+def parse_blocks(
     source: ByteSource, parser: SpectrumParser, pool: ThreadPoolExecutor, n_threads: int, progress: Progress, centroid: bool | str
 ) -> Iterator[tuple[ParsedBlock, int]]:
     """Parsed blocks in the order of the file, with the file bytes that each took; a few more than there are threads are under way."""
@@ -241,7 +246,7 @@ def _next_result(waiting: deque[tuple[Future[ParsedBlock], int]], progress: Prog
             progress.check()
 
 
-def _take(state: _FileState, parsed: ParsedBlock, skip_broken: bool, centroid: bool | str) -> None:
+def _take(state: FileState, parsed: ParsedBlock, skip_broken: bool, centroid: bool | str) -> None:
     """Add a block to its file; raise where it is at fault."""
     if centroid is False and parsed.n_profiles:
         raise InputError(
@@ -271,7 +276,7 @@ def _take(state: _FileState, parsed: ParsedBlock, skip_broken: bool, centroid: b
     state.parsed.append(parsed)
 
 
-def _check_proportions(state: _FileState, n_bytes: int) -> None:
+def check_proportions(state: FileState, n_bytes: int) -> None:
     """Refuse a file that holds more than `n_bytes` bytes of measured spectra can."""
     for what, n, per_byte in (
         ("spectra", state.n_spectra, _MAXIMUM_SPECTRA_PER_BYTE),
@@ -286,7 +291,7 @@ def _check_proportions(state: _FileState, n_bytes: int) -> None:
             )
 
 
-def _place(state: _FileState, parsed: ParsedBlock, fault: Fault) -> str:
+def _place(state: FileState, parsed: ParsedBlock, fault: Fault) -> str:
     if fault.line:
         return f"line {state.n_lines + fault.line}"
     if fault.spectrum:
@@ -295,7 +300,7 @@ def _place(state: _FileState, parsed: ParsedBlock, fault: Fault) -> str:
     return f"after spectrum {shortened(last)}" if last else "before the first spectrum"
 
 
-def _assemble(files: list[Path], states: list[_FileState], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> Spectra:
+def _assemble(files: list[Path], states: list[FileState], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> Spectra:
     """Join the blocks of all files, whose peaks are joined already."""
     parsed = [block for state in states for block in state.parsed]
     ends = np.cumsum([0] + [int(block.offsets[-1]) for block in parsed])

@@ -25,6 +25,12 @@ _ENTRY_START = re.compile(rb"^ID   ", re.MULTILINE)
 _MAXIMUM_CONTINUED = 500
 """Lines of one feature; a description of a splice variant takes some forty."""
 _LONG_FEATURE = re.compile(rb"(?:^FT {10}[^\n]*\n){%d}" % _MAXIMUM_CONTINUED, re.MULTILINE)
+_ENTRY_END = re.compile(r"^//[^\n]*(?:\n|\Z)", re.MULTILINE)
+_FEATURE = re.compile(r"^FT {3}\S[^\n]*\n(?:FT {4}[^\n]*\n)*", re.MULTILINE)
+_FEATURE_ALONE = "ID   A_B   Reviewed;   1 AA.\n{}//\n"
+"""An entry that holds nothing but a feature."""
+_XML_ENTRY = re.compile(rb"<entry\b.*?</entry>", re.DOTALL)
+_XML_FEATURE = re.compile(rb"<feature\b(?:[^>]*/>|.*?</feature>)", re.DOTALL)
 _EVIDENCE = re.compile(r" ?\{[A-Z]{2,}:[^}]*\}")
 _FULL_NAME = re.compile(r"(?:RecName|SubName): Full=(.*?);")
 _FRAGMENT = re.compile(r"Flags:[^:]*\b(Fragments?)\b")
@@ -58,22 +64,24 @@ class SwissProtText:
             raise EntryError(lines[-1] if lines else 1, "the last entry is cut off: it has no line // at its end")
         if (found := _LONG_FEATURE.search(text)) is not None:
             raise EntryError(text.count(b"\n", 0, found.start()) + 1, f"a feature has more than {_MAXIMUM_CONTINUED:,} lines")
-        records = SwissProt.parse(io.StringIO(b"".join(_NEEDED.findall(text)).decode("utf-8", "replace")))
-        number = 0
-        while True:
-            line = lines[min(number, len(lines) - 1)] if lines else 1
+        needed, at, number = b"".join(_NEEDED.findall(text)).decode("utf-8", "replace"), 0, 0
+        for end in _ENTRY_END.finditer(needed):
+            line, lines_of_entry = lines[min(number, len(lines) - 1)] if lines else 1, needed[at : end.end()]
+            at, number = end.end(), number + 1
             try:
-                record = next(records, None)
-            except PARSER_FAULTS as error:
-                raise EntryError(line, f"the entry is broken ({shortened(str(error).strip())})") from None
-            if record is None:
-                break
-            yield self._entry(record, line)
-            number += 1
+                record, n_unread = next(SwissProt.parse(io.StringIO(lines_of_entry)), None), 0
+            except PARSER_FAULTS:
+                lines_of_entry, n_unread = _without_broken_features(lines_of_entry)
+                try:
+                    record = next(SwissProt.parse(io.StringIO(lines_of_entry)), None)
+                except PARSER_FAULTS as error:
+                    raise EntryError(line, f"the entry is broken ({shortened(str(error).strip())})") from None
+            if record is not None:
+                yield self._entry(record, line, n_unread)
         if number < len(lines):
             raise EntryError(lines[number], "the entry has no line // at its end")
 
-    def _entry(self, record: Any, line: int) -> Entry:
+    def _entry(self, record: Any, line: int, n_unread: int) -> Entry:
         if not record.accessions or not record.accessions[0]:
             raise EntryError(line, "the entry has no accession")
         sequence = clean_sequence(record.sequence.encode("ascii", "replace"))
@@ -95,7 +103,25 @@ class SwissProtText:
             version,
         )
         features = [row for row in map(_text_feature, record.features) if row is not None]
-        return Entry(f"{source}|{record.accessions[0]}|{record.entry_name}", description, sequence, features, line)
+        return Entry(f"{source}|{record.accessions[0]}|{record.entry_name}", description, sequence, features, line, n_unread)
+
+
+def _without_broken_features(entry: str) -> tuple[str, int]:
+    """The lines of an entry without the features that cannot be parsed alone, and how many these are."""
+    n_broken = 0
+
+    def kept(feature: re.Match[str]) -> str:
+        nonlocal n_broken
+        from Bio import SwissProt
+
+        try:
+            next(SwissProt.parse(io.StringIO(_FEATURE_ALONE.format(feature[0]))))
+        except PARSER_FAULTS:
+            n_broken += 1
+            return ""
+        return feature[0]
+
+    return _FEATURE.sub(kept, entry), n_broken
 
 
 def _entry_lines(text: bytes) -> list[int]:
@@ -181,14 +207,24 @@ class UniprotXml:
                 record = next(records, None)
             except ParseError as error:
                 raise EntryError(before + error.position[0], f"the XML is broken ({shortened(str(error).partition(':')[0])})") from None
-            except PARSER_FAULTS as error:
-                raise EntryError(here, f"the entry is broken ({shortened(str(error).strip()) or type(error).__name__})") from None
+            except PARSER_FAULTS:
+                break
             if record is None:
                 return
             yield self._entry(record, here)
             number += 1
+        # The parser has stopped for good: what is left is read entry by entry, the broken features of each left out.
+        for entry in _XML_ENTRY.findall(text)[number:]:
+            here = lines[min(number, len(lines) - 1)]
+            number += 1
+            sound, n_unread = _without_broken_elements(entry, head)
+            try:
+                record = next(UniprotIterator(io.BytesIO(head + sound + b"</uniprot>")))
+            except (ParseError, StopIteration, *PARSER_FAULTS) as error:
+                raise EntryError(here, f"the entry is broken ({shortened(str(error).strip()) or type(error).__name__})") from None
+            yield self._entry(record, here, n_unread)
 
-    def _entry(self, record: Any, line: int) -> Entry:
+    def _entry(self, record: Any, line: int, n_unread: int = 0) -> Entry:
         told = record.annotations
         sequence = clean_sequence(bytes(record.seq or b""))
         if told.get("sequence_length", len(sequence)) != len(sequence) or not sequence:
@@ -204,7 +240,27 @@ class UniprotXml:
         existence = _EXISTENCE.get("".join(told.get("proteinExistence", ())[:1]).lower(), 0)
         description = _description(title, told.get("organism", ""), taxonomy, gene, existence, told.get("sequence_version", 0))
         features = [row for row in map(_xml_feature, record.features) if row is not None]
-        return Entry(f"{source}|{record.id}|{record.name}", description, sequence, features, line)
+        return Entry(f"{source}|{record.id}|{record.name}", description, sequence, features, line, n_unread)
+
+
+def _without_broken_elements(entry: bytes, head: bytes) -> tuple[bytes, int]:
+    """The XML of an entry, below a head, without the features that cannot be parsed alone, and how many these are."""
+    n_broken = 0
+
+    def kept(feature: re.Match[bytes]) -> bytes:
+        nonlocal n_broken
+        from xml.etree.ElementTree import ParseError
+
+        from Bio.SeqIO.UniprotIO import UniprotIterator
+
+        try:
+            next(UniprotIterator(io.BytesIO(head + b"<entry><accession>A</accession>" + feature[0] + b"</entry></uniprot>")))
+        except (ParseError, *PARSER_FAULTS):
+            n_broken += 1
+            return b""
+        return feature[0]
+
+    return _XML_FEATURE.sub(kept, entry), n_broken
 
 
 def _xml_feature(feature: Any) -> FeatureRow | None:

@@ -31,6 +31,7 @@ def _export(project: Project, request: ExportRequest, progress: Progress) -> lis
 IDENTIFICATION = Search(
     kind="identify",
     name="identification",
+    question="What is in my sample?",
     purpose="Identify peptides and proteins from tandem mass spectra",
     description="Identify peptides and proteins. Results go into a project folder: exports/*.tsv for people, run.json for scripts.",
     job="Identify {spectra}",
@@ -53,10 +54,15 @@ IDENTIFICATION = Search(
     ),
     writes="project",
     run=_run,
-    kernels=("engine.identification.compilation:SCORING", "engine.identification.compilation:FRAGMENT_INDEX"),
+    kernels=(
+        "engine.identification.compilation:SCORING", "engine.identification.compilation:FRAGMENT_INDEX",
+        "engine.formats.compilation:TRANSLATION",
+    ),
     modules=("engine.identification.search", "engine.matches.tables", "engine.matches.scoring", "engine.matches.exporting"),
     tables="engine.identification.tables:TABLES",
     stored="engine.identification.tables:STORED",
+    advising="engine.matches.preset_advice:advise",
+    methods="engine.matches.methods_paragraph:spectrum_search_methods",
     exports=(
         Export("tsv", "Tables, tab-separated"),
         Export("mzid", "mzIdentML", (".mzid",)),
@@ -67,6 +73,7 @@ IDENTIFICATION = Search(
     ),
     export=_export,
     demo=Demo({"spectra": "BSA1.mzML.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "low-resolution"),
+    expecting="engine.identification.expecting",
     work=(
         ("spectra", "engine.matches.spectrum_scoring:SpectraAgainstPeptides"),
         ("fragment-index", "engine.matches.fragment_scoring:SpectraAgainstFragments"),

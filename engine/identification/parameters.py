@@ -98,6 +98,10 @@ class IdentificationParameters(SpectrumSearchParameters):
         False, title="Known variants", group=DATABASE,
         help="Search also the peptides of variants that the database names (Swiss-Prot text, UniProt XML), with as many decoys.",
     )  # fmt: skip
+    known_modifications: bool = parameter(
+        False, title="Known modifications", group=DATABASE,
+        help="Search also modifications that the database names, variable, each at its residue (Swiss-Prot text, UniProt XML).",
+    )  # fmt: skip
     translation: Literal["none", "six-frame", "forward", "reverse"] = TRANSLATION
     genetic_code: int = GENETIC_CODE
     minimum_frame: int = MINIMUM_FRAME

@@ -21,6 +21,7 @@ from engine.matches.search_passes import SearchPass
 from engine.matches.tables import Scored, identified_proteins
 from engine.peptides.digestion import Digestion
 from engine.peptides.indexes import Indexes
+from engine.peptides.known_forms import SearchedForms
 from engine.peptides.peptide_index import build_peptide_index
 from engine.spectra.spectrum_index import SpectrumIndex
 
@@ -50,7 +51,9 @@ class Pass:
         """Count the candidates, and cut the work."""
         parameters, resources = self._parameters, self._resources
         with resources.clock.stage("plan"):
-            arrays, peptides = modification_arrays(self._modifications, parameters), self._indexes.peptides.arrays(self._indexes.proteins)
+            proteins, index = self._indexes
+            known = None if proteins.known is None else proteins.known.arrays(index.digestion)
+            arrays, peptides = modification_arrays(self._modifications, parameters, known), index.arrays(proteins, len(self._modifications))
             self._search = ScoringPass(self._spectra, peptides, arrays, parameters, resources, FRAGMENT_INDEX.compile)
             self._search.plan()
 
@@ -70,9 +73,10 @@ class Pass:
 
     def done(self, name: str, specificity: Specificity, **more: Any) -> SearchPass:
         """What it is done with."""
+        known = self._indexes.proteins.known
         return SearchPass.of(
             name, self._parameters, specificity, variable_modifications=tuple(map(str, self._modifications)),
-            n_spectra=self._spectra.n_searched, **more,
+            known_modifications=() if known is None else tuple(map(str, known.modifications)), n_spectra=self._spectra.n_searched, **more,
         )  # fmt: skip
 
 
@@ -111,13 +115,16 @@ def second_pass(
         return None
     names = dict.fromkeys((*parameters.variable_modifications, *parameters.second_pass_modifications))
     modifications = tuple(parse_modification(name) for name in names)
+    most = min(parameters.second_pass_maximum_modifications, parameters.maximum_modifications)
     with storage_errors(folder, only_disk=True), tempfile.TemporaryDirectory(prefix="second-pass-", dir=folder) as own:
         with resources.clock.stage("index"):
             digestion = Digestion.of(parameters, parameters.second_pass_specificity)
             memory_bytes = parameters.index_memory * _MB
-            peptides = build_peptide_index(Path(own), proteins, digestion, resources, memory_bytes=memory_bytes, selected=selected)
+            forms = SearchedForms(modifications, most, parameters.maximum_forms)
+            peptides = build_peptide_index(
+                Path(own), proteins, digestion, resources, memory_bytes=memory_bytes, selected=selected, forms=forms
+            )
         of_found = Indexes(proteins, peptides)
-        most = min(parameters.second_pass_maximum_modifications, parameters.maximum_modifications)
         narrow = parameters.changed(isotope_errors=near_isotopes(parameters), maximum_modifications=most)
         again = Pass(remaining, of_found, modifications, narrow, resources)
         again.plan()

@@ -76,6 +76,16 @@ class Results:
         found = f"The second pass adds {self._of_second.targets} PSMs, with {self._of_second.decoys} decoys"
         self._resources.progress.message(f"{found}: {share}")
 
+    @property
+    def n_spectra_accepted(self) -> int:
+        """Spectra with a target at the false discovery rate."""
+        return int(np.count_nonzero((self._scored.q_value <= self._parameters.fdr) & ~self._scored.psms.is_decoy))
+
+    @property
+    def n_spectra_matched(self) -> int:
+        """Spectra with any match."""
+        return len(np.unique(self._scored.psms.spectrum))
+
     def write_spectra(self, progress: Progress) -> None:
         """Write the spectra with their peaks."""
         write_spectra(self._run, self._spectra, progress)
@@ -105,5 +115,5 @@ class Results:
         numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
         return IdentificationSummary(
             **run.summary_fields, **numbers, certainty=self.certainty, top_proteins=self.tables.best_proteins, fdr=self._parameters.fdr,
-            passes=passes,
+            passes=passes, has_decoys=self._parameters.decoys != "none",
         )  # fmt: skip

@@ -15,7 +15,9 @@ from engine.identification.compilation import SCORING
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.summary import IdentificationSummary
 from engine.jobs.progress import Progress
+from engine.matches.preset_advice import advise_for_files
 from engine.peptides.indexes import Databases, Indexes, open_indexes
+from engine.peptides.known_forms import SearchedForms
 from engine.search_run import RunSpec, SearchRun, search_run
 
 __all__ = ["IdentificationSummary", "identify"]
@@ -43,6 +45,9 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
     )  # fmt: skip
 
     def read(progress: Progress, threads: int) -> Spectra:
+        advice = advise_for_files("identify", request.files("spectra"), parameters)
+        if advice is not None:
+            progress.message(advice.sentence, "warning")
         return read_spectra(
             request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads, spool=spec.spool
         )
@@ -52,6 +57,8 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         with tempfile.TemporaryDirectory(prefix="index-", dir=run.run.folder, ignore_cleanup_errors=True) as spare:
             # Reading spectra and making the index need nothing of each other.
             indexing = run.begin(lambda progress: _index(run, Path(spare), parameters, progress))
+            from engine.identification.few_matches import tell_few_matches
+            from engine.identification.other_reasons import tell_other_reasons
             from engine.identification.passes import Pass
             from engine.identification.precursor_errors import measured_errors
             from engine.spectra.spectrum_index import build_spectrum_index, nothing_to_search
@@ -67,7 +74,8 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             errors = measured_errors(found, spectra, indexes, parameters, resources)
             spectra = spectra.corrected(errors.medians[found.file])
             modifications = tuple(parse_modification(name) for name in parameters.variable_modifications)
-            searched = Pass(spectra, indexes, modifications, parameters.changed(precursor_tolerance=errors.tolerance), resources)
+            used = parameters.changed(precursor_tolerance=errors.tolerance)
+            searched = Pass(spectra, indexes, modifications, used, resources)
             searched.plan()
             first = searched.done("first", parameters.specificity, n_proteins=indexes.proteins.n_targets)
             matches = searched.score()
@@ -79,6 +87,8 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             spectra_written = run.begin(results.write_spectra)
             n_searched = spectra.n_searched
             results.judge(matches, spectra, indexes, errors.of_second)
+            tell_few_matches(results.n_spectra_accepted, results.n_spectra_matched, spectra, indexes, used, resources)
+            tell_other_reasons(results.n_spectra_accepted, spectra, indexes, used, run.run.folder, resources)
             run.device = resources.used
             del searched, spectra, matches  # of a large run they take as much room as the tables
             with run.step("report"):
@@ -87,7 +97,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
                 run.progress.check()
             counts = {
                 "spectra": len(found), "searched": n_searched, "proteins_in_database": indexes.proteins.n_targets,
-                "peptides_in_index": len(indexes.peptides), **results.tables.counts,
+                "peptides_in_index": len(indexes.peptides) - indexes.peptides.n_forms, **results.tables.counts,
             }  # fmt: skip
             tables = results.tables
             searched_in, searched_of = run.files("database", "contaminants"), run.files("spectra")
@@ -106,5 +116,13 @@ def _index(run: SearchRun[Spectra], spare: Path, parameters: IdentificationParam
     """Devices and indexes."""
     resources = run.resources(progress, memory_bytes=parameters.device_memory * _MB)
     digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
-    databases = Databases(run.paths("database"), run.paths("contaminants"), digests, translation_of(parameters), parameters.known_variants)
+    forms = None
+    if parameters.known_modifications and not parameters.maximum_modifications:
+        run.progress.message("Known modifications are not searched: a peptide may carry none (maximum_modifications=0)", "warning")
+    elif parameters.known_modifications:
+        variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
+        forms = SearchedForms(variable, parameters.maximum_modifications, parameters.maximum_forms)
+    databases = Databases(
+        run.paths("database"), run.paths("contaminants"), digests, translation_of(parameters), parameters.known_variants, forms
+    )
     return resources.telling(run.progress), open_indexes(databases, spare, parameters, resources)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.matches.search_passes import SearchPass
-from engine.results.counts import Count
+from engine.results.counts import WITHOUT_DECOYS, Count, counted
 from engine.summary import Summary
 
 __all__ = ["IdentificationSummary"]
@@ -36,12 +36,13 @@ class IdentificationSummary(Summary):
     certainty: dict[str, dict[str, float]]
     top_proteins: tuple[tuple[str, str, int, float], ...] = field(default=())
     fdr: float = 0.01
+    has_decoys: bool = True
     passes: tuple[SearchPass, ...] = ()
 
     def counts(self) -> list[Count]:
-        """PSMs, peptides and protein groups at the false discovery rate, with how certain they are."""
+        """PSMs, peptides and protein groups at the false discovery rate, with how certain they are; all where there are no decoys."""
         return [
-            Count.judged(number, one, several, known)
+            Count.judged(number, one, several, known) if self.has_decoys else Count(number, one, several)
             for number, one, several, known in (
                 (self.n_psms, "PSM", "PSMs", self.certainty["psms"]),
                 (self.n_peptides, "peptide", "peptides", self.certainty["peptides"]),
@@ -52,14 +53,15 @@ class IdentificationSummary(Summary):
     def lines(self) -> list[str]:
         """Lines that tell what was searched, what was found and how certain that is, and the best proteins."""
         lines = [
-            f"{self.n_searched:,} of {self.n_spectra:,} spectra searched against {self.n_proteins_in_database:,} proteins",
+            f"{self.n_searched:,} of {counted(self.n_spectra, 'spectrum', 'spectra')} searched against "
+            f"{counted(self.n_proteins_in_database, 'protein')}",
             *(one.sentence() for one in self.passes),
-            f"At {self.fdr * 100:.3g} % FDR:",
+            f"At {self.fdr * 100:.3g} % FDR:" if self.has_decoys else WITHOUT_DECOYS,
         ]
-        names = "PSMs", f"peptides ({self.n_sequences:,} sequences)", "protein groups"
-        lines += [one.line(name) for name, one in zip(names, self.counts(), strict=True)]
+        more = "", f" ({counted(self.n_sequences, 'sequence')})", ""
+        lines += [one.line(text) for one, text in zip(self.counts(), more, strict=True)]
         for accession, description, n_peptides, coverage in self.top_proteins:
-            lines.append(f"  {accession:<24.24} {n_peptides:>4} peptides {coverage * 100:5.1f} %  {description:.70}")
+            lines.append(f"  {accession:<24.24} {counted(n_peptides, 'peptide'):>13} {coverage * 100:5.1f} %  {description:.70}")
         return lines
 
     def record(self) -> dict[str, Any]:

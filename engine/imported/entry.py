@@ -41,6 +41,7 @@ def _export(project: Project, request: ExportRequest, progress: Progress) -> lis
 IMPORT = Search(
     kind="import",
     name="import of results",
+    question="What did another search engine find?",
     purpose="Look at the results of another search engine",
     description="Import results of another search engine. They go into a project folder: exports/*.tsv for people, run.json for scripts.",
     epilog=_EPILOG,
@@ -69,8 +70,10 @@ IMPORT = Search(
     run=_run,
     kernels=("engine.imported.compilation:READING",),
     modules=("engine.imported.search", "engine.imported.results", "engine.matches.exporting"),
+    expecting="engine.imported.expecting",
     tables="engine.imported.tables:TABLES",
     stored="engine.imported.tables:STORED",
+    methods="engine.imported.methods_paragraph:methods",
     exports=(
         Export("tsv", "Tables, tab-separated"),
         Export("mzid", "mzIdentML", (".mzid",)),

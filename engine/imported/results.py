@@ -17,7 +17,7 @@ from engine.imported.judging import ErrorRates, ImportSettings, are_decoys, deci
 from engine.imported.matches import ImportedMatches
 from engine.imported.tables import LEFT_OUT
 from engine.jobs.progress import Progress
-from engine.matches.columns import IMPORTED_PSMS, PEPTIDES, PROTEINS
+from engine.matches.columns import IMPORTED_PSMS, KNOWN_PLACES, PEPTIDES, PROTEINS
 from engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
 from engine.matches.tables import Counted, Tables
 from engine.spectra.columns import Spectra
@@ -272,7 +272,7 @@ def _peptide_table(peptides: _Peptides, psm_table: pa.Table, row_of: Integers) -
         "n_psms": peptides.n_psms.astype(np.int32), "best_score": pa.chunked_array([_known(peptides.score)]),
         "q_value": _known(peptides.rates.q_value), "posterior_error_probability": _known(peptides.rates.posterior_error),
         "best_psm": best["psm_id"],
-    })  # fmt: skip
+    }, without=(KNOWN_PLACES.name,))  # fmt: skip
 
 
 def _protein_table(

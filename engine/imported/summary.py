@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.results.counts import Count
+from engine.results.counts import Count, counted
 from engine.summary import Summary
 
 __all__ = ["ImportSummary"]
@@ -55,16 +55,17 @@ class ImportSummary(Summary):
     def lines(self) -> list[str]:
         """Lines that tell what was read, what found its spectrum, whose the q-values are, and what was found."""
         found = ", ".join(f"{n:,} by {way}" for way, n in self.found_by.items())
-        lines = [f"{self.n_imported:,} of {self.n_matches:,} matches of {self.program or self.format} imported ({found or 'none'})"]
+        matches = f"{self.n_imported:,} of {counted(self.n_matches, 'match', 'matches')}"
+        lines = [f"{matches} of {self.program or self.format} imported ({found or 'none'})"]
         lines += [f"  {n:,} left out: {reason}" for reason, n in self.left_out.items()]
         lines.append(self.told_rates())
         if self.source_of["psms"] != "none":
             lines.append(f"At {self.fdr * 100:.3g} % FDR:")
-            names = "PSMs", f"peptides ({self.n_sequences:,} sequences)", "protein groups"
-            lines += [one.line(name) for name, one in zip(names, self.counts(), strict=True)]
+            more = "", f" ({counted(self.n_sequences, 'sequence')})", ""
+            lines += [one.line(text) for one, text in zip(self.counts(), more, strict=True)]
         for accession, description, n_peptides, coverage in self.top_proteins:
             share = "" if coverage is None else f"{coverage * 100:5.1f} %  "
-            lines.append(f"  {accession:<30.30} {n_peptides:>4} peptides  {share}{description or '':.60}")
+            lines.append(f"  {accession:<30.30} {counted(n_peptides, 'peptide'):>13}  {share}{description or '':.60}")
         return lines
 
     def told_rates(self) -> str:

@@ -54,7 +54,7 @@ class Job:
         self.progress: ProgressEvent | None = None
         self.started: float | None = None
         self.finished: float | None = None
-        self._work = work
+        self._work: Callable[[Progress], Any] | None = work
         self._ended_by: ProteoscopeError | None = None
         self._watched = Progress(lambda event: report(self, event))
 
@@ -154,6 +154,15 @@ class JobQueue:
             self._changed.notify_all()
         return job
 
+    def move(self, job: Job, before: Job | None) -> None:
+        """Have a job that waits be done before another of its lane that waits, after all where that is None. Where one of them waits no
+        longer, all stays as it is."""
+        with self._changed:
+            waiting = self._waiting[job.lane]
+            if job in waiting and job is not before and (before is None or before in waiting):
+                waiting.remove(job)
+                waiting.insert(len(waiting) if before is None else waiting.index(before), job)
+
     def cancel(self, job: Job, because: ProteoscopeError | None = None) -> None:
         """Stop a job: a queued one at once, a running one at its next report. One that is over stays as it is.
 
@@ -215,7 +224,10 @@ class JobQueue:
     def _do(self, job: Job) -> JobState:
         try:
             job._watched.check()
-            job.result = job._work(job._watched)
+            # What it works with goes when it ends; the job itself may be shown as long as the program runs.
+            work, job._work = job._work, None
+            assert work is not None
+            job.result = work(job._watched)
         except Cancelled:
             return _stopped(job)
         except Exception as error:
@@ -228,6 +240,7 @@ class JobQueue:
 
     def _finish(self, job: Job, state: JobState) -> None:
         job.finished = time.monotonic()
+        job._work = None
         job.state = state
         self._tell(JobEvent("finished", job))
 

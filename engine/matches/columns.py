@@ -10,8 +10,8 @@ from engine.results.columns import Column, Rule, Table
 from kernels.score_kinds import score_kind
 
 __all__ = [
-    "EXPORTED_PSMS", "FEATURE", "IMPORTED_PSMS", "PEPTIDES", "PEPTIDE_COLUMNS", "PROTEINS", "PROTEINS_OF_SHIFTED", "PROTEIN_COLUMNS",
-    "PSMS", "PSM_COLUMNS", "READING_FRAMES",
+    "EXPORTED_PSMS", "FEATURE", "IMPORTED_PSMS", "KNOWN_PLACES", "PEPTIDES", "PEPTIDE_COLUMNS", "PROTEINS", "PROTEINS_OF_SHIFTED",
+    "PROTEIN_COLUMNS", "PSMS", "PSM_COLUMNS", "READING_FRAMES",
     "SHIFTED_PSMS", "SHIFT_COLUMNS", "described_columns",
 ]  # fmt: skip
 
@@ -94,6 +94,12 @@ PSM_COLUMNS = (
     Column("residues_after", meaning="Residue behind it in each of the proteins", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
 )  # fmt: skip
 """In the order of the file, and of the table as text up to ``is_decoy``."""
+
+KNOWN_PLACES = Column(
+    "known_modifications", "Known modifications",
+    "Those of its modifications that the database knows there: protein, residue and name", "texts", 26, is_optional=True,
+)  # fmt: skip
+"""What PSMs and peptides have besides where known modifications are searched."""
 
 SHIFT_COLUMNS = (
     Column("mass_shift", "Shift", "What the precursor is heavier by than the peptide, recalibrated", "number", 10, 4, unit="Da"),
@@ -230,14 +236,16 @@ _SAVED_PSMS = " ".join(one.name for one in PSM_COLUMNS[: [one.name for one in PS
 PSMS = Table.of(
     "psms",
     "PSMs",
-    PSM_COLUMNS,
-    shown="scan peptide charge score q_value mass_error_ppm precursor_mz matched_ions retention_time proteins spectrum_file spectrum_id "
+    (*PSM_COLUMNS, KNOWN_PLACES),
+    shown="scan peptide charge score q_value mass_error_ppm precursor_mz matched_ions retention_time proteins known_modifications "
+    "spectrum_file spectrum_id "
     "posterior_error_probability delta_score hyperscore xcorr spectral_dot_product ksdp observed_mass calculated_mass isotope_error "
     "missed_cleavages total_ions rank is_decoy",
     links="psm_id peptide proteins is_decoy",
     saved=_SAVED_PSMS,
     rules=_OF_ENDS,
     more=FEATURE,
+    takes_marks=True,
 )
 SHIFTED_PSMS = Table.of(
     "psms",
@@ -260,12 +268,13 @@ SHIFTED_PSMS = Table.of(
         Rule(("shift_position", "modification_positions"), "places shifts where no modification is", _is_among),
     ),
     more=FEATURE,
+    takes_marks=True,
 )
 PEPTIDES = Table.of(
     "peptides",
     "Peptides",
-    PEPTIDE_COLUMNS,
-    shown="peptide q_value n_psms best_score calculated_mass proteins sequence posterior_error_probability is_decoy",
+    (*PEPTIDE_COLUMNS, KNOWN_PLACES),
+    shown="peptide q_value n_psms best_score calculated_mass proteins known_modifications sequence posterior_error_probability is_decoy",
     links="peptide sequence is_decoy best_psm proteins",
     saved="peptide sequence proteins n_psms best_score q_value is_decoy",
 )
@@ -305,11 +314,12 @@ IMPORTED_PSMS = Table.of(
     saved=_SAVED_PSMS,
     rules=_OF_ENDS,
     more=OTHER_SCORE,
+    takes_marks=True,
 )
 """PSMs of other search engines: of their scores a run has those that its files gave."""
 EXPORTED_PSMS = replace(
     SHIFTED_PSMS,
-    stored=(*_PLACED_OR_NOT, *(replace(one, is_optional=True) for one in SHIFT_COLUMNS), *SCORE_COLUMNS),
+    stored=(*_PLACED_OR_NOT, KNOWN_PLACES, *(replace(one, is_optional=True) for one in SHIFT_COLUMNS), *SCORE_COLUMNS),
     columns=PSMS.columns,
     rules=SHIFTED_PSMS.rules,
     more=f"{FEATURE}|{OTHER_SCORE}",

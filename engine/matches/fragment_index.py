@@ -111,7 +111,7 @@ class FragmentIndexSearch:
         found = {**empty_best(n, kept + _MORE_THAN_KEPT)._asdict(), "histogram": hits.histogram, "n_candidates": hits.n_candidates}
         n_buckets = len(self._count().is_reached)
         # A card makes the postings of the forms that are listed for it, in as many parts as it likes.
-        sizes = (_BYTES_OF_LISTED_FORM, 0) if self._resources.cards else (BYTES_OF_FORM, BYTES_OF_POSTING)
+        sizes = (_BYTES_OF_LISTED_FORM, 0) if self._resources.has_cards else (BYTES_OF_FORM, BYTES_OF_POSTING)
         listed = self._ranges(0, n_buckets, *sizes)
         for number, (low, high) in enumerate(listed, 1):
             found = self._search(low, high, found, hits.histogram_width, f" (part {number} of {len(listed)})" if len(listed) > 1 else "")

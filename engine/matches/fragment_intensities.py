@@ -29,7 +29,7 @@ import resources
 from engine.arrays import offsets_of, take_runs
 from engine.chemistry.modifications import SearchModification
 from engine.chemistry.tolerance import Tolerance
-from engine.errors import StorageError
+from engine.errors import ParameterError, StorageError, shortened
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.matches.rescoring import folds_by_peptide
@@ -39,12 +39,14 @@ from kernels.partitions import Partition, equal_partitions
 __all__ = [
     "FEATURES",
     "FEWEST_PEPTIDES",
+    "LONGEST_PREDICTED",
     "IntensityModel",
     "IntensitySettings",
     "MatchColumns",
     "MatchedBonds",
     "learn_intensities",
     "load_network",
+    "predicted_shares",
     "why_not_predicted",
 ]
 
@@ -61,6 +63,8 @@ _MAXIMUM_MATCHES = 4000  # learnt from: more change eight numbers no further
 _PRIOR_BONDS = 30.0  # that the shipped scale and shift are worth
 _LOW_RESOLUTION = 0.1  # thomson: as wide a fragment tolerance is that of an ion trap, where ions break otherwise than in the shipped model
 _LABELS = ("TMT", "iTRAQ")
+LONGEST_PREDICTED = 63
+"""Residues of a peptide: the network has room for no more."""
 
 
 class IntensitySettings(Protocol):
@@ -198,6 +202,35 @@ def _corrected(network: Network, bonds: MatchedBonds, charge: Integers, chosen: 
                 out[number, :, ion] *= 1.0 + slope
                 out[number, -1, ion] += weight * y.mean() - slope * x.mean()
     return out.astype(np.float32)
+
+
+def predicted_shares(sequence: str, charge: int) -> NDArray[np.float64]:
+    """What the network that ships expects of the bonds of a peptide: shares of the spectrum's intensity of its ions b, b2+, y and y2+.
+
+    Parameters
+    ----------
+    sequence : capitals, of 2 to `LONGEST_PREDICTED` residues. charge : of the precursor; below three no ion has two charges.
+
+    Returns
+    -------
+    (residues - 1, IONS) float64, 0 where less than a thousandth is expected.
+
+    Raises
+    ------
+    ParameterError : the peptide is too short or too long, or is no peptide.
+    """
+    letters = np.frombuffer(sequence.encode("ascii", "replace"), np.uint8)
+    if not 2 <= len(letters) <= LONGEST_PREDICTED or ((letters < ord("A")) | (letters > ord("Z"))).any() or charge < 1:
+        raise ParameterError(f"no fragment intensities are predicted for {shortened(sequence)}: expected 2 to {LONGEST_PREDICTED} residues")
+    out = np.zeros((len(letters) - 1, IONS), np.float32)
+    nought = np.zeros(1, np.int64)
+    predict_bonds(
+        load_network(_path()), letters.copy(), np.array([0, len(letters)]), np.array([charge]), nought, nought, 0, 1, out
+    )  # fmt: skip
+    shares = np.maximum(2.0 ** out.astype(np.float64) - FLOOR, 0.0)
+    if charge < 3:
+        shares[:, 1::2] = 0.0
+    return shares
 
 
 def _path() -> Path:

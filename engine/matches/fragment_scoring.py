@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.work import Piece, Rows, Work, by_item
+from engine.execution.work import CardShape, Piece, Rows, Work, by_item
 from engine.spectra.spectrum_index import SpectrumIndex
+from kernels.counts import fragment_index_building
 from kernels.cpu.processor import Processor
 from kernels.cpu.segments import make_segments, precursor_windows, score_tables
 from kernels.device import Device, StopFlag, twin
@@ -79,10 +80,17 @@ class SpectraAgainstFragments:
     """Items are the queries; what the round adds to their rows depends on the forms."""
 
     parts_of_worker = 2  # each makes an index of the forms that its queries reach
+    samples = "engine.matches.sample_work:sample_fragments"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """What the state says."""
         return np.asarray(state["cost"], np.float64)
+
+    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
+        """See `PredictableKind`: nanoseconds of a thread, for building the index and for searching in it."""
+        lengths, forms = work.sources["peptides"]["length"], len(work.sources["forms"]["mass"])
+        ions = 2.0 * (float(lengths.mean()) - 1.0) if len(lengths) else 0.0
+        return float(self.costs(work, state).sum()) + fragment_index_building(0.0, forms, forms * ions)
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:

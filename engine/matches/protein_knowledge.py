@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,4 +37,8 @@ def write_protein_knowledge(run: Run, proteins: ProteinIndex, found: Iterable[st
         known = Texts(proteins.proteins.accession_bytes, proteins.proteins.accession_offsets)[: proteins.n_targets].strings()
         numbers = {accession: i for i, accession in enumerate(known)}
         chosen = np.array([numbers[accession] for accession in wanted if accession in numbers], np.int64)
-        run.write_table(FEATURES.name, features_table([known[i] for i in chosen.tolist()], proteins.features.take(chosen)))
+        features = proteins.features.take(chosen)
+        # Places in the entry of a variant count from where it is cut out.
+        shift = np.repeat(proteins.first_in_whole()[chosen], np.diff(features.offsets)).astype(np.int32)
+        features = replace(features, first=features.first + shift, last=features.last + shift)
+        run.write_table(FEATURES.name, features_table([known[i] for i in chosen.tolist()], features))

@@ -46,7 +46,7 @@ class Psms:
     position, length, missed_cleavages : (n,) int64; `position` is that of the first residue of the first occurrence, in the protein index.
     occurrence_offsets : (n + 1,) int64; occurrences : positions of all occurrences, of targets only for a target.
     modification_offsets : (n + 1,) int64; modification_site (0 N-terminus, 1..L, L + 1), modification : (m,) int64, ascending by site;
-        `modification` is a row of `modifications`, fixed ones included.
+        `modification` is a row of `modifications`: variable ones, those that the proteins know at their residues, and fixed ones.
     observed_mass, calculated_mass : (n,) float64, dalton; observed as measured, without correction for the isotope error.
     score, delta_score, expectation, n_candidates, features : see `engine.matches.scoring.Matches`.
     is_decoy : (n,) bool.
@@ -120,7 +120,8 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
     occurrences, row = occurrences[kept], row[kept]
     occurrence_offsets = offsets_of(np.bincount(row, minlength=n))
 
-    fixed = peptides.digestion.fixed
+    known = () if proteins.known is None else proteins.known.modifications
+    fixed, n_variable = peptides.digestion.fixed, len(variable)
     has = matches.modification != _NO_MODIFICATION
     rows = [np.nonzero(has)[0]]
     sites = [matches.site[has].astype(np.int64)]
@@ -128,20 +129,23 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
     offsets, index = ranges(position, position + length)
     residues = np.asarray(proteins.proteins.residues)[index]
     residue_row = np.repeat(np.arange(n), length)
-    for number, modification in enumerate(fixed, start=len(variable)):
+    taken = _taken_places(rows[0], sites[0], which[0] - n_variable, known, length)
+    for number, modification in enumerate(fixed, start=n_variable + len(known)):
         if modification.position == "anywhere":
             carries = np.isin(residues, np.frombuffer(modification.residues.encode(), np.uint8))
-            rows.append(residue_row[carries])
-            sites.append(np.flatnonzero(carries) - offsets[residue_row[carries]] + 1)
+            row_of_fixed, site = residue_row[carries], np.flatnonzero(carries) - offsets[residue_row[carries]] + 1
         else:
-            rows.append(np.arange(n))
-            sites.append(np.zeros(n, np.int64) if modification.position == "peptide N-term" else length + 1)
+            row_of_fixed, site = np.arange(n), np.zeros(n, np.int64) if modification.position == "peptide N-term" else length + 1
+        stays = ~np.isin(row_of_fixed << 8 | site, taken)
+        rows.append(row_of_fixed[stays])
+        sites.append(site[stays])
         which.append(np.full(len(rows[-1]), number, np.int64))
     all_rows, all_sites, all_which = np.concatenate(rows), np.concatenate(sites), np.concatenate(which)
     order = np.lexsort((all_which, all_sites, all_rows))
-    modifications = (*variable, *fixed)
+    modifications = (*variable, *known, *fixed)
     mass = np.array([modification.mass for modification in variable] or [0.0])
-    variable_mass = np.where(has, mass[np.where(has, matches.modification, 0)], 0.0).sum(axis=1)
+    adds = has & (matches.modification < n_variable)  # the mass of a form with known modifications is the dictionary's
+    variable_mass = np.where(adds, mass[np.where(adds, matches.modification, 0)], 0.0).sum(axis=1)
     return Psms(
         spectrum=matches.spectrum,
         charge=matches.charge,
@@ -169,6 +173,25 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
         decoy_ratio=peptides.decoy_ratio,
         bonds=None if matches.bond_weights is None else MatchedBonds(offsets, residues, matches.bond_weights),
     )
+
+
+def _taken_places(
+    row: NDArray[np.int64],
+    site: NDArray[np.int64],
+    number: NDArray[np.int64],
+    known: Sequence[SearchModification],
+    length: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Places that known modifications have in matches and fixed ones therefore do not: rows times 256 and sites.
+
+    `row`, `site`, `number` (m,) of modifications in matches, by which of `known` they are, negative where they are none. One on a residue
+    at an end takes the end too.
+    """
+    is_known = number >= 0
+    row, site, number = row[is_known], site[is_known], number[is_known]
+    place = np.array([modification.place for modification in known], np.int64)[number] if len(number) else number
+    end = np.where(place % 2 == 1, 0, length[row] + 1)[place > 0]
+    return np.concatenate((row << 8 | site, row[place > 0] << 8 | end))
 
 
 def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], enzyme: Enzyme) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -11,6 +12,7 @@ from engine.jobs.progress import Progress
 from engine.matches.columns import READING_FRAMES
 from engine.matches.exporting import ExportFormat, export
 from engine.matches.search_passes import engine_of_run, passes_of_run
+from engine.matches.writers.tables import IdentificationTables
 from engine.project import Project
 from engine.project.outputs import check_outputs
 from engine.version import VERSION
@@ -38,8 +40,9 @@ def export_run(project: Project, request: ExportRequest, progress: Progress) -> 
     run = next(one for one in project.runs() if one.id == request.run_id)
     outputs = [request.target / f"{name}.tsv" for name in _TABLES] if request.format == "tsv" else [request.target]
     check_outputs(outputs, [one.path for one in inputs], project.folder)
+    tables = replace(IdentificationTables.of_folder(paths[0].parent), marks=project.row_marks(request.run_id, "psms"))
     return export(
-        paths[0].parent, request.format, request.target, run.parameters, progress,
+        tables, request.format, request.target, run.parameters, progress,
         spectra=[str(one.path) for one in inputs if one.kind == "spectra"],
         databases=[str(one.path) for one in inputs if one.kind == "database"],
         version=VERSION, passes=passes_of_run(project, request.run_id), spreadsheet_safe=request.spreadsheet_safe,

@@ -12,6 +12,7 @@ from engine.matches.writers.tables import IdentificationTables
 from engine.matches.writers.tsv import TABLES
 from engine.project.paths import EXPORTS
 from engine.project.run import Run
+from engine.results.counts import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,8 +59,14 @@ class RunTables:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Targets at the false discovery rate: ``psms``, ``peptides``, ``sequences`` and ``proteins``."""
-        counted = self._tables.counted
+        """Targets at the false discovery rate: ``psms``, ``peptides``, ``sequences`` and ``proteins``; all where there are no decoys."""
+        tables, counted = self._tables, self._tables.counted
+        if self._parameters.decoys == "none" and not tables.psms["q_value"].is_valid().to_numpy().any():
+            import pyarrow.compute as pc
+
+            best = pc.sum(pc.equal(tables.psms["rank"], 1)).as_py() or 0
+            n_sequences = pc.count_distinct(tables.peptides["sequence"]).as_py()
+            return {"psms": best, "peptides": len(tables.peptides), "sequences": n_sequences, "proteins": len(tables.proteins)}
         return {
             "psms": counted["psms"].targets, "peptides": counted["peptides"].targets, "sequences": self._tables.n_sequences,
             "proteins": counted["proteins"].targets,
@@ -69,8 +76,11 @@ class RunTables:
     def message(self) -> str:
         """The result in a sentence."""
         found = self.counts
-        rate = f"at {self._parameters.fdr:.3g} FDR"
-        return f"{found['psms']} PSMs, {found['peptides']} peptides, {found['proteins']} proteins {rate}"
+        rate = "without decoys" if self._parameters.decoys == "none" else f"at {self._parameters.fdr:.3g} FDR"
+        return (
+            ", ".join(counted(found[name], one) for name, one in (("psms", "PSM"), ("peptides", "peptide"), ("proteins", "protein")))
+            + f" {rate}"
+        )
 
     @property
     def best_proteins(self) -> tuple[tuple[str, str, int, float], ...]:

@@ -17,6 +17,7 @@ from engine.chemistry.fragments import SERIES_MASS
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
 from engine.chemistry.modifications import SearchModification
 from engine.chemistry.tolerance import Tolerance
+from engine.errors import ParameterError
 from engine.execution.executor import Executor, Session
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
@@ -30,13 +31,13 @@ from kernels.cpu.fragment_intensities import IONS, match_bonds
 from kernels.cpu.matches import feature_names, measure_matches
 from kernels.cuda.scoring import MAXIMUM_PEAKS
 from kernels.device import StopFlag, stop_flag
+from kernels.digestion_layouts import KnownSites
 from kernels.layouts import HitArrays, MatchArrays, ModificationArrays, PeptideArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 from kernels.score_kinds import score_kind
 
 __all__ = ["IonSettings", "MatchSettings", "Matches", "ScoringPass", "ion_settings", "modification_arrays", "scoring_settings"]
 
-_PLACES = ("anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term")
 _KEPT = 5  # candidates kept for each query: the next different peptide gives the delta score
 _MASS_OF_AN_ISOTOPE = 1800.0
 _MINIMUM_ISOTOPE_HEIGHT = 0.02
@@ -44,7 +45,7 @@ _MB = 1_000_000
 _ROWS_FITTED = 512
 _HEAVIEST_END = 100.0  # dalton that an ion series adds to the residues, and more
 _LONGEST = 64  # residues of a peptide, and one
-_ALL_LETTERS = np.uint32(0xFFFFFFFF)
+_MOST_MODIFICATIONS = 255  # numbers of a byte, but for the one that is none
 
 
 class IonSettings(Protocol):
@@ -156,13 +157,21 @@ def _heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) ->
 
     A fragment may be heavier than the peptide where what is lost with the rest has a negative mass.
     """
-    added = modifications.combination_count @ np.maximum(modifications.mass, 0.0)
-    lightest = np.nanmin([*peptides.residue_mass, peptides.n_term_mass, peptides.c_term_mass, 0.0])
+    n_variable = len(modifications.residue_mask)
+    added = modifications.combination_count @ np.maximum(modifications.mass[:n_variable], 0.0)
+    lightest = np.nanmin([*peptides.residue_mass, peptides.n_term_mass, peptides.c_term_mass, *modifications.mass[n_variable:], 0.0])
     return float(peptides.mass.max(initial=0.0) + added.max(initial=0.0) - _LONGEST * lightest) + _HEAVIEST_END
 
 
-def modification_arrays(modifications: Sequence[SearchModification], parameters: MatchSettings) -> ModificationArrays:
-    """Variable modifications and the combinations of them that a peptide may carry."""
+def modification_arrays(
+    modifications: Sequence[SearchModification], parameters: MatchSettings, known: KnownSites | None = None
+) -> ModificationArrays:
+    """Variable modifications and the combinations of them that a peptide may carry; and those that it carries at known residues.
+
+    Raises
+    ------
+    ParameterError : they are too many together.
+    """
     most = parameters.maximum_modifications if modifications else 0
     combinations = [
         combination for size in range(most + 1) for combination in combinations_with_replacement(range(len(modifications)), size)
@@ -172,14 +181,21 @@ def modification_arrays(modifications: Sequence[SearchModification], parameters:
         for modification in combination:
             counts[row, modification] += 1
     mass = np.array([modification.mass for modification in modifications], np.float64)
-    masks = [sum(1 << ord(letter) - 65 for letter in modification.residues) or int(_ALL_LETTERS) for modification in modifications]
-    places = [_PLACES.index(modification.position) for modification in modifications]
+    masks = [modification.residue_mask for modification in modifications]
+    places = [modification.place for modification in modifications]
     # An end can carry one modification: combinations with two on the same end are impossible and only cost time.
     ends = np.array([[place in (1, 3), place in (2, 4)] for place in places], np.int64).reshape(-1, 2)
     counts = counts[((counts @ ends) <= 1).all(axis=1)]
+    of_known = np.zeros(0) if known is None else known.mass
+    if len(mass) + len(of_known) > _MOST_MODIFICATIONS:
+        raise ParameterError(
+            f"variable_modifications: {len(mass):,}, and {len(of_known):,} that the database knows, are more than {_MOST_MODIFICATIONS}"
+        )
+    places_of_known = np.zeros(0, np.int64) if known is None else known.place
     return ModificationArrays(
-        mass, np.array(masks, np.uint32), np.array(places, np.int64), counts @ mass, np.ascontiguousarray(counts), parameters.maximum_forms
-    )
+        np.concatenate((mass, of_known)), np.array(masks, np.uint32), np.concatenate((np.array(places, np.int64), places_of_known)),
+        counts @ mass, np.ascontiguousarray(counts), parameters.maximum_forms,
+    )  # fmt: skip
 
 
 class ScoringPass:
@@ -237,7 +253,7 @@ class ScoringPass:
         state = {"phase": "search", "cost": cost}
         self._resources.progress.stage("Scoring spectra", len(queries.mass))
         peaks = np.diff(index.arrays.offsets)[queries.spectrum]
-        too_full = peaks > MAXIMUM_PEAKS[self._settings.score] if self._resources.cards else np.zeros(len(peaks), bool)
+        too_full = peaks > MAXIMUM_PEAKS[self._settings.score] if self._resources.has_cards else np.zeros(len(peaks), bool)
         if not too_full.any():
             return hits_of(self._session.run(state), self._width)
         rows = self._session.no_rows(state, len(cost))
@@ -251,7 +267,7 @@ class ScoringPass:
     def run(self, *, with_bonds: bool = False) -> Matches:
         """The best candidates of each spectrum, with all scores; and `with_bonds` the peaks of each bond (the ion series are b and y)."""
         index, settings = self._index, self._settings
-        rows = _best_rows(index, self.score(), self._parameters)
+        rows = _best_rows(index, self.score(), self._peptides, self._parameters)
         measured, stop = np.zeros((len(rows["spectrum"]), len(feature_names()))), stop_flag()
         matches = MatchArrays(*(rows[name] for name in MatchArrays._fields))
         of_matches = index.arrays, matches, self._peptides, self._modifications.mass, settings
@@ -279,7 +295,7 @@ class ScoringPass:
         run_on_threads(work, equal_partitions(np.ones(n), threads), threads, self._resources.progress, steps=lambda _: 0, stop=stop)
 
 
-def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: MatchSettings) -> dict[str, NDArray]:
+def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, parameters: MatchSettings) -> dict[str, NDArray]:
     """Hits of all charges of a spectrum together, the best first, with delta scores; at most `hits_per_spectrum` of each spectrum."""
     queries = index.queries
     kind = score_kind(parameters.score)[1]
@@ -296,13 +312,16 @@ def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: MatchSettings)
     rank = np.arange(n) - start + 1
     # The next row of the same spectrum with another sequence; the last score looked at stands in where all are arrangements of one. No
     # further than with one hit for a spectrum: more of them must not change the first.
+    sequence = (
+        peptides.position[peptide].astype(np.int64) << 8 | peptides.length[peptide]
+    )  # an entry with known modifications has its peptide's
     rival = np.full(n, 0.0)
     open_rows = np.ones(n, bool)
     for step in range(1, _KEPT):
         other = np.minimum(np.arange(n) + step, max(n - 1, 0))
         same_spectrum = (np.arange(n) + step < n) & (spectrum[other] == spectrum)
         rival = np.where(open_rows & same_spectrum, score[other], rival)
-        open_rows &= same_spectrum & (peptide[other] == peptide)
+        open_rows &= same_spectrum & (sequence[other] == sequence)
     reported = rank <= parameters.hits_per_spectrum
     rows = query[reported], column[reported]
     return {

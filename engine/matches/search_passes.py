@@ -16,6 +16,7 @@ from engine.chemistry.enzymes import SPECIFICITIES, Specificity, enzyme
 from engine.chemistry.modifications import parse_modification
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import ParameterError, StorageError
+from engine.results.counts import counted
 
 if TYPE_CHECKING:
     from engine.project import Project
@@ -62,7 +63,8 @@ class SearchPass:
     name : ``first``, ``second``. precursor_tolerance, fragment_tolerance : within which peptides and ions were looked for.
     precursor_medians : ppm, the least and the largest, each of a file, of what precursors were corrected by before.
     isotope_errors : that a precursor was taken to have. specificity : ends of a peptide that the enzyme must have cut.
-    fixed_modifications, variable_modifications : by their names. mass_shift : dalton, what a peptide could be lighter or heavier by
+    fixed_modifications, variable_modifications : by their names. known_modifications : those that the databases know, each of which was
+        variable at the residues where they know it. mass_shift : dalton, what a peptide could be lighter or heavier by
         than its residues; None where that was not asked.
     groups : kinds of matches, as the column that tells them has them, whose error rates were estimated apart, each by its own decoys;
         empty where all were judged together.
@@ -89,6 +91,7 @@ class SearchPass:
     n_spectra: int = 0
     source_run: str = ""
     precursor_medians: tuple[float, float] = (0.0, 0.0)
+    known_modifications: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, name: str, settings: PassSettings, specificity: Specificity, **more: Any) -> SearchPass:
@@ -115,19 +118,23 @@ class SearchPass:
         """The same for people, as a methods section would say it."""
         isotopes = "" if self.isotope_errors in ((), (0,)) else f", isotope errors {', '.join(map(str, self.isotope_errors))}"
         shift = "" if self.mass_shift is None else f", mass shifts from {self.mass_shift[0]:g} to {self.mass_shift[1]:g} Da"
-        missed = f"{self.missed_cleavages} missed cleavage{'' if self.missed_cleavages == 1 else 's'}"
+        missed = counted(self.missed_cleavages, "missed cleavage")
         modifications = "; ".join(
             f"{kind} {', '.join(names)}"
             for kind, names in (("fixed", self.fixed_modifications), ("variable", self.variable_modifications))
             if names
         )
+        kinds = len(self.known_modifications)
+        at_residues = f"{kinds} kind{'' if kinds == 1 else 's'} of known modifications at their residues" if kinds else ""
+        modifications = "; ".join(one for one in (modifications, at_residues) if one)
         found = "" if self.proteins == "all" else f" found {f'by {self.source_run}' if self.source_run else 'before'}"
-        proteins = f"{self.n_proteins:,} protein{'' if self.n_proteins == 1 else 's'}{found}"
+        proteins = counted(self.n_proteins, "protein") + found
         left = f" that {self.source_run} left" if self.source_run else ""
         medians = " to ".join(dict.fromkeys(f"{median:+.4g}" for median in self.precursor_medians))
         corrected = f" of an error of {medians} ppm" if any(self.precursor_medians) else ""
+        spectra = counted(self.n_spectra, "spectrum", "spectra") + left
         return (
-            f"{self.name.capitalize()} pass: {self.n_spectra:,} spectra{left}, {proteins}, precursors within {self.precursor_tolerance}"
+            f"{self.name.capitalize()} pass: {spectra}, {proteins}, precursors within {self.precursor_tolerance}"
             f"{corrected}{isotopes}{shift}, fragments within {self.fragment_tolerance}, {self.enzyme}, {self.specificity}, up to {missed}; "
             f"{modifications or 'no modifications'}"
         )
@@ -262,8 +269,8 @@ def _pass(values: Any) -> SearchPass:
     medians = _numbers(values.get("precursor_medians", (0.0, 0.0)))
     if len(medians) != 2 or not medians[0] <= medians[1]:
         raise ParameterError("precursor_medians is no range")
-    fixed, variable = (_texts(values.get(f"{kind}_modifications", [])) for kind in ("fixed", "variable"))
-    for name in (*fixed, *variable):
+    fixed, variable, known = (_texts(values.get(f"{kind}_modifications", [])) for kind in ("fixed", "variable", "known"))
+    for name in (*fixed, *variable, *known):
         parse_modification(name)
     return SearchPass(
         _text(values.get("name")), _tolerance(values.get("precursor_tolerance")), _tolerance(values.get("fragment_tolerance")),
@@ -271,7 +278,7 @@ def _pass(values: Any) -> SearchPass:
         specificity, _count(values.get("missed_cleavages", 0)), fixed, variable, None if shift is None else (numbers[0], numbers[1]),
         tuple(_texts(one) for one in _list(values.get("groups", []))), _texts(values.get("databases", [])), proteins,
         _count(values.get("n_proteins", 0)), _texts(values.get("spectra", [])), _count(values.get("n_spectra", 0)),
-        _text(values.get("source_run", "")), (medians[0], medians[1]),
+        _text(values.get("source_run", "")), (medians[0], medians[1]), known,
     )  # fmt: skip
 
 

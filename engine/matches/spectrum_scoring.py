@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.work import Piece, Rows, Work, by_item
+from engine.execution.work import CardShape, Piece, Rows, Work, by_item
 from engine.spectra.spectrum_index import SpectrumIndex
 from kernels.device import Device, twin
 from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
@@ -61,11 +61,16 @@ class SpectraAgainstPeptides:
     """Items are the queries."""
 
     parts_of_worker = 0
+    samples = "engine.matches.sample_work:sample_spectra"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Of counting, the same for each; of scoring, what the state says."""
         n = len(work.sources["queries"]["mass"])
         return np.ones(n) if state["phase"] == "count" else np.asarray(state["cost"], np.float64)
+
+    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
+        """See `PredictableKind`: candidates, of scoring, each with its forms."""
+        return float(self.costs(work, state).sum())
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:

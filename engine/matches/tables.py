@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from engine.chemistry.peptidoforms import write_many
 from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
-from engine.matches.columns import PEPTIDES, PROTEINS, PSMS
+from engine.matches.columns import KNOWN_PLACES, PEPTIDES, PROTEINS, PSMS
 from engine.matches.fragment_intensities import IntensityModel, IntensitySettings, MatchColumns, learn_intensities, why_not_predicted
 from engine.matches.group_rates import group_rates
+from engine.matches.known_places import known_places
 from engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
 from engine.matches.psms import SEARCH_SCORE_SCALE, Psms, SystematicErrors, joined_psms, rescoring_features, search_score
 from engine.matches.rescoring import LearntScore, RescoringSettings, rescore
@@ -363,7 +364,7 @@ def _psm_table(
     which = pa.array(psms.modification)
     modification_lists = pa.array(psms.modification_offsets, pa.int32())
     protein = proteins.protein_of(psms.occurrences)
-    offsets = np.asarray(proteins.proteins.offsets)
+    starts = psms.occurrences - np.asarray(proteins.proteins.offsets)[protein] + proteins.first_in_whole()[protein]
     length_of_each = np.repeat(psms.length, np.diff(psms.occurrence_offsets))
     protein_lists = pa.array(psms.occurrence_offsets, pa.int32())
     columns: dict[str, Any] = {
@@ -403,11 +404,13 @@ def _psm_table(
         "modification_names": pa.ListArray.from_arrays(modification_lists, names.take(which)),
         "modification_masses": pa.ListArray.from_arrays(modification_lists, masses.take(which)),
         "modification_unimod": pa.ListArray.from_arrays(modification_lists, unimod.take(which)),
-        "protein_starts": pa.ListArray.from_arrays(protein_lists, pa.array(psms.occurrences - offsets[protein] + 1, pa.int32())),
+        "protein_starts": pa.ListArray.from_arrays(protein_lists, pa.array(starts + 1, pa.int32())),
         "residues_before": pa.ListArray.from_arrays(protein_lists, _flanks(proteins, psms.occurrences - 1, protein)),
         "residues_after": pa.ListArray.from_arrays(protein_lists, _flanks(proteins, psms.occurrences + length_of_each, protein)),
     }
-    table = PSMS.arrow(columns)
+    if proteins.known is not None:
+        columns[KNOWN_PLACES.name] = known_places(psms, proteins, proteins.known)
+    table = PSMS.arrow(columns, without=() if proteins.known is not None else (KNOWN_PLACES.name,))
     for name, column in scored.features.items():
         table = table.append_column(f"feature_{name}", pa.array(column.astype(np.float32)))
     return table
@@ -435,8 +438,10 @@ def _peptide_table(peptides: _Peptides, psm_table: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     best = psm_table.take(pa.array(peptides.best_row))
+    known = [name for name in (KNOWN_PLACES.name,) if name in best.column_names]
     return PEPTIDES.arrow(
         {
+            **{name: best[name] for name in known},
             "peptide": best["peptide"],
             "sequence": best["sequence"],
             "proteins": best["proteins"],
@@ -447,7 +452,8 @@ def _peptide_table(peptides: _Peptides, psm_table: pa.Table) -> pa.Table:
             "posterior_error_probability": pa.array(peptides.posterior_error, from_pandas=True),
             "calculated_mass": best["calculated_mass"],
             "best_psm": best["psm_id"],
-        }
+        },
+        without=() if known else (KNOWN_PLACES.name,),
     )
 
 
@@ -483,9 +489,10 @@ def _protein_table(
         decoy_ratio=rows.decoy_ratio,
         expected_at=expected_at,
     )
-    start = evidence.occurrences - offsets[proteins.protein_of(evidence.occurrences)]
+    holder, lengths = proteins.protein_of(evidence.occurrences), proteins.whole_lengths()
+    start = evidence.occurrences - offsets[holder] + proteins.first_in_whole()[holder]
     stop = start + np.repeat(evidence.length, np.diff(evidence.occurrence_offsets))
-    covered = coverage(np.diff(offsets), proteins.protein_of(evidence.occurrences), start, stop)
+    covered = coverage(lengths, holder, start, stop)
     first_member = groups.members[groups.member_offsets[:-1]]
     accessions = pa.ListArray.from_arrays(pa.array(groups.member_offsets, pa.int32()), _accessions(proteins, groups.members))
     error = np.full(len(groups), np.nan)
@@ -509,8 +516,8 @@ def _protein_table(
             "is_decoy": pa.array(groups.is_decoy),
             "razor_peptides": pa.array(groups.n_razor_peptides, pa.int32()),
             "posterior_error_probability": pa.array(error, from_pandas=True),
-            "length": pa.array(np.diff(offsets)[first_member], pa.int32()),
-            "sequence": pa.array([proteins.proteins.sequence(i) for i in first_member.tolist()], pa.string()),
+            "length": pa.array(lengths[first_member], pa.int32()),
+            "sequence": pa.array([proteins.whole_sequence(i) for i in first_member.tolist()], pa.string()),
         }
     )
     return groups, table

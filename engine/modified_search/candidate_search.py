@@ -19,7 +19,7 @@ from engine.chemistry.masses import WATER_MASS
 from engine.execution.executor import Executor
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
-from engine.execution.work import Piece, Rows, Work, by_item
+from engine.execution.work import CardShape, Piece, Rows, Work, by_item
 from engine.spectra.spectrum_index import SpectrumIndex
 from kernels.cpu.mass_lists import count_spectrum_masses, list_peptide_masses, list_spectrum_masses
 from kernels.device import Device, twin
@@ -142,6 +142,7 @@ class SpectraAgainstMassLists:
     """Items are the queries."""
 
     parts_of_worker = 0
+    samples = "engine.modified_search.sample_work:sample_lists"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Candidates in the window of each query."""
@@ -149,6 +150,14 @@ class SpectraAgainstMassLists:
         precursors = work.sources["candidates"]["precursors"]
         ends = [np.searchsorted(precursors, (masses - work.settings[name]) * per_dalton) for name in ("high", "low")]
         return 1.0 + (ends[1] - ends[0])
+
+    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
+        """See `PredictableKind`: masses of queries and candidates in their windows that meet, at random, and those that are listed."""
+        candidates, spectra = work.sources["candidates"], work.sources["spectra"]
+        n, n_queries = max(1, len(candidates["precursors"])), max(1, len(work.sources["queries"]["mass"]))
+        units = max(1.0, float(np.max(candidates["precursors"], initial=1)))
+        met = float(self.costs(work, state).sum()) * len(candidates["masses"]) / n * 4.0 * len(spectra["mz"]) / n_queries / units
+        return met + len(candidates["masses"])
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:

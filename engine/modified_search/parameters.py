@@ -8,6 +8,7 @@ from pydantic import field_validator, model_validator
 
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import ParameterError
+from engine.formats.translation_parameters import GENETIC_CODE, MINIMUM_FRAME, TRANSLATION
 from engine.matches import parameters as shared
 from engine.matches.parameters import PRECURSOR, SCORING, SpectrumSearchParameters
 from engine.parameters import parameter
@@ -99,6 +100,9 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"] = shared.DECOYS
     decoy_prefix: str = shared.DECOY_PREFIX
     contaminants: tuple[str, ...] = shared.CONTAMINANTS
+    translation: Literal["none", "six-frame", "forward", "reverse"] = TRANSLATION
+    genetic_code: int = GENETIC_CODE
+    minimum_frame: int = MINIMUM_FRAME
     fdr: float = shared.FDR
     plus_one: bool = shared.PLUS_ONE
     rescoring: Literal["automatic", "off"] = shared.RESCORING

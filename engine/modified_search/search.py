@@ -13,7 +13,9 @@ from engine.entry import SearchRequest
 from engine.errors import InputError, ParameterError
 from engine.execution.resources import Resources
 from engine.formats import Spectra, read_spectra
+from engine.formats.translation_parameters import translation_of
 from engine.jobs.progress import Progress
+from engine.matches.preset_advice import advise_for_files
 from engine.matches.search_passes import SearchPass
 from engine.matches.source_run import SourceRun, identified_run, identified_spectra, write_identified_proteins
 from engine.modified_search.candidate_search import find_candidates
@@ -69,6 +71,9 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
 
     def read(progress: Progress, threads: int) -> _Read:
         if source is None:
+            advice = advise_for_files("modified", request.files("spectra"), parameters)
+            if advice is not None:
+                progress.message(advice.sentence, "warning")
             found = read_spectra(
                 request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads, spool=spec.spool
             )
@@ -103,6 +108,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
                 )  # fmt: skip
             searching.device = resources.used
             spectra_written = searching.begin(lambda progress: write_spectra(_run_of(searching), every, progress))
+            from engine.matches.protein_knowledge import write_protein_knowledge
             from engine.matches.run_tables import EXPORTED, RunTables
             from engine.modified_search.judging import judge
             from engine.modified_search.results import (
@@ -123,6 +129,8 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
                 written = RunTables(tables, parameters)
                 written.write(searching.run, resources.progress, searching.begin)
                 write_modifications(searching.run, modifications, resources.progress)
+                is_translated = _is_translated(source, parameters)
+                write_protein_knowledge(searching.run, indexes.proteins, written.found_accessions, is_translated=is_translated)
                 spectra_written()
                 searching.progress.check()
             counts = {
@@ -141,6 +149,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
                 **searching.summary_fields, **{f"n_{name}": number for name, number in counts.items()}, certainty=written.certainty,
                 top_modifications=tuple((row["name"], row["mass"], row["psms"], row["sites"]) for row in best),
                 source_run=None if source is None else source.run, fdr=parameters.fdr, passes=(done,),
+                has_decoys=parameters.decoys != "none",
             )  # fmt: skip
 
 
@@ -182,7 +191,8 @@ def _index(
     """Devices and indexes."""
     resources = searching.resources(progress, memory_bytes=parameters.device_memory * _MB)
     kinds = ("database", "contaminants")
-    databases = Databases(searching.paths("database"), searching.paths("contaminants"), {kind: searching.digests(kind) for kind in kinds})
+    digests = {kind: searching.digests(kind) for kind in kinds}
+    databases = Databases(searching.paths("database"), searching.paths("contaminants"), digests, translation_of(parameters))
     if source is None or databases.proteins:
         return resources.telling(searching.progress), open_indexes(databases, spare, parameters, resources)
     fasta, rate = spare / "identified.fasta", float(source.parameters.get("fdr", parameters.fdr))
@@ -192,7 +202,14 @@ def _index(
             f"run {source.run} found no protein whose sequence it knows",
             remedy="Name a database with --database, or identify something first",
         )
-    return resources.telling(searching.progress), build_indexes(databases._replace(proteins=[fasta]), spare, parameters, resources)
+    of_found = databases._replace(proteins=[fasta], translation=None)
+    return resources.telling(searching.progress), build_indexes(of_found, spare, parameters, resources)
+
+
+def _is_translated(source: SourceRun | None, parameters: ModifiedSearchParameters) -> bool:
+    """Whether the proteins are reading frames, those that an identification found among them."""
+    of_source = "none" if source is None else source.parameters.get("translation", "none")
+    return (parameters.translation, of_source) != ("none", "none")
 
 
 def _by_kind(psms: Any, parameters: ModifiedSearchParameters) -> dict[str, int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.matches.columns import PEPTIDES, PROTEINS_OF_SHIFTED, SHIFTED_PSMS
+from engine.formats.feature_tables import FEATURES
+from engine.matches.columns import PEPTIDES, PROTEINS_OF_SHIFTED, READING_FRAMES, SHIFTED_PSMS
 from engine.results.columns import Column, Table
 from engine.spectra.tables import SPECTRA
 
@@ -36,5 +37,5 @@ MODIFICATIONS = Table.of(
 
 TABLES = (MODIFICATIONS, SHIFTED_PSMS, PROTEINS_OF_SHIFTED)
 """From the modification to its PSMs; the proteins that they prove."""
-STORED = (PEPTIDES, SPECTRA)
+STORED = (PEPTIDES, SPECTRA, FEATURES, READING_FRAMES)
 """Further tables that a run keeps."""

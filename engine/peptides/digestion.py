@@ -93,3 +93,9 @@ class Digestion:
     def terminal_mass(self, end: str) -> float:
         """Dalton that fixed modifications add to the peptide's "N-term" or "C-term"."""
         return sum((modification.mass for modification in self.fixed if modification.position == f"peptide {end}"), 0.0)
+
+    def fixed_mass_in_place_of(self, modification: SearchModification) -> float:
+        """Dalton that fixed modifications add to the residue or end which a known modification takes, and which therefore they do not."""
+        end = {"N": "N-term", "C": "C-term"}.get(modification.position.partition(" ")[2][:1], "")
+        of_residue = (one.mass for one in self.fixed if one.position == "anywhere" and set(modification.residues) & set(one.residues))
+        return sum(of_residue, self.terminal_mass(end) if end else 0.0)

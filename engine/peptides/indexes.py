@@ -9,24 +9,29 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from engine.errors import InputError, StorageError
+from engine.errors import InputError, ParameterError, StorageError
 from engine.execution.resources import Resources
 from engine.files import storage_errors
 from engine.formats import Proteins, read_proteins
+from engine.formats.features import Features
 from engine.formats.translation import Translation
 from engine.jobs.progress import Progress
+from engine.peptides.decoys import DECOY_SEED
 from engine.peptides.digestion import Digestion, DigestionSettings
+from engine.peptides.known_forms import SearchedForms
+from engine.peptides.known_modifications import known_modifications_of
 from engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
-from engine.peptides.protein_index import DECOY_SEED, ProteinIndex, build_protein_index, open_protein_index
+from engine.peptides.protein_index import ProteinIndex, build_protein_index, open_protein_index
 from engine.peptides.variants import with_variants
 from engine.project.cache import index_store
+from engine.results.counts import counted
 
 __all__ = ["Databases", "IndexSettings", "Indexes", "build_indexes", "key_parts", "open_indexes"]
 
 _FORMAT = 5
 _FEWEST_DECOYS = 0.2  # for each target: of fewer, what few decoys say is multiplied beyond what anybody should believe
 _COMPLETE = 0.03  # a complete list differs by so much from one decoy for each target, as decoys that are made here do
-_VARIANT_RULES = 1
+_VARIANT_RULES = 2
 """Of `engine.peptides.variants`, for keys: another number where other entries come of the same database."""
 _MB = 1_000_000
 
@@ -50,6 +55,8 @@ class Databases(NamedTuple):
     """How nucleotides become the proteins of the database, where it is of nucleotides."""
     has_variants: bool = False
     """Whether the variants that the database knows are searched too."""
+    forms: SearchedForms | None = None
+    """With what else the modifications that the database knows are searched at their residues; None where they are not."""
 
     def read(self, progress: Progress) -> Proteins:
         """The proteins of the database."""
@@ -84,6 +91,10 @@ def open_indexes(databases: Databases, spare: Path, parameters: IndexSettings, r
     except StorageError as error:
         progress.message(f"The index could not be kept for other searches, and is made for this run alone: {error}", "warning")
         indexes = build_indexes(databases, spare, parameters, resources)
+    if databases.forms is not None:
+        known = indexes.proteins.known
+        told = "The database knows no modification of a residue that has a mass" if known is None else known.message()
+        progress.message(told, "warning" if known is None else "info")
     return _with_counted_decoys(indexes, databases, progress) if parameters.decoys == "existing" else indexes
 
 
@@ -116,6 +127,7 @@ def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digest
     """Content of the key of indexes: digests of the files, the rules of decoys, and those of the digestion themselves."""
     variants = {"known_variants": _VARIANT_RULES} if databases.has_variants else {}
     translated = {} if databases.translation is None else {"translation": databases.translation.content()}
+    known = {} if databases.forms is None else {"known_modifications": databases.forms.content()}
     return {
         "format": _FORMAT,
         "inputs": databases.digests,
@@ -125,6 +137,7 @@ def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digest
         "digestion": digestion.content(),
         **translated,
         **variants,
+        **known,
     }
 
 
@@ -143,9 +156,8 @@ def _build(databases: Databases, folder: Path, parameters: IndexSettings, digest
         variants = with_variants(read, maximum_length=digestion.maximum_length, cleaves=digestion.enzyme.cleavage_table())
         read = variants.proteins
         others = f"; {variants.n_others:,} others change no residues that are told" if variants.n_others else ""
-        progress.message(
-            f"{variants.n_variants:,} known variants are searched besides{others}", "info" if variants.n_variants else "warning"
-        )
+        searched = counted(variants.n_variants, "known variant is", "known variants are")
+        progress.message(f"{searched} searched besides{others}", "info" if variants.n_variants else "warning")
     proteins = build_protein_index(
         folder,
         read,
@@ -156,13 +168,31 @@ def _build(databases: Databases, folder: Path, parameters: IndexSettings, digest
         contaminants=read_proteins(databases.contaminants, progress=progress) if databases.contaminants else None,
         variants=variants,
     )
-    peptides = build_peptide_index(folder, proteins, digestion, resources, memory_bytes=parameters.index_memory * _MB)
+    if databases.forms is not None:
+        proteins = _with_known_modifications(folder, proteins, parameters, digestion)
+    memory_bytes = parameters.index_memory * _MB
+    peptides = build_peptide_index(folder, proteins, digestion, resources, memory_bytes=memory_bytes, forms=databases.forms)
     if len(peptides) == 0:
         raise InputError(
             databases.proteins[0],
             "no protein gives a peptide within the limits of length and mass",
             remedy="Check the enzyme and the limits",
         )
+
+
+def _with_known_modifications(folder: Path, proteins: ProteinIndex, parameters: IndexSettings, digestion: Digestion) -> ProteinIndex:
+    """The protein index with the modifications that the databases know, where they know any that have a mass."""
+    if parameters.decoys == "existing":
+        raise ParameterError(
+            "known_modifications: a database with decoys of its own has none for known modifications; let decoys be made (decoys=reverse)"
+        )
+    features = proteins.features or Features.none(proteins.n_targets)
+    residues, offsets = np.asarray(proteins.proteins.residues), np.asarray(proteins.proteins.offsets)
+    known = known_modifications_of(residues, offsets, proteins.n_targets, features, parameters.decoys, digestion)
+    if not known.n_sites:
+        return proteins
+    known.write(folder)
+    return open_protein_index(folder)
 
 
 def _load(folder: Path, digestion: Digestion) -> Indexes:

@@ -7,12 +7,12 @@ partitions that the counts of a first pass choose. Modified forms are made while
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,9 @@ from engine.chemistry.masses import WATER_MASS
 from engine.execution.resources import Resources
 from engine.execution.scheduler import one_line
 from engine.execution.threads import available_threads, run_on_threads
+from engine.peptides.array_files import ArrayFile
 from engine.peptides.digestion import Digestion
+from engine.peptides.known_forms import FormColumns, SearchedForms, merge_known_forms, open_form_columns
 from engine.peptides.protein_index import ProteinIndex
 from engine.project.columns import open_column, require
 from kernels.cpu.peptide_validation import peptides_are_valid
@@ -35,9 +37,13 @@ __all__ = ["PeptideIndex", "build_peptide_index", "open_peptide_index"]
 
 _UNIT = 1e9  # integer masses are in 1e-9 Da
 _BYTES_PER_ENTRY = 48  # while building: 26 of the unsorted entry, and some runs' dictionary entries, inverted lists and what NumPy copies
+_RUNS, _SHARES = 32, 16  # of the peptides and of the proteins for each thread,
+_PEPTIDES_OF_A_RUN, _RESIDUES_OF_A_SHARE = 1 << 14, 1 << 15  # and no smaller than these, below which a piece costs more than what is in it
 _RUNS_AT_A_TIME = 8  # for each thread
+_RESIDUES_FOR_A_CARD = 1 << 21  # fewer are counted on threads before a card has them
 _BUCKET_WIDTH = 100_000_000  # 0.1 Da
 _PEPTIDES_OF_A_LOOK = 1 << 19
+_NO_MODIFICATION = 255
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,7 @@ class PeptideIndex:
         ascending,
         so that a peptide is a target when its first position is.
     decoy_ratio : decoys for each target, as error rates are to be estimated with: 1 where decoys were made, one for each protein.
+    forms : which entries are peptides with known modifications. Such a one has the places and letters of its peptide, and its own mass.
     """
 
     mass: NDArray[np.float64]
@@ -64,12 +71,22 @@ class PeptideIndex:
     occurrence: NDArray[np.uint32]
     digestion: Digestion
     decoy_ratio: float = 1.0
+    forms: FormColumns = field(default_factory=FormColumns.none)
 
     def __len__(self) -> int:
         return len(self.mass)
 
-    def arrays(self, proteins: ProteinIndex) -> PeptideArrays:
-        """Arguments of the kernels."""
+    @property
+    def n_forms(self) -> int:
+        """Entries that are peptides with known modifications."""
+        return max(0, len(self.forms.site) - 1)
+
+    def arrays(self, proteins: ProteinIndex, n_variable: int = 0) -> PeptideArrays:
+        """Arguments of the kernels; known modifications are numbered behind `n_variable` others."""
+        known, site, modification = self.forms
+        numbered = np.where(modification == _NO_MODIFICATION, modification, modification + np.uint8(n_variable))
+        for column in (known, site, numbered):
+            column.flags.writeable = False  # as those of a mapped file: the kernels need not be compiled for both
         return PeptideArrays(
             np.asarray(self.mass),
             np.asarray(self.position),
@@ -80,35 +97,10 @@ class PeptideIndex:
             self.digestion.residue_mass(),
             self.digestion.terminal_mass("N-term"),
             self.digestion.terminal_mass("C-term"),
+            np.asarray(known),
+            np.asarray(site),
+            numbered,
         )
-
-
-class _ArrayFile:
-    """A .npy file of a one-dimensional array whose length is known only at the end."""
-
-    _HEADER_BYTES = 128
-
-    def __init__(self, path: Path, dtype: type) -> None:
-        self._file = path.open("wb")
-        self._dtype = np.dtype(dtype)
-        self._file.write(bytes(self._HEADER_BYTES))
-        self.length = 0
-
-    def append(self, values: NDArray) -> None:
-        np.ascontiguousarray(values, self._dtype).tofile(self._file)
-        self.length += len(values)
-
-    def __enter__(self) -> _ArrayFile:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        text = repr({"descr": self._dtype.str, "fortran_order": False, "shape": (self.length,)})
-        header = (
-            b"\x93NUMPY\x01\x00" + (self._HEADER_BYTES - 10).to_bytes(2, "little") + text.ljust(self._HEADER_BYTES - 11).encode() + b"\n"
-        )
-        with self._file:
-            self._file.seek(0)
-            self._file.write(header)
 
 
 def build_peptide_index(
@@ -119,8 +111,10 @@ def build_peptide_index(
     *,
     memory_bytes: int,
     selected: NDArray[np.int64] | None = None,
+    forms: SearchedForms | None = None,
 ) -> PeptideIndex:
-    """Digest the proteins (all, or those `selected`) and write the index into `folder`.
+    """Digest the proteins (all, or those `selected`) and write the index into `folder`; with the `forms` that known modifications make of
+    the peptides, where the proteins know any.
 
     The first pass, which counts, runs on the first of the cards that can do it, or on threads; the second on threads.
     Memory: at most about `memory_bytes` beyond the proteins, unless a single mass bucket needs more. Time: two passes over the digest
@@ -137,8 +131,8 @@ def build_peptide_index(
     buckets = digest.count()
     progress.stage("Building the peptide index", int(buckets.sum()))
     with ExitStack() as stack:
-        files = {name: stack.enter_context(_ArrayFile(folder / f"peptide_{name}.npy", kind)) for name, kind in DICTIONARY_TYPES.items()}
-        for run_of_bucket in _passes(buckets, max(1, memory_bytes // _BYTES_PER_ENTRY), 32 * resources.threads):
+        files = {name: stack.enter_context(ArrayFile(folder / f"peptide_{name}.npy", kind)) for name, kind in DICTIONARY_TYPES.items()}
+        for run_of_bucket in _passes(buckets, max(1, memory_bytes // _BYTES_PER_ENTRY), _RUNS * resources.threads):
             for columns in digest.runs(run_of_bucket):
                 if selection is not None:
                     for name in ("position", "occurrence"):
@@ -147,7 +141,18 @@ def build_peptide_index(
                 for name, file in files.items():
                     file.append(columns[name])
         files["pointer"].append(np.array([files["occurrence"].length]))
+    if forms is not None and forms.maximum_modifications and proteins.known is not None:
+        peptides = folder / "peptides"
+        peptides.mkdir()
+        for name in DICTIONARY_TYPES:
+            (folder / f"peptide_{name}.npy").rename(peptides / f"peptide_{name}.npy")
+        merge_known_forms(folder, _open_dictionary(peptides), proteins, digestion, forms, resources, memory_bytes)
+        shutil.rmtree(peptides)
     return open_peptide_index(folder, proteins, digestion)
+
+
+def _open_dictionary(folder: Path) -> PeptideDictionary:
+    return PeptideDictionary(**{name: open_column(folder / f"peptide_{name}.npy", kind) for name, kind in DICTIONARY_TYPES.items()})
 
 
 def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestion) -> PeptideIndex:
@@ -161,15 +166,18 @@ def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestio
     ------
     UnsoundIndexError : something in it is not as `build_peptide_index` writes it.
     """
-    dictionary = PeptideDictionary(**{name: open_column(folder / f"peptide_{name}.npy", kind) for name, kind in DICTIONARY_TYPES.items()})
+    dictionary = _open_dictionary(folder)
     n, pointer, occurrence = len(dictionary.mass), dictionary.pointer, dictionary.occurrence
     of_peptides = dictionary.position, dictionary.length, dictionary.flags, dictionary.letters
     same = all(len(column) == n for column in of_peptides) and len(pointer) == n + 1
     require(same, f"{folder}: columns of the peptides have different lengths")
     require(pointer[0] == 0 and pointer[-1] == len(occurrence), f"{folder}: the lists of the peptides do not lead from start to end")
+    added = np.zeros(1) if proteins.known is None else proteins.known.added_mass(digestion)
+    forms = open_form_columns(folder, dictionary.length, 0 if proteins.known is None else len(added))
     if n:
         least, most = dictionary.mass[[0, -1]].tolist()
-        inside = digestion.minimum_mass - 1 / _UNIT <= least and most <= digestion.maximum_mass + 1 / _UNIT
+        lightest, heaviest = (forms.site.shape[1] * end for end in (min(0.0, float(added.min())), max(0.0, float(added.max()))))
+        inside = digestion.minimum_mass + lightest - 1 / _UNIT <= least and most <= digestion.maximum_mass + heaviest + 1 / _UNIT
         require(inside, f"{folder}: a peptide's mass is not within its bounds")
         n_pieces = 1 + n // _PEPTIDES_OF_A_LOOK
         bounds = [(n * k // n_pieces, len(occurrence) * k // n_pieces) for k in range(n_pieces + 1)]
@@ -183,7 +191,7 @@ def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestio
 
         with ThreadPoolExecutor(available_threads()) as pool:
             require(all(pool.map(is_sound, range(n_pieces))), f"{folder}: a number of the peptides is not within its bounds")
-    return PeptideIndex(**dictionary._asdict(), digestion=digestion, decoy_ratio=1.0)
+    return PeptideIndex(**dictionary._asdict(), digestion=digestion, decoy_ratio=1.0, forms=forms)
 
 
 def _passes(buckets: NDArray[np.int64], most: int, n_runs: int) -> Iterator[NDArray[np.int64]]:
@@ -192,6 +200,7 @@ def _passes(buckets: NDArray[np.int64], most: int, n_runs: int) -> Iterator[NDAr
     A pass holds at most `most` peptides (more only where a single bucket does), in at most about `n_runs` runs of nearly equal count.
     """
     total = np.cumsum(buckets)
+    n_runs = max(1, min(n_runs, int(total[-1]) // _PEPTIDES_OF_A_RUN))
     low = 0
     while low < len(buckets):
         before = total[low - 1] if low else 0
@@ -236,7 +245,8 @@ class _Digest:
             _BUCKET_WIDTH,
         )
         self.n_buckets = round(digestion.maximum_mass * _UNIT) // _BUCKET_WIDTH + 1
-        cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], 16 * self._threads + 1).astype(np.int64)[1:-1]).tolist()
+        n_shares = max(1, min(_SHARES * self._threads, int(offsets[-1]) // _RESIDUES_OF_A_SHARE))
+        cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], n_shares + 1).astype(np.int64)[1:-1]).tolist()
         self._counts = np.zeros((0, self.n_buckets), np.int64)
         self._shares = list(zip([0, *cuts], [*cuts, len(offsets) - 1], strict=True))
 
@@ -251,7 +261,7 @@ class _Digest:
                 for _ in counting:
                     self._progress.check()
 
-        for card in list(self._cards):
+        for card in list(self._cards) if len(self._residues) > _RESIDUES_FOR_A_CARD else ():
             try:
                 count(card)
                 return self._counts.sum(axis=0)
@@ -265,8 +275,9 @@ class _Digest:
     def runs(self, run_of_bucket: NDArray[np.int64]) -> Iterator[dict[str, NDArray]]:
         """Dictionary and inverted lists of each run, in order of mass; pointers count from the run's first occurrence. Call `count`
         before."""
-        n_runs, inside = int(run_of_bucket.max()) + 1, run_of_bucket >= 0
-        counts = np.stack([np.bincount(run_of_bucket[inside], share[inside], n_runs).astype(np.int64) for share in self._counts])
+        n_runs, inside = int(run_of_bucket.max()) + 1, np.flatnonzero(run_of_bucket >= 0)
+        starts = inside[0] + np.searchsorted(run_of_bucket[inside], np.arange(n_runs))
+        counts = np.add.reduceat(self._counts[:, : inside[-1] + 1], starts, axis=1)
         run_offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
         cursors = run_offsets[:-1] + np.concatenate((np.zeros((1, n_runs), np.int64), np.cumsum(counts, axis=0)[:-1]))
         entries = PeptideEntries.empty(int(run_offsets[-1]))

@@ -21,14 +21,15 @@ from engine.execution.threads import available_threads
 from engine.formats.feature_files import open_features, write_features
 from engine.formats.features import Features
 from engine.formats.proteins import Proteins
+from engine.peptides.decoys import decoys_of
+from engine.peptides.known_modifications import KnownModifications, open_known_modifications
 from engine.peptides.variants import VariantEntries
 from engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
 
-__all__ = ["DECOY_METHODS", "ProteinIndex", "build_protein_index", "open_protein_index"]
+__all__ = ["ProteinIndex", "build_protein_index", "open_protein_index"]
 
-DECOY_METHODS = ("reverse", "pseudo-reverse", "shuffle", "existing", "none")
-DECOY_SEED = 20141
 _KEPT_COLUMNS = ("kept_first", "kept_stop")
+_REPLACED_COLUMNS = ("replaced_protein", "replaced_first", "replaced_stop")
 _PIECE = 1 << 22
 _COMMON_PREFIXES = ("rev_", "decoy_", "xxx_", "reverse_")  # of decoys, in small letters
 _COLUMNS = {
@@ -54,6 +55,9 @@ class ProteinIndex:
     features : what the databases know of the targets; None where they say nothing.
     kept : (proteins, 2) uint32, where variants are entries (`engine.peptides.variants`): of each the peptides count that begin before the
         second residue, from 0, and end behind the first; None where there are no variants.
+    replaced : (proteins, 3) uint32, where variants are entries: the number of a protein and the residues of it, from 0, the last not
+        included, in the place of which the entry's stand; None where there are no variants.
+    known : modifications that the databases know and that are searched; None where there are none.
     """
 
     proteins: Proteins
@@ -62,6 +66,8 @@ class ProteinIndex:
     n_contaminants: int
     features: Features | None = None
     kept: NDArray[np.uint32] | None = None
+    replaced: NDArray[np.uint32] | None = None
+    known: KnownModifications | None = None
 
     def __len__(self) -> int:
         return len(self.proteins)
@@ -74,6 +80,28 @@ class ProteinIndex:
     def protein_of(self, position: NDArray[np.integer]) -> NDArray[np.int64]:
         """Number of the protein that holds each residue position."""
         return np.searchsorted(self.proteins.offsets, position, side="right") - 1
+
+    def first_in_whole(self) -> NDArray[np.int64]:
+        """(proteins,) int64: where each begins in the whole protein, from 0; not 0 only for a variant that is cut out of one."""
+        return np.zeros(len(self), np.int64) if self.replaced is None else self.replaced[:, 1].astype(np.int64)
+
+    def whole_lengths(self) -> NDArray[np.int64]:
+        """(proteins,) int64: residues of each protein, of a variant those of the whole protein that is changed."""
+        offsets = np.asarray(self.proteins.offsets)
+        lengths = offsets[1:] - offsets[:-1]
+        if self.replaced is None:
+            return lengths
+        of, first, stop = self.replaced.T.astype(np.int64)
+        return lengths + lengths[of] - (stop - first)
+
+    def whole_sequence(self, protein: int) -> str:
+        """Residues of a protein by its number, of a variant those of the whole protein that is changed."""
+        own = self.proteins.sequence(protein)
+        if self.replaced is None:
+            return own
+        of, first, stop = self.replaced[protein].tolist()
+        whole = self.proteins.sequence(of)
+        return whole[:first] + own + whole[stop:]
 
     def partners(self) -> NDArray[np.int64]:
         """(proteins,) int64: of a target the decoy whose accession is its own behind the prefix, of a decoy that target; -1 where there is
@@ -110,7 +138,8 @@ def build_protein_index(
     Parameters
     ----------
     database : what to call the database in messages.
-    decoys : one of DECOY_METHODS; "existing" takes the proteins whose accession begins with `decoy_prefix` as the decoys.
+    decoys : one of `engine.peptides.decoys.DECOY_METHODS`; "existing" takes the proteins whose accession begins with `decoy_prefix` as the
+        decoys.
     cleaves : (26, 26) bool, the enzyme's cuts (pseudo-reversal and shuffling keep the residues before them).
     variants : whose proteins are `proteins`, where some of these are variants.
 
@@ -124,6 +153,7 @@ def build_protein_index(
     accessions, descriptions = _Texts.of(proteins, "accession"), _Texts.of(proteins, "description")
     features = proteins.features
     kept = None if variants is None else variants.kept
+    replaced = None if variants is None else variants.replaced
     has_prefix = accessions.starts_with(decoy_prefix.encode())
     if not has_prefix.any() and (common := accessions.prefix_of_all(_COMMON_PREFIXES)):
         raise InputError(
@@ -175,12 +205,12 @@ def build_protein_index(
             features = _joined_features(proteins, contaminants)
             if kept is not None:
                 kept = np.concatenate((kept, _whole(contaminants)))
+            if replaced is not None:
+                numbers = np.arange(len(replaced), len(replaced) + n_contaminants)
+                replaced = np.concatenate((replaced, np.column_stack((numbers, _whole(contaminants)))))
         n_targets = len(offsets) - 1
         if decoys != "none":
-            from kernels.cpu.peptides import write_decoys
-
-            decoy_residues = np.empty_like(residues)
-            write_decoys(residues, offsets, ("reverse", "pseudo-reverse", "shuffle").index(decoys), cleaves, DECOY_SEED, decoy_residues)
+            decoy_residues, _ = decoys_of(residues, offsets, decoys, cleaves)
             residues = np.concatenate((residues, decoy_residues))
             offsets = np.concatenate((offsets, offsets[1:] + offsets[-1]))
             accessions = accessions + accessions.prefixed(decoy_prefix.encode())
@@ -189,6 +219,10 @@ def build_protein_index(
                 # Only a protein that is written backward as a whole has its residues elsewhere.
                 of_decoys = variants.kept_of_reversed if decoys == "reverse" else variants.kept
                 kept = np.concatenate((kept, of_decoys, kept[len(of_decoys) :]))
+            if replaced is not None:
+                replaced = np.concatenate(
+                    (replaced, _replaced_in_decoys(replaced, offsets[: n_targets + 1], is_reversed=decoys == "reverse"))
+                )
     if len(residues) > np.iinfo(np.uint32).max:
         raise InputError(database, f"{len(residues):,} residues with decoys are more than 4,294,967,295", remedy="Split the database")
     columns = (residues, offsets, accessions.characters, accessions.offsets, descriptions.characters, descriptions.offsets)
@@ -203,6 +237,9 @@ def build_protein_index(
         write_features(folder, features)
     if kept is not None:
         for name, column in zip(_KEPT_COLUMNS, kept.T, strict=True):
+            np.save(folder / f"protein_{name}.npy", column.astype(np.uint32))
+    if replaced is not None:
+        for name, column in zip(_REPLACED_COLUMNS, replaced.T, strict=True):
             np.save(folder / f"protein_{name}.npy", column.astype(np.uint32))
     (folder / "proteins.json").write_text(json.dumps(description), encoding="utf-8")
     return open_protein_index(folder)
@@ -228,17 +265,36 @@ def open_protein_index(folder: Path) -> ProteinIndex:
     n_targets, n_contaminants = description["n_targets"], description["n_contaminants"]
     require(n_contaminants <= n_targets <= n, f"{folder}: more targets are told of than there are proteins")
     features = open_features(folder, proteins.offsets[: n_targets + 1])
-    kept = None
+    kept = replaced = None
     if (folder / f"protein_{_KEPT_COLUMNS[0]}.npy").exists():
         kept = np.stack([open_column(folder / f"protein_{name}.npy", np.uint32) for name in _KEPT_COLUMNS], axis=1)
         is_sound = len(kept) == n and (kept[:, 0] <= kept[:, 1]).all() and (kept[:, 1] <= np.diff(proteins.offsets)).all()
         require(bool(is_sound), f"{folder}: a part of a protein that counts lies outside it")
-    return ProteinIndex(proteins, n_targets, description["decoy_prefix"], n_contaminants, features, kept)
+        replaced = np.stack([open_column(folder / f"protein_{name}.npy", np.uint32) for name in _REPLACED_COLUMNS], axis=1)
+        is_sound = len(replaced) == n and (replaced[:, 0] < n).all() and (replaced[:, 1] <= replaced[:, 2]).all()
+        is_sound = is_sound and (replaced[:, 2] <= np.diff(proteins.offsets)[replaced[:, 0]]).all()
+        require(bool(is_sound), f"{folder}: a variant stands in the place of residues outside its protein")
+    known = open_known_modifications(folder, proteins.residues)
+    return ProteinIndex(proteins, n_targets, description["decoy_prefix"], n_contaminants, features, kept, replaced, known)
 
 
 def _whole(proteins: Proteins) -> NDArray[np.int64]:
     """Bounds of the whole of each protein."""
     return np.stack((np.zeros(len(proteins), np.int64), np.diff(proteins.offsets)), axis=1)
+
+
+def _replaced_in_decoys(replaced: NDArray[np.int64], offsets: NDArray[np.int64], *, is_reversed: bool) -> NDArray[np.int64]:
+    """What the decoys of n targets stand in the place of: residues of the decoys, which are numbered behind the targets.
+
+    Parameters
+    ----------
+    replaced : (n, 3), of the targets. offsets : (n + 1,), of their residues. is_reversed : the decoys are whole proteins written backward.
+    """
+    of, first, stop = replaced.T
+    if is_reversed:
+        length = np.diff(offsets)[of]
+        first, stop = length - stop, length - first
+    return np.column_stack((of + len(replaced), first, stop))
 
 
 def _joined_features(*parts: Proteins) -> Features | None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.arrays import Texts, offsets_of
-from engine.formats.features import Features, kind_code
+from engine.formats.features import FeatureRow, Features, kind_code
 from engine.formats.proteins import Proteins
 
 __all__ = ["VariantEntries", "with_variants"]
@@ -33,6 +33,8 @@ class VariantEntries(NamedTuple):
         others than the sequence has.
     kept, kept_of_reversed : (n, 2) int64, residues of the entry, from 0: peptides count that begin before the second and end behind the
         first, which of a protein are all. The same of an entry that is written backward.
+    replaced : (n, 3) int64, the number of a protein and the residues of it, from 0, the last not included, that stand changed in the entry;
+        of a protein all of its own.
     """
 
     proteins: Proteins
@@ -40,10 +42,22 @@ class VariantEntries(NamedTuple):
     n_others: int
     kept: NDArray[np.int64]
     kept_of_reversed: NDArray[np.int64]
+    replaced: NDArray[np.int64]
+
+
+class _Entry(NamedTuple):
+    description: str
+    sequence: bytes
+    kept: tuple[int, int]
+    kept_of_reversed: tuple[int, int]
+    replaced: tuple[int, int, int]
+    features: list[FeatureRow]
 
 
 def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[np.bool_]) -> VariantEntries:
     """Proteins and their known variants, named ``accession:A214T``, or ``accession:A214del`` where residues are missing.
+
+    The feature of an entry is its variant: the new residues, or those on both sides of missing ones, at their place in the entry.
 
     Parameters
     ----------
@@ -59,9 +73,10 @@ def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[n
     bounds = zip(proteins.offsets[owners].tolist(), proteins.offsets[owners + 1].tolist(), strict=True)
     whole = np.asarray(proteins.residues).tobytes()
     margin = maximum_length + 2  # one for a peptide beside the variant, one for the residue beside that
-    found: dict[str, tuple[str, bytes, tuple[int, int], tuple[int, int]]] = {}
+    found: dict[str, _Entry] = {}
     n_others = 0
-    for accession, description, text, (first, last), (begin, end) in zip(accessions, descriptions, told, places, bounds, strict=True):
+    each = zip(owners.tolist(), accessions, descriptions, told, places, bounds, strict=True)
+    for owner, accession, description, text, (first, last), (begin, end) in each:
         change = _CHANGE.match(text)
         old = whole[begin + first - 1 : begin + last].decode("ascii")
         new = (change[2] or "") if change is not None else old
@@ -73,24 +88,31 @@ def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[n
         forward = _kept(left, old, new, right, cleaves, is_start=first <= margin)
         backward = _kept(right[::-1], old[::-1], new[::-1], left[::-1], cleaves, is_start=last + margin >= end - begin)
         name = f"{accession}:{old}{first}{new or 'del'}"
-        found.setdefault(name, (description, (left + new + right).encode("ascii"), forward, backward))
-    sequences = [sequence for _, sequence, _, _ in found.values()]
+        sequence = (left + new + right).encode("ascii")
+        shown = (len(left) + 1, len(left) + len(new)) if new else (max(1, len(left)), min(len(sequence), len(left) + 1))
+        variant = [FeatureRow(kind_code("VARIANT"), *shown, text)] if sequence else []
+        replaced = (owner, first - 1 - len(left), last + len(right))
+        found.setdefault(name, _Entry(description, sequence, forward, backward, replaced, variant))
+    sequences = [entry.sequence for entry in found.values()]
     lengths = np.concatenate((np.diff(proteins.offsets), np.fromiter(map(len, sequences), np.int64, len(sequences))))
     names = Texts.of([*Texts(proteins.accession_bytes, proteins.accession_offsets).strings(), *found])
     texts = Texts.of(
         [
             *Texts(proteins.description_bytes, proteins.description_offsets).strings(),
-            *(f"{description} (variant)".strip() for description, _, _, _ in found.values()),
+            *(f"{entry.description} (variant)".strip() for entry in found.values()),
         ]
     )
     everything = np.stack((np.zeros(len(proteins), np.int64), np.diff(proteins.offsets)), axis=1)
     kept, reversed_kept = (
-        np.concatenate((everything, np.array([entry[place] for entry in found.values()], np.int64).reshape(-1, 2))) for place in (2, 3)
+        np.concatenate((everything, np.array(bounds_of_entries, np.int64).reshape(-1, 2)))
+        for bounds_of_entries in ([entry.kept for entry in found.values()], [entry.kept_of_reversed for entry in found.values()])
     )
+    own = np.column_stack((np.arange(len(proteins)), everything))
+    replaced_residues = np.concatenate((own, np.array([entry.replaced for entry in found.values()], np.int64).reshape(-1, 3)))
     residues = np.concatenate((proteins.residues, np.frombuffer(b"".join(sequences), np.uint8)))
-    of_all = Features.joined([features, Features.none(len(found))])
+    of_all = Features.joined([features, Features.of([entry.features for entry in found.values()])])
     entries = Proteins(residues, offsets_of(lengths), names.letters, names.offsets, texts.letters, texts.offsets, of_all)
-    return VariantEntries(entries, len(found), n_others, kept, reversed_kept)
+    return VariantEntries(entries, len(found), n_others, kept, reversed_kept, replaced_residues)
 
 
 def _kept(left: str, old: str, new: str, right: str, cleaves: NDArray[np.bool_], *, is_start: bool) -> tuple[int, int]:

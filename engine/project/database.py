@@ -111,7 +111,7 @@ class Database:
                 remedy="Update Proteoscope to open it",
             )
         self._check_schema(found, version)
-        if version < newest and self._read_only:
+        if version < schema.OLDEST_READABLE and self._read_only:
             raise StorageError(f"{self._path}: a project of an older version, in a folder that cannot be written to bring it up to date.")
         return version
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from engine.errors import InputError, ParameterError
 
-__all__ = ["check_distinct", "check_outputs"]
+__all__ = ["check_distinct", "check_folder_of_outputs", "check_outputs"]
 
 _PROJECT_FILES = ("project.sqlite", "project.sqlite-wal", "project.sqlite-shm", "project.sqlite-journal", "project.lock")
 _PROJECT_FOLDERS = ("results", "index")
+_OWN_FOLDERS = (*_PROJECT_FOLDERS, "exports")
 
 
 def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path | None = None) -> None:
@@ -37,6 +38,22 @@ def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path
                 inside = real.relative_to(folder)
                 if inside.parts[0] in _PROJECT_FOLDERS or str(inside) in _PROJECT_FILES:
                     raise ParameterError(f"{out} belongs to the project {folder}; choose another name for the results")
+
+
+def check_folder_of_outputs(folder: Path) -> None:
+    """Refuse a folder for several files that is a project's own: they would stand among its files.
+
+    Raises
+    ------
+    ParameterError : says which folder, and to choose another; one of its own inside a project is as good as any.
+    """
+    real = Path(os.path.realpath(folder))
+    for place in (real, *real.parents):
+        if _is_there(place / _PROJECT_FILES[0]):
+            inside = real.relative_to(place)
+            if not inside.parts or inside.parts[0] in _OWN_FOLDERS:
+                reason = "is a project" if not inside.parts else f"belongs to the project {place}"
+                raise ParameterError(f"{folder} {reason}, whose files these are not; choose another folder, as {place / 'comparison'}")
 
 
 def check_distinct(inputs: Sequence[Path]) -> None:

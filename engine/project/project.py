@@ -5,10 +5,12 @@
     PROJECT/project.sqlite           runs, parameters, inputs with digests, log, register of results
     PROJECT/project.lock             held by the process that is writing a run
     PROJECT/results/RUN/NAME.parquet immutable tables
+    PROJECT/results/RUN/NAME.kept    what a run that is not finished has computed (`engine.project.kept_file`)
     PROJECT/exports/NAME.tsv         tables of the last run that has such, for people; PROJECT/run.json is its record
 
 A run's files are written and flushed first and registered last, in the one transaction that also marks the run as done. So a kill at any
-moment leaves either the whole result or none, and what was left behind is swept when the project is next opened or written.
+moment leaves either the whole result or none, and what was left behind is swept when the project is next opened or written, but for what
+the run keeps so that it can be resumed.
 
 A project may be a stranger's: see `engine.project.paths` for what keeps it from touching anything outside its folder.
 """
@@ -18,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,9 +34,10 @@ from engine.files import is_temporary, storage_errors, sync_folder
 from engine.jobs.progress import Cancelled, Progress
 from engine.project.database import Database, gone_error
 from engine.project.digests import canonical_json, content_bytes, file_digest
+from engine.project.kept_file import is_kept_name, kept_request, remove_all_but_kept, remove_kept
 from engine.project.locks import FileLock, ProcessIdentity
 from engine.project.paths import DATABASE, LOCK, RESULTS, check_folder_name, entries, inside, is_run_id, refuse_links
-from engine.project.publishing import has_unpublished, publish
+from engine.project.publishing import has_unpublished, publish, unpublish
 from engine.project.records import (
     DamagedRowError,
     InputRecord,
@@ -46,12 +50,16 @@ from engine.project.records import (
     result_record,
     run_record,
 )
+from engine.project.row_marks import RowMark, row_marks, set_row_mark
 from engine.project.run import Run
+from engine.project.run_notes import LISTED, RunNote, can_keep_notes, deleted_for_good, forget_run, run_note, set_note
 
 __all__ = ["Project", "is_project"]
 
 _OPENING_SECONDS = 1.0
 _MAXIMUM_JSON = 16 << 20
+_MAXIMUM_LINES, _MAXIMUM_LETTERS = 20_000, 10_000
+"""Of a log, that are read: a stranger's may have any number."""
 _INTERRUPTED = "interrupted: the program ended before the run was finished"
 
 Record = TypeVar("Record")
@@ -163,11 +171,13 @@ class Project:
         device: str = "",
         wait: float = 0.0,
         progress: Progress | None = None,
+        resume: str = "",
     ) -> Iterator[Run]:
         """Do a run: what the block writes becomes its results when the block ends well.
 
         When it raises, its files are removed and the run is kept as failed, or as cancelled after `Cancelled` and KeyboardInterrupt, with
-        the error as its message; the error passes on. A run that another process's lock keeps from beginning is not kept at all. Where the
+        the error as its message; the error passes on. What a run keeps stays where it was stopped or the disk refused, and the error has a
+        note that says how to resume it. A run that another process's lock keeps from beginning is not kept at all. Where the
         project itself has gone meanwhile, that is the error, whatever else it led to.
 
         Parameters
@@ -178,18 +188,18 @@ class Project:
         version, device : of the program and what it computes on, for the record.
         wait : seconds to wait for another process that is writing a run; the run is queued meanwhile.
         progress : asked while waiting and while computing digests whether the user wants to stop.
+        resume : the id of a run that did not end well, which is begun again under this id; the caller knows that all else is the same.
 
         Raises
         ------
-        InputError : an input cannot be read.
+        InputError : an input cannot be read; there is no such run to be resumed.
         StorageError : the disk refused, or another process is writing and did not finish in time; the message says which.
         """
         if not kind or not all(part.isalnum() and part.isascii() for part in kind.split("-")):
             raise ParameterError(f"{kind!r} is not a kind of run; expected letters, digits and dashes")
-        if self.read_only:
-            raise StorageError(f"{self.folder}: you may not write here. Copy the project to a folder that you may write to.")
+        self._refuse_reading_only()
         described = canonical_json(parameters)
-        run_id = self._queue(kind, described, version, device)
+        run_id = resume or self._queue(kind, described, version, device)
         lock = FileLock(self.folder / LOCK)
         folder = self.folder / RESULTS / run_id
         run = Run(run_id, folder, device, lambda level, text: self._log(run_id, level, text))
@@ -198,30 +208,67 @@ class Project:
             if not lock.acquire(f"run {run_id}", max(wait, _OPENING_SECONDS), progress):
                 self._forget(run_id)
                 raise _busy(self.folder, lock)
-            self._sweep(but=run_id)
-            self._start(run_id, list(inputs), progress)
-            self.inside(RESULTS)
+            self._sweep(but="" if resume else run_id)
+            if resume:
+                self._begin_again(run_id, kind, device)
+            else:
+                self._start(run_id, list(inputs), progress)
+            self.inside(RESULTS, *([run_id] if resume else []))
             with storage_errors(folder):
-                folder.mkdir(parents=True, exist_ok=False)
+                folder.mkdir(parents=True, exist_ok=bool(resume))
             yield run
             self._register(run)
         except BaseException as error:
             wanted = isinstance(error, Cancelled | KeyboardInterrupt | GeneratorExit)
-            self._abandon(run, "cancelled" if wanted else "failed", "stopped by the user" if wanted else _sentence(error))
+            self._abandon(
+                run, "cancelled" if wanted else "failed", "stopped by the user" if wanted else _sentence(error),
+                keeps=wanted or isinstance(error, StorageError),
+            )  # fmt: skip
+            if self.kept_request(run.id) is not None:
+                error.add_note(f"to go on with {run.id}: proteoscope resume {shlex.quote(str(self.folder))} --run {run.id}")
             if not wanted and not is_project(self.folder):
                 raise gone_error(self.folder) from error
             raise
         else:
             # The run is kept now, whatever becomes of this; the next opening would do it too.
+            remove_kept(folder)
             publish(self.folder, run_id)
         finally:
             lock.release()
 
     def runs(self, kind: str | None = None) -> list[RunRecord]:
-        """All runs, or those of one kind, in the order in which they were asked for."""
+        """All runs that are not deleted, or those of one kind, in the order in which they were asked for."""
         with self._database.transaction() as connection:
-            rows = connection.execute("SELECT * FROM runs WHERE kind = ? OR ? IS NULL ORDER BY number", (kind, kind)).fetchall()
+            listed = _listed(connection)
+            rows = connection.execute(
+                f"SELECT * FROM runs WHERE (kind = ? OR ? IS NULL) AND {listed} ORDER BY number", (kind, kind)
+            ).fetchall()
         return _whole(rows, run_record)
+
+    def kept_request(self, run: str) -> dict[str, Any] | None:
+        """What was asked of a run that did not end well, as it was recorded to be asked again; None where it cannot be resumed.
+
+        It cannot where it kept nothing, or on another machine or for another user than those it was begun by.
+        """
+        if not is_run_id(run) or self.read_only:
+            return None
+        try:
+            return kept_request(self.inside(RESULTS, run))
+        except StorageError:
+            return None
+
+    def resumable(self) -> frozenset[str]:
+        """The ids of the runs that can be resumed."""
+        return frozenset(one.id for one in self.runs() if one.status in ("cancelled", "failed") and self.kept_request(one.id) is not None)
+
+    def _unfinished(self, run: str) -> RunRecord:
+        """The record of a run that did not end well; the caller holds the lock."""
+        record = next((one for one in self.runs() if one.id == run), None)
+        if record is None:
+            raise InputError(self.folder, f"holds no run {run[:60]!r}", remedy="proteoscope runs lists them")
+        if record.status == "done":
+            raise InputError(self.folder, f"run {run} is finished", remedy="Name one that was stopped")
+        return record
 
     def latest(self, kind: str | None = None) -> str | None:
         """The id of the last run (of a kind) that is done, or None."""
@@ -235,11 +282,100 @@ class Project:
             ).fetchall()
         return _whole(rows, input_record)
 
-    def log(self, run: str) -> list[LogEntry]:
-        """The lines of a run's log, oldest first."""
+    def log(self, run: str, most: int = _MAXIMUM_LINES, letters: int = _MAXIMUM_LETTERS) -> list[LogEntry]:
+        """The last lines of a run's log, `most` of them with so many letters each, oldest first."""
         with self._database.transaction() as connection:
-            rows = connection.execute("SELECT time, level, text FROM log WHERE run = ? ORDER BY id", (run,)).fetchall()
-        return _whole(rows, log_entry)
+            rows = connection.execute(
+                "SELECT time, level, CASE typeof(text) WHEN 'text' THEN substr(text, 1, ?) ELSE text END AS text "
+                "FROM log WHERE run = ? ORDER BY id DESC LIMIT ?",
+                (letters, run, most),
+            ).fetchall()
+        return _whole(reversed(rows), log_entry)
+
+    def note(self, run: str) -> RunNote:
+        """What somebody wrote of a run."""
+        with self._database.transaction() as connection:
+            return run_note(connection, run)
+
+    def set_note(self, run: str, note: RunNote) -> None:
+        """Write of a run, in place of what was written of it.
+
+        Raises
+        ------
+        ParameterError : a text is too long. StorageError : the disk refused.
+        """
+        self._refuse_reading_only()
+        with self._database.transaction(write=True) as connection:
+            set_note(connection, run, note)
+
+    def row_marks(self, run: str, table: str) -> dict[int, RowMark]:
+        """The stars and comments on rows of a table of a run, by place in its file; none where the run has no such table."""
+        record = next((one for one in self.results(run) if one.name == table), None)
+        if record is None:
+            return {}
+        with self._database.transaction() as connection:
+            return row_marks(connection, run, table, record.rows or 0)
+
+    def set_row_mark(self, run: str, table: str, row: int, mark: RowMark) -> None:
+        """Put a star and a comment on a row of a table, by its place in the file, in place of what it had; an empty mark takes it away.
+
+        Raises
+        ------
+        InputError : the run has no such row. ParameterError : the comment is too long. StorageError : the disk refused.
+        """
+        self._refuse_reading_only()
+        record = next((one for one in self.results(run) if one.name == table), None)
+        if record is None or not 0 <= row < (record.rows or 0):
+            raise InputError(self.folder, f"holds no row {row} of {table:.60} of run {run:.60}", remedy="Open the run again")
+        with self._database.transaction(write=True) as connection:
+            set_row_mark(connection, run, table, row, mark)
+
+    def delete_run(self, run: str) -> None:
+        """Take a run that has ended out of the list; `restore_run` of this process brings it back. Its files go when the process has
+        ended and the project is next opened, or with `remove_deleted`.
+
+        Raises
+        ------
+        InputError : there is no such run, or it has not ended. StorageError : the disk refused.
+        """
+        self._refuse_reading_only()
+        process = ProcessIdentity.current()
+        with self._database.transaction(write=True) as connection:
+            row = connection.execute("SELECT status FROM runs WHERE id = ?", (run,)).fetchone()
+            if row is None or row["status"] in ("queued", "running"):
+                raise InputError(self.folder, f"holds no run {run:.60} that has ended", remedy="Cancel it first, if it still runs")
+            connection.execute(
+                "INSERT OR REPLACE INTO deleted_runs (run, deleted, host, pid, process_started) VALUES (?, ?, ?, ?, ?)",
+                (run, _now(), process.host, process.pid, process.started),
+            )
+
+    def restore_run(self, run: str) -> None:
+        """Bring a deleted run back.
+
+        Raises
+        ------
+        InputError : it is gone for good. StorageError : the disk refused.
+        """
+        with self._database.transaction(write=True) as connection:
+            if not connection.execute("DELETE FROM deleted_runs WHERE run = ?", (run,)).rowcount:
+                raise InputError(self.folder, f"holds no deleted run {run:.60} any more", remedy="Do the search again")
+
+    def remove_deleted(self, runs: Iterable[str]) -> None:
+        """Remove deleted runs for good, with their files. Where another process writes the project, the next opening does it.
+
+        Raises
+        ------
+        StorageError : the disk refused, or there are links.
+        """
+        lock = FileLock(self.folder / LOCK)
+        if not lock.acquire("removing deleted runs"):
+            return
+        try:
+            with self._database.transaction() as connection:
+                known = {row["run"] for row in connection.execute("SELECT run FROM deleted_runs")} if can_keep_notes(connection) else set()
+            self._remove(sorted(known.intersection(runs)))
+        finally:
+            lock.release()
 
     def results(self, run: str | None = None) -> list[ResultRecord]:
         """The registered files of a run, or of all."""
@@ -262,7 +398,7 @@ class Project:
         with self._database.transaction() as connection:
             row = connection.execute(
                 "SELECT results.* FROM results JOIN runs ON runs.id = results.run "
-                "WHERE name = ? AND (results.run = ? OR ? IS NULL) ORDER BY runs.number DESC LIMIT 1",
+                f"WHERE name = ? AND (results.run = ? OR (? IS NULL AND {_listed(connection)})) ORDER BY runs.number DESC LIMIT 1",
                 (name, run, run),
             ).fetchone()
         if row is None:
@@ -372,6 +508,17 @@ class Project:
                     (run_id, position, row[0], row[2], row[3]),
                 )
 
+    def _begin_again(self, run_id: str, kind: str, device: str) -> None:
+        if self._unfinished(run_id).kind != kind:
+            raise InputError(self.folder, f"run {run_id} is no run of {kind}", remedy="Name one that was stopped")
+        process = ProcessIdentity.current()
+        with self._database.transaction(write=True) as connection:
+            connection.execute(
+                "UPDATE runs SET status = 'running', started = ?, finished = NULL, message = '', device = ?, host = ?, pid = ?, "
+                "process_started = ? WHERE id = ? AND status != 'done'",
+                (_now(), device, process.host, process.pid, process.started, run_id),
+            )
+
     def _register(self, run: Run) -> None:
         with storage_errors(run.folder):
             sync_folder(run.folder)
@@ -387,14 +534,21 @@ class Project:
                 (_now(), run.message, run.device, run.id),
             )
 
+    def _refuse_reading_only(self) -> None:
+        if self.read_only:
+            raise StorageError(f"{self.folder}: you may not write here. Copy the project to a folder that you may write to.")
+
     def _forget(self, run_id: str) -> None:
         """Take a run that never began out of the records."""
         with self._database.transaction(write=True) as connection:
             connection.execute("DELETE FROM runs WHERE id = ? AND status = 'queued'", (run_id,))
 
-    def _abandon(self, run: Run, status: str, message: str) -> None:
+    def _abandon(self, run: Run, status: str, message: str, *, keeps: bool) -> None:
         # Files first: on a full disk that makes room for the note.
-        shutil.rmtree(run.folder, ignore_errors=True)
+        if keeps:
+            remove_all_but_kept(run.folder)
+        else:
+            shutil.rmtree(run.folder, ignore_errors=True)
         if not is_project(self.folder):
             # Whoever wrote a file made its folder anew: a project that was moved must find its place free when it comes back.
             for folder in (run.folder.parent, self.folder):
@@ -425,13 +579,28 @@ class Project:
             if row["status"] != "queued" and is_run_id(row["id"]):
                 leftover = self.inside(RESULTS, row["id"])
                 if leftover.is_dir():
-                    shutil.rmtree(leftover, ignore_errors=True)
+                    remove_all_but_kept(leftover)
+        with self._database.transaction() as connection:
+            gone = deleted_for_good(connection)
+        self._remove(gone)
         self._publish_pending()
         own = [entry for entry in entries(self.folder) if entry.name.startswith(f".{DATABASE}.")]
         of_runs = [entry for run in entries(self.inside(RESULTS)) for entry in entries(run)]
-        for temporary in [*own, *of_runs]:
-            if is_temporary(temporary) and temporary.is_file() and not temporary.is_symlink():
-                temporary.unlink(missing_ok=True)
+        unfinished = {row["id"] for row in rows} | {but}
+        for leftover in [*own, *of_runs]:
+            is_needless = is_temporary(leftover) or (is_kept_name(leftover.name) and leftover.parent.name not in unfinished)
+            if is_needless and leftover.is_file() and not leftover.is_symlink():
+                leftover.unlink(missing_ok=True)
+
+    def _remove(self, runs: Iterable[str]) -> None:
+        """Remove runs for good; the caller holds the lock. The records last: what a kill leaves is removed by the next sweep."""
+        for run_id in filter(is_run_id, runs):
+            folder = self.inside(RESULTS, run_id)
+            unpublish(self.folder, run_id)
+            if folder.is_dir():
+                shutil.rmtree(folder, ignore_errors=True)
+            with self._database.transaction(write=True) as connection:
+                forget_run(connection, run_id)
 
     def _publish_pending(self) -> None:
         """Show the exports of a run that a kill kept from it; of several, the last one's."""
@@ -445,6 +614,11 @@ class Project:
 
 def _busy(folder: Path, lock: FileLock) -> StorageError:
     return StorageError(f"{folder}: {lock.holder()} is writing this project. Wait until it has finished, or choose another project.")
+
+
+def _listed(connection: sqlite3.Connection) -> str:
+    """SQL: that a run is not deleted."""
+    return LISTED if can_keep_notes(connection) else "TRUE"
 
 
 def _now() -> str:

@@ -11,11 +11,12 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 from engine.files import atomic_file, storage_errors, sync_folder
 from engine.project.paths import EXPORTS, RESULTS, RUN_JSON, entries, inside
 
-__all__ = ["has_unpublished", "publish"]
+__all__ = ["has_unpublished", "publish", "unpublish"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _MAXIMUM_JSON = 16 << 20
@@ -56,11 +57,37 @@ def publish(project: Path, run_id: str) -> None:
         shutil.rmtree(own)
 
 
+def unpublish(project: Path, run_id: str) -> None:
+    """Let a project show the exports of a run no more, if it is those of this run that it shows. What users put beside them stays.
+
+    The caller holds the project's lock.
+
+    Raises
+    ------
+    StorageError : the disk refused, or there are links.
+    """
+    shown, record = inside(project, EXPORTS), inside(project, RUN_JSON)
+    if _read(record).get("run") != run_id:
+        return
+    with storage_errors(shown):
+        for name in _exports(record):
+            path = inside(shown, name)
+            if path.is_file():
+                path.unlink()
+        record.unlink()
+
+
 def _exports(record: Path) -> set[str]:
     """Names of the files that a record says are exports; none where it cannot be read."""
+    names = _read(record).get("exports", [])
+    return {name for name in names if isinstance(name, str) and _NAME.fullmatch(name)} if isinstance(names, list) else set()
+
+
+def _read(record: Path) -> dict[str, Any]:
+    """What a record says; nothing where it cannot be read."""
     try:
         with record.open("rb") as file:
-            names = json.loads(file.read(_MAXIMUM_JSON)).get("exports", [])
-        return {name for name in names if isinstance(name, str) and _NAME.fullmatch(name)}
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
-        return set()
+            found = json.loads(file.read(_MAXIMUM_JSON))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-__all__ = ["APPLICATION_ID", "MIGRATIONS", "create", "migrate"]
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "OLDEST_READABLE", "create", "migrate"]
 
 APPLICATION_ID = 0x50534350
 """Stands in the file's header, so that a project can be told from any other SQLite database."""
@@ -58,8 +58,36 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX log_of_run ON log (run);
     """,
+    """
+    CREATE TABLE run_notes (
+        run TEXT PRIMARY KEY REFERENCES runs (id),
+        title TEXT NOT NULL,
+        note TEXT NOT NULL
+    );
+    CREATE TABLE deleted_runs (
+        run TEXT PRIMARY KEY REFERENCES runs (id),
+        deleted TEXT NOT NULL,
+        host TEXT NOT NULL,
+        pid INTEGER NOT NULL,
+        process_started TEXT NOT NULL
+    );
+    """,
+    """
+    CREATE TABLE row_marks (
+        run TEXT NOT NULL,
+        name TEXT NOT NULL,
+        row INTEGER NOT NULL,
+        is_starred INTEGER NOT NULL,
+        comment TEXT NOT NULL,
+        PRIMARY KEY (run, name, row),
+        FOREIGN KEY (run, name) REFERENCES results (run, name) ON DELETE CASCADE
+    );
+    """,
 )
 """Script i leads from version i to version i + 1. A script that was released is never changed: what is new becomes a new one."""
+
+OLDEST_READABLE = 1
+"""The version that is read as it is where it cannot be brought up to date: what came later is only what people write of runs and rows."""
 
 
 def create(connection: sqlite3.Connection) -> None:

@@ -57,6 +57,7 @@ def _export(project: Project, request: ExportRequest, progress: Progress) -> lis
 READ_ALIGNMENT = Search(
     kind="reads",
     name="read alignment",
+    question="Where do my reads belong?",
     purpose="Align reads with a bounded number of gaps",
     description="Align every pattern with every text, pair by pair, or each read where it belongs, with at most so many gaps, exactly.",
     epilog=_EPILOG,
@@ -92,6 +93,7 @@ READ_ALIGNMENT = Search(
     fitting="engine.read_alignment.fitting",
     tables="engine.read_alignment.tables:TABLES",
     stored="engine.read_alignment.tables:STORED",
+    methods="engine.read_alignment.methods_paragraph:methods",
     exports=(
         Export("tsv", "Table, tab-separated", (".tsv",)),
         Export("sam", "Alignments as SAM", (".sam",)),
@@ -101,5 +103,6 @@ READ_ALIGNMENT = Search(
         Export("paf", "Alignments as PAF", (".paf",)),
     ),
     export=_export,
+    expecting="engine.read_alignment.expecting",
     work=(("reads", "engine.read_alignment.scoring:TextsAgainstPatterns"),),
 )  # fmt: skip

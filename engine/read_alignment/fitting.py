@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from engine.formats.letters import InputContent
     from engine.parameters import SearchParameters
 
-__all__ = ["are_far_longer", "misfit", "suited_preset"]
+__all__ = ["are_exchanged", "are_far_longer", "misfit", "suited_preset"]
 
 MAP_TO_GENOME = "map-to-genome"
 _MINIMUM_LETTERS, _MINIMUM_TIMES = 20_000, 100
@@ -22,6 +22,16 @@ _NAMES_A_PLACE = {"mode", "strands", "places", "recurrence", "seed_length"}
 def are_far_longer(n_text_letters: int, n_read_letters: float) -> bool:
     """Whether texts are so much longer than a read that its place is looked for: 20,000 letters, and a hundred for each of the read's."""
     return n_text_letters >= max(_MINIMUM_LETTERS, _MINIMUM_TIMES * n_read_letters)
+
+
+def are_exchanged(
+    n_text_letters: int, n_texts: int, n_read_letters: int, n_reads: int, *, texts_have_qualities: bool, reads_do: bool
+) -> bool:
+    """Whether what stands as the reference looks like reads, and the reads like their reference: reads alone have qualities, and are far
+    shorter than what they are of."""
+    if texts_have_qualities != reads_do:
+        return texts_have_qualities
+    return n_texts > 0 and n_reads > 0 and n_texts > n_reads and are_far_longer(n_read_letters, n_text_letters / n_texts)
 
 
 def suited_preset(contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
@@ -50,6 +60,11 @@ def misfit(contents: Mapping[str, InputContent], options: Mapping[str, Any], par
         return "Align pair by pair needs no places: choose every in Places, or take the tick away"
     if texts is None or patterns is None:
         return ""
+    if not are_pairs and are_exchanged(
+        texts.count.n_residues, texts.count.n_sequences, patterns.count.n_residues, patterns.count.n_sequences,
+        texts_have_qualities=texts.has_qualities, reads_do=patterns.has_qualities,
+    ):  # fmt: skip
+        return "The reference looks like reads, and the reads like their reference: exchange the two"
     if are_pairs and texts.count.is_whole and patterns.count.is_whole and texts.count.n_sequences != patterns.count.n_sequences:
         n_texts, n_reads = texts.count.n_sequences, patterns.count.n_sequences
         return f"Align pair by pair needs as many references as reads; there are {n_texts:,} and {n_reads:,}"

@@ -245,7 +245,7 @@ class Placing:
         from kernels.cpu.banded import align_where_near
         from kernels.cpu.ungapped import align_where_sure
 
-        slacks = () if self._resources.cards else _SLACKS
+        slacks = () if self._resources.has_cards else _SLACKS
         lengths = np.diff(strands.offsets)
         pattern_of = candidates.read[chosen] + candidates.is_other[chosen] * (len(lengths) // 2)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.execution.executor import Session
-from engine.execution.work import Piece, Rows, Work, by_item
+from engine.execution.work import CardShape, Piece, Rows, Work, by_item
 from kernels.device import Device, twin
 from kernels.gapsmis_layouts import Alignments, GapRules, Sequences
 
@@ -47,12 +47,24 @@ class TextsAgainstPatterns:
     """Items are the pairs of a round, which are its state."""
 
     parts_of_worker = 0
+    samples = "engine.read_alignment.sample_work:sample_reads"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells of all layers."""
         texts, patterns = (np.diff(work.sources[name]["offsets"]) + 1.0 for name in ("texts", "patterns"))
         cells: NDArray[np.float64] = texts[state["text"]] * patterns[state["pattern"]] * (work.settings["maximum_gaps"] + 1)
         return cells
+
+    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
+        """See `PredictableKind`: cells of all layers on the processor; on a card nanoseconds of its plan."""
+        if card is None:
+            return float(self.costs(work, state).sum())
+        from kernels.cuda.gapsmis_plan import Properties, predicted_seconds
+
+        texts, patterns = (np.diff(work.sources[name]["offsets"])[state[one]] for name, one in (("texts", "text"), ("patterns", "pattern")))
+        rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
+        properties = Properties(card.multiprocessors, card.capability, card.shared_bytes)
+        return 1e9 * predicted_seconds(texts, patterns, rules, properties, traces=bool(state["traces"]))
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:

@@ -16,6 +16,7 @@ from engine.jobs.progress import Progress
 from engine.project.run import Run
 from engine.read_alignment.compilation import READS
 from engine.read_alignment.exporting import check_format, write_as
+from engine.read_alignment.fitting import are_exchanged
 from engine.read_alignment.pairing import EveryPair
 from engine.read_alignment.parameters import ReadAlignmentParameters
 from engine.read_alignment.placing import Placing, are_looked_for, index_texts
@@ -24,6 +25,7 @@ from engine.read_alignment.results import AlignmentRows, alignment_rows, pattern
 from engine.read_alignment.sequences import NamedSequences, check_sorts, gap_rules, read_patterns, read_sequences
 from engine.read_alignment.summary import ReadAlignmentSummary
 from engine.read_alignment.tables import ALIGNMENTS, PATTERNS
+from engine.results.counts import counted
 from engine.search_run import RunSpec, SearchRun, search_run
 from engine.sequences.matrices import matrix_names
 from kernels.gapsmis_layouts import NO_ALIGNMENT, GapRules, TooLongError, score_bits
@@ -79,6 +81,8 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
     def read(progress: Progress, threads: int) -> _Read:
         found = read_sequences(texts[0], progress), read_patterns(patterns[0], mates, progress)
         check_sorts(*found)
+        if not pairs:
+            _check_roles(*found)
         rules = gap_rules(parameters, of_nucleotides=found[0].are_nucleotides or found[1].are_nucleotides)
         has_places = are_looked_for(*found, parameters, pairs=pairs)
         _check(*found, rules, parameters, pairs=pairs, has_places=has_places)
@@ -113,7 +117,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
         run.device = "+".join(aligning.devices) or "cpu"  # which alone does what needs no layers
         n_texts, n_patterns = len(sequences.texts), len(sequences.patterns)
         counts = {"texts": n_texts, "patterns": n_patterns, "pairs": rounds.n_rows, "aligned": rounds.n_aligned}
-        message = f"{rounds.n_aligned:,} {'alignment' if rounds.n_aligned == 1 else 'alignments'}"
+        message = counted(rounds.n_aligned, "alignment")
         run.record(counts, message, is_of_pairs=pairs, has_places=sequences.has_places)
         return ReadAlignmentSummary(
             **run.summary_fields,
@@ -124,6 +128,19 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
             cells=aligning.cells,
             has_places=sequences.has_places,
         )
+
+
+def _check_roles(texts: NamedSequences, patterns: NamedSequences) -> None:
+    """Refuse reads as the reference, and their reference as reads: nothing has a place, or each read one that says nothing.
+
+    Raises
+    ------
+    InputError : the two seem to be exchanged.
+    """
+    counts = len(texts.sequences.codes), len(texts), len(patterns.sequences.codes), len(patterns)
+    if are_exchanged(*counts, texts_have_qualities=texts.qualities is not None, reads_do=patterns.qualities is not None):
+        reason = f"looks like reads, and {patterns.path.name} like their reference"
+        raise InputError(texts.path, reason, remedy="Exchange the two: the reference comes first")
 
 
 def _check(

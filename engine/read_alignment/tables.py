@@ -59,8 +59,8 @@ ALIGNMENTS = Table.of(
     "alignments",
     "Alignments",
     (
-        Column("text", "Text", "Name of the text; empty where no place was found", width=18, is_nullable=True),
-        Column("pattern", "Pattern", "Name of the pattern", width=18),
+        Column("text", "Reference", "Name of the reference; empty where no place was found", width=18, is_nullable=True),
+        Column("pattern", "Read", "Name of the read", width=18),
         Column(
             "score", "Score", "Score of the best alignment; empty where there is none with so few gaps", "integer", 8, type="int32",
             is_nullable=True, saved_null="-inf",
@@ -70,20 +70,23 @@ ALIGNMENTS = Table.of(
             "identity", "Identity", "Part of the alignment's columns that pair the same letter", "percent", 8, unit="%", saved=".4f",
             is_nullable=True, low=0, high=1,
         ),
-        _place("text_start", "Text from", "First aligned letter of the text, counted from 1"),
-        _place("text_end", "Text to", "Last aligned letter of the text"),
-        _place("pattern_start", "Pattern from", "First aligned letter of the pattern as it was given, counted from 1"),
-        _place("pattern_end", "Pattern to", "Last aligned letter of the pattern as it was given"),
+        _place("text_start", "Reference from", "First aligned letter of the reference, counted from 1"),
+        _place("text_end", "Reference to", "Last aligned letter of the reference"),
+        _place("pattern_start", "Read from", "First aligned letter of the read as it was given, counted from 1"),
+        _place("pattern_end", "Read to", "Last aligned letter of the read as it was given"),
         Column(
-            "strand", "Strand", "+: the pattern as it was given; -: its reverse complement is aligned", width=7, is_nullable=True,
+            "strand", "Strand", "+: the read as it was given; -: its reverse complement is aligned", width=7, is_nullable=True,
             pattern="[+-]",
         ),
         Column(
-            "cigar", "CIGAR", "Along the text: = the same letter, X others, I the pattern's letter alone, D the text's", width=24,
+            "cigar", "CIGAR", "Along the reference: = the same letter, X others, I the read's letter alone, D the reference's", width=24,
             is_nullable=True, pattern=_CIGAR,
         ),
-        Column("text_length", "Text length", "Letters of the text", "integer", 8, is_shown=False, type="int32", is_nullable=True, low=0),
-        Column("pattern_length", "Pattern length", "Letters of the pattern", "integer", 8, is_shown=False, type="int32", low=0),
+        Column(
+            "text_length", "Reference length", "Letters of the reference", "integer", 8, is_shown=False, type="int32", is_nullable=True,
+            low=0,
+        ),
+        Column("pattern_length", "Read length", "Letters of the read", "integer", 8, is_shown=False, type="int32", low=0),
         Column(
             "mapping_quality", "Mapping quality",
             "-10 log10 of the chance that the place is wrong, 0 to 60; empty where none was looked for", "integer", 8, is_shown=False,
@@ -91,11 +94,13 @@ ALIGNMENTS = Table.of(
         ),
         _MATE,
         Column(
-            "md", "MD", "The text's letters where they differ, as SAM's field MD has them", width=24, is_shown=False, is_nullable=True,
+            "md", "MD", "The reference's letters where they differ, as SAM's field MD has them", width=24, is_shown=False, is_nullable=True,
             is_optional=True, pattern="[0-9A-Za-z^*]*",
         ),
-        Column("pattern_row", meaning="Row of the table of patterns", kind="identifier", rows_of="patterns", is_optional=True),
-        Column("text_row", meaning="Row of the table of texts", kind="identifier", rows_of="texts", is_nullable=True, is_optional=True),
+        Column("pattern_row", meaning="Row of the table of reads", kind="identifier", rows_of="patterns", is_optional=True),
+        Column(
+            "text_row", meaning="Row of the table of references", kind="identifier", rows_of="texts", is_nullable=True, is_optional=True
+        ),
         Column("is_proper_pair", meaning="Whether mates lie as those of a fragment do", kind="truth", is_nullable=True, is_optional=True),
     ),
     shown="text pattern score gaps identity text_start text_end pattern_start pattern_end strand cigar text_length pattern_length "
@@ -103,8 +108,8 @@ ALIGNMENTS = Table.of(
     links="pattern_row text_row is_proper_pair",
     saved="text pattern score gaps identity text_start text_end pattern_start pattern_end strand cigar text_length pattern_length",
     rules=(
-        Rule(("text_start", "text_end", "text_length"), "has places outside their texts", _fit),
-        Rule(("pattern_start", "pattern_end", "pattern_length"), "has places outside their patterns", _fit),
+        Rule(("text_start", "text_end", "text_length"), "has places outside their references", _fit),
+        Rule(("pattern_start", "pattern_end", "pattern_length"), "has places outside their reads", _fit),
         Rule(("score", "gaps", "identity", "text_start", "strand", "cigar"), "is of alignments that lack a part", _belong_together),
         Rule(("cigar", "text_start", "text_end", "pattern_start", "pattern_end"), "is not as long as what it aligns", _are_drawn),
     ),
@@ -112,10 +117,10 @@ ALIGNMENTS = Table.of(
 TABLES = (ALIGNMENTS,)
 PATTERNS = Table.of(
     "patterns",
-    "Patterns",
+    "Reads",
     (
-        Column("pattern", "Pattern", "Name of the pattern", width=18),
-        Column("letters", "Letters", "The pattern as it was given, in capitals", width=40, pattern="[A-Z*]*"),
+        Column("pattern", "Read", "Name of the read", width=18),
+        Column("letters", "Letters", "The read as it was given, in capitals", width=40, pattern="[A-Z*]*"),
         Column(
             "qualities", "Qualities", "The qualities as the FASTQ file has them; empty where there are none", width=40,
             pattern="[!-~]*",
@@ -127,10 +132,10 @@ PATTERNS = Table.of(
 """Row `pattern_row` of it belongs to an alignment."""
 TEXTS = Table.of(
     "texts",
-    "Texts",
+    "References",
     (
-        Column("text", "Text", "Name of the text", width=18),
-        Column("length", "Length", "Letters of the text", "integer", 10, type="int32", low=0),
+        Column("text", "Reference", "Name of the reference", width=18),
+        Column("length", "Length", "Letters of the reference", "integer", 10, type="int32", low=0),
     ),
     shown="text length",
 )

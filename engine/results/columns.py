@@ -6,7 +6,7 @@ A column is one entry. From it are made the Parquet schema, the check of a table
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Column", "Kind", "Rule", "Table", "arrow_type"]
+__all__ = ["MARK_COLUMNS", "STAR", "Column", "Kind", "Rule", "Table", "arrow_type"]
 
 Kind = Literal["text", "texts", "numbers", "identifier", "integer", "number", "probability", "e_value", "percent", "minutes", "truth"]
 
@@ -147,6 +147,7 @@ class Table:
     stored : all columns of the file, in its order; `columns` alone where it is empty.
     saved : names of those of the table as a file of separated values, in order.
     rules : what holds between columns. more : a regular expression for the names of further columns, all of them numbers.
+    takes_marks : whether people may put a star and a comment on its rows.
     """
 
     name: str
@@ -157,16 +158,17 @@ class Table:
     saved: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     more: str = ""
+    takes_marks: bool = False
 
     @classmethod
     def of(
         cls, name: str, title: str, stored: tuple[Column, ...], *, shown: str = "", links: str = "", saved: str = "",
-        rules: tuple[Rule, ...] = (), more: str = "",
+        rules: tuple[Rule, ...] = (), more: str = "", takes_marks: bool = False,
     ) -> Table:  # fmt: skip
         """A table by all of its columns, and the names of those that are shown, linked and saved, with blanks between."""
         by_name = {one.name: one for one in stored}
         columns = tuple(by_name[one] for one in shown.split())
-        return cls(name, title, columns, tuple(links.split()), stored, tuple(saved.split()), rules, more)
+        return cls(name, title, columns, tuple(links.split()), stored, tuple(saved.split()), rules, more, takes_marks)
 
     @cached_property
     def by_name(self) -> dict[str, Column]:
@@ -189,8 +191,12 @@ class Table:
         wanted = None if names is None else set(names)
         return pa.schema([(name, arrow_type(one.type_name)) for name, one in self.by_name.items() if wanted is None or name in wanted])
 
-    def arrow(self, columns: dict[str, Any]) -> pa.Table:
+    def arrow(self, columns: dict[str, Any], *, without: Collection[str] = ()) -> pa.Table:
         """An Arrow table of all columns, which are given by their names, each as an array of its type or as what becomes one.
+
+        Parameters
+        ----------
+        without : names of optional columns that this run does not have.
 
         Raises
         ------
@@ -198,9 +204,10 @@ class Table:
         """
         import pyarrow as pa
 
-        schema = self.schema()
-        if columns.keys() != self.by_name.keys():
-            raise KeyError(f"table {self.name}: {', '.join(sorted(columns.keys() ^ self.by_name.keys()))}")
+        names = [name for name, one in self.by_name.items() if not (name in without and one.is_optional)]
+        schema = self.schema(names)
+        if columns.keys() != set(names):
+            raise KeyError(f"table {self.name}: {', '.join(sorted(columns.keys() ^ set(names)))}")
         return pa.table([_as_type(columns[field.name], field.type) for field in schema], schema=schema)
 
 
@@ -212,3 +219,11 @@ def _as_type(values: Any, kind: pa.DataType) -> Any:
     if pa.types.is_fixed_size_list(kind):
         return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel(), kind.value_type), kind.list_size)
     return pa.array(values, kind)
+
+
+STAR = "★"
+MARK_COLUMNS = (
+    Column("starred", STAR, "A star that somebody gave it: Ctrl+D gives and takes it", width=2, is_own_text=True),
+    Column("comment", "Comment", "What somebody wrote of it", width=24),
+)
+"""What tables show besides whose rows people may mark; their files never change."""

@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["FEW", "Certainty", "Count"]
+__all__ = ["FEW", "WITHOUT_DECOYS", "Certainty", "Count", "counted"]
 
 FEW = 100
 """Matches of which 1 % is less than one: a shorter list is never shown as a longer one is."""
+
+
+WITHOUT_DECOYS = "There are no decoys, and so no q-values; in the tables, however false:"
+"""Head of counts that nobody can tell the certainty of."""
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """A number and what is counted, in the number that fits; `several` where that is more than an s behind `one`.
+
+    >>> counted(1, "protein"), counted(2000, "protein"), counted(0, "query", "queries")
+    ('1 protein', '2,000 proteins', '0 queries')
+    """
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 class Certainty(NamedTuple):
@@ -40,12 +53,13 @@ class Count(NamedTuple):
         certainty = Certainty(int(known["decoys"]), known["false_share_low"], known["false_share_high"], at_5_percent)
         return cls(number, one, several, certainty)
 
-    def line(self, name: str) -> str:
-        """A line for a terminal; `name` says what is counted."""
+    def line(self, more: str = "") -> str:
+        """A line for a terminal, with `more` behind what is counted."""
+        name = f"{self.noun}{more}"
         if self.certainty is None:
             return f"  {self.number:,} {name}"
         decoys, low, high, at_5_percent = self.certainty
-        text = f"  {self.number:,} {name}, with {decoys:,} decoys: {low * 100:.1f} to {high * 100:.1f} % false (95 % interval)"
+        text = f"  {self.number:,} {name}, with {counted(decoys, 'decoy')}: {low * 100:.1f} to {high * 100:.1f} % false (95 % interval)"
         return text if at_5_percent is None else f"{text}; few: {at_5_percent:,} at 5 %"
 
     @property

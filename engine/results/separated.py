@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.files import atomic_file
 from engine.jobs.progress import Progress
@@ -213,10 +213,20 @@ def _numbers(column: pa.Array, form: str, dialect: Dialect) -> pa.Array:
     if dialect.is_short:
         return pc.cast(pc.round(column, int(form.strip(".f"))), pa.string())
     values = column.to_numpy(zero_copy_only=False).astype(np.float64)
-    # Arrow has no way to print so many digits.
-    texts = pa.array(list(map(format, values.tolist(), repeat(form))), pa.string())
     is_number = pc.invert(pc.is_nan(pa.array(values)))
-    return pc.if_else(pc.and_(is_number, column.is_valid()), texts, pa.scalar(dialect.not_a_number or None, pa.string()))
+    return pc.if_else(pc.and_(is_number, column.is_valid()), _printed(values, form), pa.scalar(dialect.not_a_number or None, pa.string()))
+
+
+def _printed(values: NDArray[np.float64], form: str) -> pa.Array:
+    """Each value in a format of Python's: Arrow knows none. One format for all takes half the time of one for each."""
+    import pyarrow as pa
+
+    lines = np.frombuffer((f"%{form}\n" * len(values) % tuple(values.tolist())).encode(), np.uint8)
+    is_end = lines == ord("\n")
+    ends = np.flatnonzero(is_end) - np.arange(len(values))  # where they stand when the ends of lines are gone
+    offsets = np.concatenate(([0], ends)).astype(np.int64)
+    letters = pa.py_buffer(lines[~is_end])
+    return pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(offsets), letters).cast(pa.string())
 
 
 def _as_cell(text: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:

@@ -61,6 +61,7 @@ def _of_queries(name: str, title: str, *endings: str) -> Export:
 SEQUENCE_SEARCH = Search(
     kind="align",
     name="sequence search",
+    question="Which proteins are alike?",
     purpose="Find relatives of proteins in a database, with Smith-Waterman alignments",
     description="Align every query with every sequence of a database (Smith-Waterman, nothing left out); report hits with E-values.",
     epilog=_EPILOG,
@@ -85,10 +86,11 @@ SEQUENCE_SEARCH = Search(
     former_shortcuts={"max_e_value": "maximum_e_value", "top": "hits_per_query"},
     writes="file",
     run=_run,
-    kernels=("engine.sequence_search.compilation:ALIGNMENT",),
+    kernels=("engine.sequence_search.compilation:ALIGNMENT", "engine.formats.compilation:TRANSLATION"),
     modules=("engine.sequence_search.search",),
     tables="engine.sequence_search.tables:TABLES",
     stored="engine.sequence_search.tables:STORED",
+    methods="engine.sequence_search.methods_paragraph:methods",
     exports=(
         _of_queries("tsv", "Table, tab-separated", ".tsv"),
         _of_queries("blast6", "Table as BLAST's format 6, without a header", ".blast6", ".b6", ".m8"),
@@ -104,6 +106,7 @@ SEQUENCE_SEARCH = Search(
         _of_queries("psl", "Alignments as PSL", ".psl"),
     ),
     export=_export,
+    expecting="engine.sequence_search.expecting",
     work=(("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),),
     keeps=(KeptKind("sequences", "packed sequences"),),
 )  # fmt: skip

@@ -18,7 +18,7 @@ from engine.jobs.progress import Progress
 from engine.sequence_search.hit_search import Batch, SequenceHitSearch
 from engine.sequence_search.tables import EXPECTATIONS, QUERIES, SCORES
 from engine.sequences.database import SequenceDatabase
-from engine.sequences.hits import expected_counts, hit_writer, hits_schema, hits_table
+from engine.sequences.hits import NothingToStackError, expected_counts, hit_writer, hits_schema, hits_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,15 +49,18 @@ def sinks(
 
 @contextmanager
 def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[Callable[[Batch], None]]:
-    """Takes hits, and writes them in a format."""
-    with hit_writer(path, format, progress) as writer:
+    """Takes hits, and writes them in a format; of none, where that holds nothing else, no file, which is told."""
+    try:
+        with hit_writer(path, format, progress) as writer:
 
-        def write(batch: Batch) -> None:
-            for piece in batch.found.pieces():
-                writer.write(piece)
-                progress.advance(len(piece.hits))
+            def write(batch: Batch) -> None:
+                for piece in batch.found.pieces():
+                    writer.write(piece)
+                    progress.advance(len(piece.hits))
 
-        yield write
+            yield write
+    except NothingToStackError as error:
+        progress.message(f"{path} is not written: {error}", "warning")
 
 
 @contextmanager

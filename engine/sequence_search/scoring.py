@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from engine.arrays import offsets_of
 from engine.execution.executor import Executor, Session
 from engine.execution.resources import Resources
-from engine.execution.work import Piece, Rows, Work
+from engine.execution.work import CardShape, Piece, Rows, Work
 from engine.jobs.progress import Progress
 from engine.sequences.scheme import ScoringScheme
+from kernels.cpu.processor import Processor
 from kernels.device import Device, twin
 
 if TYPE_CHECKING:
@@ -27,7 +28,11 @@ KIND = "sequences"
 STEP_CELLS = 1_000_000
 """Cells in a step of the progress."""
 _SECONDS_OF_SHARED, _SECONDS_OF_PIECE = 0.25, 1.0  # between two pieces, where others may take over and where nobody does
+# On threads alone, the long sequences of a piece come first: at the end of each, threads wait for each other. All the same there are
+# pieces, which a run that is stopped has kept.
+SECONDS_ON_THREADS = 10.0
 _FIRST_CELLS = {True: 8e9, False: 1e11}  # of the first piece, on the processor and on a card
+FIRST_SECONDS_ON_THREADS = 5.0  # with so many cells in a second by each thread
 
 
 def work_of(residues: NDArray[np.int8], offsets: NDArray[np.int64], scheme: ScoringScheme) -> Work:
@@ -74,17 +79,30 @@ class SequencesAgainstSequences:
     """Items are the subjects of the database; the state of a round are its queries; rows have a column for each item."""
 
     parts_of_worker = 0
+    samples = "engine.sequence_search.sample_work:sample_sequences"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells."""
         return np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))
+
+    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
+        """See `PredictableKind`: cells on the processor; on a card the cycles of its plan."""
+        if card is None:
+            return float(self.costs(work, state).sum())
+        from kernels.cuda.alignment_plan import predicted_cycles
+
+        return predicted_cycles(
+            card.capability, card.multiprocessors, card.shared_bytes, np.diff(state["offsets"]).tolist(),
+            np.diff(work.sources["database"]["offsets"]),
+        )  # fmt: skip
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """The database on the device."""
         database = work.sources["database"]
         search = twin(device, "alignment").AlignmentSearch(device, database["residues"], database["offsets"])
-        yield _Computation(work, search, device, _SECONDS_OF_SHARED if is_shared else _SECONDS_OF_PIECE)
+        alone = SECONDS_ON_THREADS if device.is_processor else _SECONDS_OF_PIECE
+        yield _Computation(work, search, device, _SECONDS_OF_SHARED if is_shared else alone)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
         """A score of 0 for each."""
@@ -103,8 +121,8 @@ class _Computation:
         self._offsets: NDArray[np.int64] = work.sources["database"]["offsets"]
         self._scheme = work.sources["matrix"]["scores"], work.settings["gap_open"], work.settings["gap_extend"]
         self._cells_of_piece = _FIRST_CELLS[device.is_processor]
-        # On threads, the long sequences of a piece come first: cut in pieces, threads would wait for each other at the end of each.
-        self._is_whole = device.is_processor and seconds == _SECONDS_OF_PIECE
+        if isinstance(device, Processor) and seconds == SECONDS_ON_THREADS:
+            self._cells_of_piece *= FIRST_SECONDS_ON_THREADS * device.threads
         self._queries: list[NDArray[np.int8]] = []
         self._scores = np.zeros((0, 0), np.int32)
 
@@ -119,10 +137,8 @@ class _Computation:
         """Score the subjects `first:last`, in pieces of about equal time."""
         residues = float(max(1, sum(map(len, self._queries))))
         while first < last:
-            end = last
-            if not self._is_whole:
-                reach = self._offsets[first] + self._cells_of_piece / residues
-                end = min(last, max(first + 1, int(np.searchsorted(self._offsets, reach, side="right")) - 1))
+            reach = self._offsets[first] + self._cells_of_piece / residues
+            end = min(last, max(first + 1, int(np.searchsorted(self._offsets, reach, side="right")) - 1))
             began = perf_counter()
             with closing(self._search.score(self._queries, *self._scheme, self._scores, first, end)) as steps:
                 for _ in steps:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.results.counts import Count
+from engine.results.counts import Count, counted
 from engine.summary import Summary
 
 __all__ = ["DeviceShare", "SequenceSearchSummary", "hit_counts"]
@@ -51,12 +51,10 @@ class SequenceSearchSummary(Summary):
 
     def lines(self) -> list[str]:
         """Lines that tell what was searched, how many hits there are and by which statistics, and the best of them."""
-        queries, subjects = Count(self.n_queries, "query", "queries"), Count(self.n_subjects, "sequence", "sequences")
-        residues = Count(self.n_residues, "residue", "residues")
-        searched = f"{queries.number:,} {queries.noun} against {subjects.number:,} {subjects.noun}"
+        searched = f"{counted(self.n_queries, 'query', 'queries')} against {counted(self.n_subjects, 'sequence')}"
         found = hit_counts(self.n_queries, self.n_hits, self.n_queries_with_hits)
         return [
-            f"{searched} ({residues.number:,} {residues.noun}); {self.gcups:.1f} GCUPS",
+            f"{searched} ({counted(self.n_residues, 'residue')}); {self.gcups:.1f} GCUPS",
             f"{found}; lambda {self.lambda_:.4g}, K {self.K:.3g}, {self.statistics}",
             *(f"  {query:<24.24} {subject:<24.24} {e_value:8.1e}  {text:.60}" for query, subject, e_value, text in self.best),
         ]
@@ -66,5 +64,5 @@ def hit_counts(n_queries: int, n_hits: int, n_queries_with_hits: int) -> str:
     """The result in words: ``29 hits`` of one query, ``3,139 hits; 20 of 21 queries with hits`` of several."""
     if not n_hits:
         return "no hits"
-    hits = f"{n_hits:,} hit{'' if n_hits == 1 else 's'}"
+    hits = counted(n_hits, "hit")
     return hits if n_queries == 1 else f"{hits}; {n_queries_with_hits:,} of {n_queries:,} queries with hits"

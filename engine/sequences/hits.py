@@ -64,6 +64,11 @@ __all__ = [
     "three_lines",
 ]
 
+
+class NothingToStackError(ParameterError):
+    """There is no hit, and the format holds nothing else: a file without one could not be read as what it is."""
+
+
 HitFormat = Literal["tsv", "blast6", "sam", "fasta", "clustal", "html", "stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl"]
 FORMATS: tuple[HitFormat, ...] = get_args(HitFormat)
 OF_ONE_QUERY: tuple[HitFormat, ...] = ("a3m", "phylip", "clustal-stack")
@@ -653,6 +658,10 @@ class _Stacked(_Writer):
             if self._n_stacks > 1 and self._name in OF_ONE_QUERY:
                 raise ParameterError(f"a file of {self._name} holds the hits of one query, and several have some; choose one (--query)")
             self._file.write(stack_text(found.stack(place), self._format).encode())
+
+    def finish(self) -> None:
+        if not self._n_stacks:
+            raise NothingToStackError(f"no query has a hit, so that there is nothing to write as {self._name}")
 
 
 _WRITERS: dict[str, Callable[[BinaryIO, Progress], _Writer]] = {

@@ -12,7 +12,7 @@ from engine.chemistry.masses import PROTON_MASS
 from engine.errors import ParameterError
 from engine.spectra.columns import Spectra
 
-__all__ = ["SpectrumSelection", "number_range"]
+__all__ = ["SpectrumSelection", "charges_of", "number_range"]
 
 _HIGHEST_CHARGE = 31
 _NEGATIVE = 1
@@ -52,6 +52,19 @@ class SpectrumSelection:
             first, last = self.retention_time
             is_chosen &= (first <= spectra.retention_time) & (spectra.retention_time <= last)
         return np.flatnonzero(is_chosen)
+
+
+def charges_of(text: str) -> tuple[int, ...]:
+    """Charges of a text like ``2,3``.
+
+    Raises
+    ------
+    ParameterError : it names none.
+    """
+    words = text.split(",")
+    if not all(word.strip().isdecimal() and 1 <= int(word[:9]) <= _HIGHEST_CHARGE for word in words):
+        raise ParameterError(f"'{text:.60}' names no charges; expected whole numbers from 1 to {_HIGHEST_CHARGE}, as 2,3")
+    return tuple(map(int, words))
 
 
 def number_range(text: str, what: str) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from engine.spectra.spooling import release_pages
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["PEAKS", "SPECTRA", "read_spectra_table", "spectra_table", "write_spectra"]
+__all__ = ["PEAKS", "SPECTRA", "peak_sums", "read_spectra_table", "spectra_table", "write_spectra"]
 
 _SPECTRA_PER_GROUP = 256  # a window draws one at a time
 _SPECTRA_PER_PIECE = 16 * _SPECTRA_PER_GROUP
@@ -53,6 +53,10 @@ SPECTRA = Table.of(
         Column("precursor_mz", meaning="Measured m/z of the precursor", kind="number", is_nullable=True),
         Column("precursor_intensity", meaning="Intensity of the precursor", kind="number", type="float", is_nullable=True),
         Column("charge_mask", meaning="A bit for each charge that it may have", kind="integer", type="uint32"),
+        Column("n_peaks", meaning="Peaks", kind="integer", type="int32", low=0, is_optional=True),
+        Column("total_ion_current", meaning="Sum of their intensities", kind="number", is_optional=True),
+        Column("base_peak_mz", meaning="m/z of the highest peak", kind="number", is_nullable=True, is_optional=True),
+        Column("base_peak_intensity", meaning="Its intensity", kind="number", type="float", is_optional=True),
         Column("mz", meaning="m/z of the peaks", kind="numbers", type="large_list<double>", low=0, high=1e9),
         Column("intensity", meaning="Their intensities", kind="numbers", type="large_list<float>", low=0, high=3e38, as_long_as="mz"),
     ),
@@ -79,10 +83,44 @@ def spectra_table(spectra: Spectra) -> pa.Table:
             "precursor_mz": spectra.precursor_mz,
             "precursor_intensity": spectra.precursor_intensity,
             "charge_mask": spectra.charge_mask,
+            **peak_sums(spectra.offsets, spectra.mz, spectra.intensity),
             "mz": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.mz)),
             "intensity": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.intensity)),
         }
     )
+
+
+def peak_sums(offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> dict[str, Any]:
+    """Columns of the table of spectra that are counted from the peaks, whose runs `offsets` (n + 1,) tell: by their names, (n,) each."""
+    import pyarrow as pa
+
+    count = np.diff(offsets)
+    n = len(count)
+    total, highest, place = np.zeros(n), np.zeros(n, np.float32), np.full(n, -1, np.int64)
+    for first in range(0, n, _SPECTRA_PER_PIECE):
+        last = min(first + _SPECTRA_PER_PIECE, n)
+        begin, end = int(offsets[first]), int(offsets[last])
+        rows = np.flatnonzero(count[first:last]) + first
+        if not len(rows):
+            continue
+        heights = intensity[begin:end]
+        starts = offsets[rows] - begin
+        total[rows] = np.add.reduceat(heights, starts, dtype=np.float64)
+        highest[rows] = np.maximum.reduceat(heights, starts)
+        # The first of the highest peaks of each spectrum.
+        at = np.flatnonzero(heights == np.repeat(highest[rows], count[rows]))
+        owner = np.repeat(rows, count[rows])[at]
+        some, first_of = np.unique(owner, return_index=True)
+        place[some] = begin + at[first_of]
+    is_there = place >= 0
+    base = np.zeros(n)
+    base[is_there] = mz[place[is_there]]
+    return {
+        "n_peaks": count.astype(np.int32),
+        "total_ion_current": total,
+        "base_peak_mz": pa.array(base, mask=~is_there),
+        "base_peak_intensity": highest,
+    }
 
 
 def read_spectra_table(path: Path) -> Spectra:

@@ -58,6 +58,7 @@ def _export(project: Project, request: ExportRequest, progress: Progress) -> lis
 STRUCTURE_SEARCH = Search(
     kind="structures",
     name="structure search",
+    question="Which folds are alike?",
     purpose="Find proteins with the same fold, and superpose them",
     description="Align every query structure with every chain of a database (GPU-CASSERT's two phases); report superposed hits.",
     epilog=_EPILOG,
@@ -90,9 +91,11 @@ STRUCTURE_SEARCH = Search(
     kernels=("engine.structures.compilation:STRUCTURE_KERNELS", "engine.structure_search.compilation:STRUCTURES"),
     modules=("engine.structure_search.search",),
     tables="engine.structure_search.tables:TABLES",
+    methods="engine.structure_search.methods_paragraph:methods",
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
     export=_export,
     commands=COMMANDS,
+    expecting="engine.structure_search.expecting",
     work=(
         ("structures", "engine.structure_search.scoring:StructureAgainstStructures"),
         ("superpositions", "engine.structure_search.superposing:ChainsOnChains"),

@@ -122,7 +122,7 @@ class StructureHitSearch:
         """The queries in the order of their files, each with its hits."""
         order = np.argsort(self.queries.file_order).tolist()
         # A card superposes the candidates of several queries in the time of one.
-        together = _QUERIES_TOGETHER if self._is_sensitive and self._resources.cards else 1
+        together = _QUERIES_TOGETHER if self._is_sensitive and self._resources.has_cards else 1
         for first in range(0, len(order), together):
             yield from self._hits(order[first : first + together])
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.execution.executor import Session
-from engine.execution.work import Piece, Rows, Work, by_item
+from engine.execution.work import CardShape, Piece, Rows, Work, by_item
 from kernels.device import Device, twin
 from kernels.structure_layouts import Rewards, StructureArrays
 
@@ -53,10 +53,15 @@ class StructureAgainstStructures:
     """Items are the chains of the database; the state of a round is the query with its rewards."""
 
     parts_of_worker = 0
+    samples = "engine.structure_search.sample_work:sample_structures"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells."""
         return np.diff(work.sources["chains"]["offsets"]) * float(max(1, len(state["query"]["state"])))
+
+    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
+        """See `PredictableKind`: cells."""
+        return float(self.costs(work, state).sum())
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:

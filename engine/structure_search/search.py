@@ -11,6 +11,7 @@ from typing import Any
 from engine.entry import SearchRequest
 from engine.execution.executor import Executor
 from engine.jobs.progress import Progress
+from engine.results.counts import counted
 from engine.search_run import RunSpec, search_run
 from engine.structure_search.compilation import STRUCTURES
 from engine.structure_search.complexes import complex_file, with_complexes
@@ -107,7 +108,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
         counts = {
             "queries": len(query_set), "chains": len(chains), "residues": len(chains.arrays.state), "hits": n_hits, "aligned": n_aligned,
         }  # fmt: skip
-        run.record(counts, f"{n_hits:,} {'hit' if n_hits == 1 else 'hits'}")
+        run.record(counts, counted(n_hits, "hit"))
         best = sorted(best, key=lambda hit: -hit["tm_score_query"])[:_N_BEST]
         return StructureSearchSummary(
             **run.summary_fields,

@@ -24,6 +24,7 @@ from kernels.structure_layouts import StructureArrays
 __all__ = [
     "ChainSource",
     "DescribedChains",
+    "check_sources",
     "database_folder",
     "described",
     "open_chains",
@@ -84,6 +85,18 @@ def sources_of(given: Sequence[str | Path]) -> list[ChainSource]:
             else:
                 found.append(source)
     return found
+
+
+def check_sources(sources: Sequence[ChainSource]) -> None:
+    """Refuse files that are not there, before anything is told of them that are to be opened later.
+
+    Raises
+    ------
+    InputError : naming the first that is missing.
+    """
+    for one in sources:
+        if not is_there(one.path):
+            raise InputError(one.path, "does not exist", remedy="Check the path")
 
 
 def database_folder(given: Sequence[str | Path]) -> Path | None:

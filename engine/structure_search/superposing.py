@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.execution.executor import Session
-from engine.execution.work import Piece, Rows, Work
+from engine.execution.work import CardShape, Piece, Rows, Work
 from engine.structures.superposition import Effort
 from kernels.device import Device, twin
 from kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
@@ -42,11 +42,16 @@ class ChainsOnChains:
     """Items are pairs of chains, which are the state of a round."""
 
     parts_of_worker = 0
+    samples = "engine.structure_search.sample_work:sample_pairs"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells of an alignment."""
         shorter, longer = ChainPairs(**state).lengths
         return (shorter * longer).astype(np.float64)
+
+    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
+        """See `PredictableKind`: cells of an alignment."""
+        return float(self.costs(work, state).sum())
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:

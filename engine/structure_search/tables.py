@@ -108,7 +108,7 @@ HITS = Table.of(
         Column(
             "rank", "Rank",
             "Place among the hits of its query: by the mean of both TM-scores and two hundredths of the z-score (mode sensitive), or by"
-            " the score (published)", "integer", 5, type="int32",
+            " the score (published)", "integer", 9, type="int32",
         ),
         Column("query_index", meaning="Place of the query in its files, from 0", kind="integer", type="int32", low=0),
         Column("target_index", meaning="Place of the chain in the database, from 0", kind="integer", type="int32", low=0),

@@ -15,15 +15,19 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.results.counts import counted
 from engine.sequences.matrices import LETTERS, read_matrix
 from engine.structures.chains import COIL, HELIX, STRAND, Chains
 
 __all__ = [
     "CHAIN_COLOURS",
+    "EVIDENCE_SCHEMES",
+    "LIT",
     "MAXIMUM_HITS",
     "SCALE",
     "SCHEMES",
     "UNALIGNED",
+    "ChainEvidence",
     "Coloured",
     "ColouredScene",
     "Legend",
@@ -32,6 +36,7 @@ __all__ = [
     "ShownChain",
     "coloured",
     "conservation",
+    "lit",
     "scale_colours",
     "scheme_named",
 ]
@@ -43,6 +48,8 @@ MAXIMUM_HITS = 20
 """In one picture; as many colours are told apart."""
 UNALIGNED: Colour = (0xB8, 0xB8, 0xB8)
 """Of residues that a scheme says nothing of."""
+LIT: Colour = (0xE6, 0x00, 0x9A)
+"""Of residues that are chosen elsewhere, as a peptide in a table: in no scale, and in no scheme of evidence."""
 
 
 def _colour(text: str) -> Colour:
@@ -74,6 +81,22 @@ _X = LETTERS.index("X")
 _B_FACTORS = (5.0, 95.0)  # percentiles that the scale spans
 
 
+@dataclass(frozen=True, eq=False)
+class ChainEvidence:
+    """What identified peptides tell of the r residues of a chain.
+
+    Attributes
+    ----------
+    position : (r,) int64, the residue of the protein that stands on each, from 0; -1 where none does.
+    n_psms : (r,) int64, spectra of peptides that cover it. is_modified : (r,) bool. exposure : (r,) float64, 0 to 1, NaN where unknown.
+    """
+
+    position: NDArray[np.int64]
+    n_psms: NDArray[np.int64]
+    is_modified: NDArray[np.bool_]
+    exposure: NDArray[np.float64]
+
+
 @dataclass(frozen=True)
 class ShownChain:
     """A chain in a picture.
@@ -84,6 +107,7 @@ class ShownChain:
     pairs : (k, 2) aligned rows of the query and of this chain; none for the query's own. distance : (k,) Å between them, superposed.
     is_beside : another chain of the query's or of a hit's file, which takes no part in the alignment.
     b_factor : (r,) Å², NaN where the file has none; `None` where it was not read.
+    evidence : what peptides tell of it, where it is shown for that.
     """
 
     chains: Chains
@@ -92,6 +116,7 @@ class ShownChain:
     distance: NDArray[np.floating] = field(default_factory=lambda: np.empty(0))
     is_beside: bool = False
     b_factor: NDArray[np.floating] | None = None
+    evidence: ChainEvidence | None = None
 
     def __len__(self) -> int:
         return int(self.chains.offsets[-1])
@@ -305,7 +330,7 @@ def _by_conservation(scene: ColouredScene) -> Coloured:
             else:
                 rows[chain.pairs[:, 1]] = shares[chain.pairs[:, 0]]
         found.append(scale_colours(rows, 0.0, 1.0))
-    hits = f"{scene.n_hits} hit{'' if scene.n_hits == 1 else 's'}"
+    hits = counted(scene.n_hits, "hit")
     scale = Scale(SCALE, 0.0, 1.0, "", "in none", "in all")
     note = f"Share of {hits} with the query's residue at the aligned place. Hits have the colours of the query's residues."
     return Coloured(tuple(found), Legend("Conservation among hits", ((UNALIGNED, "not aligned"),), (scale,), note))
@@ -383,9 +408,81 @@ SCHEMES: tuple[Scheme, ...] = (
 """In the order in which they are offered."""
 
 
+_SEEN, _MISSED, _MODIFIED = map(_colour, ("0072b2", "d55e00", "f0e442"))
+_SEEN_PALER: Colour = _paler(_SEEN)
+_NOT_OF_PROTEIN = "no residue of the protein"
+
+
+def _by_evidence(scene: ColouredScene, values: Callable[[ChainEvidence], Colours]) -> tuple[Colours, ...]:
+    """Colours of residues on which one of the protein stands; the others are grey."""
+    return tuple(
+        _all(len(one), UNALIGNED)
+        if one.evidence is None
+        else np.where((one.evidence.position >= 0)[:, None], values(one.evidence), np.array(UNALIGNED, np.uint8)).astype(np.uint8)
+        for one in scene.chains
+    )
+
+
+def _by_coverage(scene: ColouredScene) -> Coloured:
+    table = np.array([_MISSED, _SEEN, _MODIFIED], np.uint8)
+    colours = _by_evidence(scene, lambda one: table[np.where(one.is_modified, 2, np.minimum(one.n_psms, 1))])
+    entries = ((_SEEN, "seen"), (_MODIFIED, "modified"), (_MISSED, "never seen"), (UNALIGNED, _NOT_OF_PROTEIN))
+    return Coloured(colours, Legend("Coverage by peptides", entries))
+
+
+def _by_psms(scene: ColouredScene) -> Coloured:
+    most = max((int(one.evidence.n_psms.max(initial=0)) for one in scene.chains if one.evidence is not None), default=0)
+
+    def shade(one: ChainEvidence) -> Colours:
+        counts = scale_colours(np.log2(np.maximum(one.n_psms, 1)), 0.0, float(np.log2(max(most, 2))))
+        return np.where((one.n_psms > 0)[:, None], counts, np.array(_MISSED, np.uint8)).astype(np.uint8)
+
+    scales = (Scale(SCALE, 0.0, float(np.log2(max(most, 2))), "", "1 PSM", f"{max(most, 2):,}"),)
+    legend = Legend("Spectra of each residue, by powers of two", ((_MISSED, "none"), (UNALIGNED, _NOT_OF_PROTEIN)), scales)
+    return Coloured(_by_evidence(scene, shade), legend)
+
+
+def _by_modification(scene: ColouredScene) -> Coloured:
+    table = np.array([UNALIGNED, _SEEN_PALER, _MISSED], np.uint8)
+    colours = _by_evidence(scene, lambda one: table[np.where(one.is_modified, 2, np.minimum(one.n_psms, 1))])
+    entries = ((_MISSED, "modified"), (_SEEN_PALER, "seen, not modified"), (UNALIGNED, "never seen, or no residue of the protein"))
+    return Coloured(colours, Legend("Modified residues", entries))
+
+
+def _by_exposure(scene: ColouredScene) -> Coloured:
+    colours = _by_evidence(scene, lambda one: scale_colours(one.exposure, 0.0, 1.0))
+    scale = Scale(SCALE, 0.0, 1.0, "", "buried", "exposed")
+    return Coloured(colours, Legend("Exposure of the chain alone", ((UNALIGNED, "not known"),), (scale,)))
+
+
+def _needs_exposure(scene: ColouredScene) -> str:
+    is_known = any(one.evidence is not None and np.isfinite(one.evidence.exposure).any() for one in scene.chains)
+    return "" if is_known else "Exposure needs all atoms: the file holds Cα alone, or could not be read."
+
+
+EVIDENCE_SCHEMES: tuple[Scheme, ...] = (
+    Scheme("coverage", "Coverage", "Which residues peptides cover, which are modified, and which were never seen", _by_coverage),
+    Scheme("psms", "Number of PSMs", "How many spectra show each residue", _by_psms),
+    Scheme("modification", "Modifications", "Residues on which a modification was found", _by_modification),
+    Scheme("exposure", "Exposure", "Which part of each residue water touches", _by_exposure, _needs_exposure),
+    *(one for one in SCHEMES if one.name in ("conservation", "partner", "identity", "secondary", "confidence", "rainbow")),
+)
+"""Those of chains that peptides are shown on, in the order in which they are offered."""
+
+
 def scheme_named(name: str) -> Scheme:
     """The scheme of that name. Raises KeyError."""
-    return {one.name: one for one in SCHEMES}[name]
+    return {one.name: one for one in (*SCHEMES, *EVIDENCE_SCHEMES)}[name]
+
+
+def lit(colours: Colours, is_lit: NDArray[np.bool_]) -> Colours:
+    """(n, 3) uint8, the same with residues that are chosen elsewhere in their own colour.
+
+    >>> lit(np.zeros((2, 3), np.uint8), np.array([False, True])).tolist()
+    [[0, 0, 0], [230, 0, 154]]
+    """
+    found: Colours = np.where(is_lit[:, None], np.array(LIT, np.uint8), colours).astype(np.uint8)
+    return found
 
 
 def coloured(scene: ColouredScene, scheme: str) -> Coloured:

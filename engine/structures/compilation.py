@@ -16,6 +16,7 @@ def _use() -> None:
     from engine.structures.superposition import superpose, superpose_many, tm_scores
     from kernels.cpu.backbone import gather_backbone
     from kernels.cpu.secondary_structure import states_by_distances, states_by_hydrogen_bonds
+    from kernels.cpu.solvent_area import solvent_areas
 
     turn = np.radians(100.0) * np.arange(6)
     position = np.stack([2.3 * np.cos(turn), 2.3 * np.sin(turn), 1.5 * np.arange(6)], axis=1)
@@ -26,6 +27,7 @@ def _use() -> None:
     states_by_hydrogen_bonds(np.repeat(position[:, None], 4, axis=1), np.zeros(6, np.bool_), np.array([0, 6], np.int64))
     states_by_distances(position.astype(np.float32))
     offsets = np.array([0, 6], np.int64)
+    solvent_areas(position, np.ones(6), offsets, np.eye(3), 1.4, 0, 1, np.empty(6))
     superpose_many(position, position, offsets, np.empty((0, 2), np.int32), np.zeros(2, np.int64), threads=1)
     superpose(position, position)
     tm_scores(position, position, np.stack([np.arange(6)] * 2, axis=1))

@@ -23,6 +23,7 @@ from engine.arrays import offsets_of
 from engine.errors import InputError, shortened
 from engine.formats.registry import names_of, suffixes_of
 from engine.formats.sources import ByteSource
+from engine.results.counts import counted
 from engine.sequences.matrices import LETTERS
 from engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
 
@@ -448,7 +449,7 @@ class _StructureReader:
                 wanted.append(i)
             elif n_residues[i]:
                 n = int(n_residues[i])
-                skipped.append(SkippedChain(shown, f"has {n} residue{'' if n == 1 else 's'} with Cα, and {FEWEST_RESIDUES} are the least"))
+                skipped.append(SkippedChain(shown, f"has {counted(n, 'residue')} with Cα, and {FEWEST_RESIDUES} are the least"))
             elif n_nucleotides[i]:
                 skipped.append(SkippedChain(shown, "is DNA or RNA"))
             elif n_amino_acids[i]:

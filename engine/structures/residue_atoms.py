@@ -16,7 +16,7 @@ from engine.structures.outputs import chain_atoms
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["BACKBONE", "MAXIMUM_RESIDUES", "Atoms", "b_factors", "residue_atoms"]
+__all__ = ["BACKBONE", "MAXIMUM_RESIDUES", "NO_ATOMS", "Atoms", "b_factors", "bonds_between", "residue_atoms"]
 
 MAXIMUM_RESIDUES = 200
 """Whose atoms are shown at once."""
@@ -41,6 +41,9 @@ class Atoms:
     position: NDArray[np.float32]
     residue: NDArray[np.int32]
     bonds: NDArray[np.int32]
+
+
+NO_ATOMS = Atoms((), (), np.empty((0, 3), np.float32), np.empty(0, np.int32), np.empty((0, 2), np.int32))
 
 
 def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with_backbone: bool = False) -> Atoms:
@@ -75,7 +78,7 @@ def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with
     owner = np.array(owners, np.int32)
     if len(names) and set(names) == {"CA"} and not _is_bare(chains, owner):
         raise InputError(path, "holds Cα atoms alone", remedy="Side chains need a file with all atoms")
-    return Atoms(tuple(names), tuple(elements), position, owner, _bonds(position, np.array(radii), owner))
+    return Atoms(tuple(names), tuple(elements), position, owner, bonds_between(position, np.array(radii), owner))
 
 
 def b_factors(path: Path, chains: Chains) -> NDArray[np.float32]:
@@ -114,7 +117,7 @@ def _is_bare(chains: Chains, owner: NDArray[np.int32]) -> bool:
     return bool((chains.residue[owner] == LETTERS.index("G")).all())
 
 
-def _bonds(position: NDArray[np.float32], radius: NDArray[np.float64], owner: NDArray[np.int32]) -> NDArray[np.int32]:
+def bonds_between(position: NDArray[np.float32], radius: NDArray[np.float64], owner: NDArray[np.int32]) -> NDArray[np.int32]:
     """(b, 2) pairs of atoms as near as both covalent radii, in a residue or in two that follow each other."""
     bonds = []
     starts = np.append(np.flatnonzero(np.diff(owner, prepend=-2)), len(owner))

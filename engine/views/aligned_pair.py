@@ -14,6 +14,8 @@ __all__ = ["GAP", "IDENTICAL", "MISMATCH", "POSITIVE", "AlignedPair"]
 
 MISMATCH, POSITIVE, IDENTICAL, GAP = range(4)
 _DASH, _PLUS = ord("-"), ord("+")
+_TITLE_LETTERS = 7
+"""Of the column of titles, at least."""
 _WIDTH = 60
 
 
@@ -102,16 +104,17 @@ class AlignedPair:
     def text(self, width: int = _WIDTH) -> str:
         """The alignment as BLAST prints it, in blocks of `width` columns."""
         digits = self.widest_label
-        names = [f"{title:<7}" for title in self.titles]
+        longest = max(_TITLE_LETTERS, *map(len, self.titles))
+        names, indent = [f"{title:<{longest}}" for title in self.titles], " " * (longest + 2)
         lines = [f"{self.query_name} x {self.subject_name} {self.description}".rstrip(), *self.facts, ""]
         for first in range(0, len(self), width):
             last = min(first + width, len(self))
             query, subject = self.labels(first, last)
-            above, below = (f"         {'':>{digits}}  {states}".rstrip() for states in self.states_text(first, last))
+            above, below = (f"{indent}{'':>{digits}}  {states}".rstrip() for states in self.states_text(first, last))
             lines += [
                 *([above] if self.has_states else []),
                 f"{names[0]}  {query[0]:>{digits}}  {self.query[first:last]}  {query[1]}",
-                f"         {'':>{digits}}  {self.middle[first:last]}".rstrip(),
+                f"{indent}{'':>{digits}}  {self.middle[first:last]}".rstrip(),
                 f"{names[1]}  {subject[0]:>{digits}}  {self.subject[first:last]}  {subject[1]}",
                 *([below] if self.has_states else []),
                 "",

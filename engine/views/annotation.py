@@ -10,14 +10,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.fragments import PRECURSOR, SERIES, Annotation, FragmentIons, annotate, fragment_ions, modification_losses
+from engine.chemistry.fragments import (
+    IMMONIUM,
+    PRECURSOR,
+    SERIES,
+    Annotation,
+    FragmentIons,
+    annotate,
+    fragment_ions,
+    immonium_ions,
+    modification_losses,
+)
 from engine.chemistry.peptidoforms import Peptidoform, PlacedModification
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import ProteoscopeError
 from engine.views.peaks import Peaks
 from engine.views.shown_peaks import LOSS, UNMATCHED, ShownPeaks, relative_intensity
 
-__all__ = ["AnnotatedSpectrum", "IonSettings", "annotate_match", "annotate_peptidoform", "ions_looked_for", "ions_to_show"]
+__all__ = [
+    "LOSSES", "OF_MODIFICATIONS", "SHOWN_SERIES", "AnnotatedSpectrum", "IonSettings", "annotate_match", "annotate_peptidoform",
+    "ions_looked_for", "ions_to_show",
+]  # fmt: skip
+
+SHOWN_SERIES = SERIES[:PRECURSOR]
+"""Series of fragments that can be looked for."""
+OF_MODIFICATIONS = "of modifications"
+LOSSES = ("H2O", "NH3", OF_MODIFICATIONS)
+"""What ions may have lost: water, ammonia, or what their modification loses by Unimod."""
 
 _FROM_THE_FRONT = "abc"
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -25,13 +44,21 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class IonSettings:
-    """Which ions are looked for: the run's own settings, and what the user adds."""
+    """Which ions are looked for: the run's own settings, and what the user adds (`engine.views.annotation_choice`).
+
+    Attributes
+    ----------
+    series : letters of `SHOWN_SERIES`. losses : some of `LOSSES`.
+    least_labelled : percent of the base peak from which a peak has its name written.
+    """
 
     tolerance: Tolerance
     series: str = "by"
     maximum_charge: int = 2
-    shows_losses: bool = True
+    losses: tuple[str, ...] = LOSSES
     shows_precursor: bool = True
+    shows_immonium: bool = False
+    least_labelled: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -66,10 +93,11 @@ class AnnotatedSpectrum:
 
     @cached_property
     def shown(self) -> ShownPeaks:
-        """The peaks with what each is."""
+        """The peaks with what each is, and the names of those that are high enough for them."""
         kinds = np.full(len(self.peaks.mz), UNMATCHED, dtype="<U8")
         kinds[self.matches.peak] = self.kinds
-        return ShownPeaks(self.peaks.mz, self.relative, kinds, self.matches.peak, self.labels)
+        named = np.flatnonzero(self.relative[self.matches.peak] >= self.settings.least_labelled)
+        return ShownPeaks(self.peaks.mz, self.relative, kinds, self.matches.peak[named], [self.labels[at] for at in named.tolist()])
 
     @cached_property
     def kinds(self) -> list[str]:
@@ -88,7 +116,9 @@ class AnnotatedSpectrum:
             return np.zeros(len(self.ions), np.bool_)
         is_front = np.isin(self.ions.series, [SERIES.index(letter) for letter in _FROM_THE_FRONT])
         is_before = self.shift.position <= self.ions.position
-        return np.where(is_front, is_before, ~is_before) & (self.ions.series != PRECURSOR)
+        of_residue = (self.ions.series == IMMONIUM) & (self.ions.position == self.shift.position)
+        is_fragment = (self.ions.series != PRECURSOR) & (self.ions.series != IMMONIUM)
+        return np.where(is_fragment, np.where(is_front, is_before, ~is_before), of_residue)
 
     @cached_property
     def match_of_peak(self) -> dict[int, int]:
@@ -102,8 +132,10 @@ class AnnotatedSpectrum:
         return float(self.peaks.intensity[self.matches.peak].sum()) / total if total else 0.0
 
     def name(self, ion: int) -> str:
-        """Name of an ion for the eye: ``y7²⁺``, ``b5−H2O``, ``[M+2H]²⁺``."""
+        """Name of an ion for the eye: ``y7²⁺``, ``b5−H2O``, ``[M+2H]²⁺``, ``iY``."""
         ions = self.ions
+        if ions.series[ion] == IMMONIUM:
+            return f"i{ions.residues[ions.number[ion] - 1]}"
         charge = int(ions.charge[ion])
         raised = ("" if charge == 1 else str(charge).translate(_RAISED)) + "⁺"
         loss = f"−{ions.loss_names[ions.loss[ion]]}" if ions.loss[ion] else ""
@@ -124,7 +156,7 @@ def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
             Tolerance.parse(str(parameters["fragment_tolerance"])),
             str(parameters["ion_series"]),
             int(parameters["maximum_fragment_charge"]),
-            shows_losses=False,
+            losses=(),
             shows_precursor=False,
         )
     except (ProteoscopeError, KeyError, TypeError, ValueError):
@@ -141,7 +173,7 @@ def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
     found = ions_looked_for(parameters)
     if found is None:
         raise ProteoscopeError("The parameters of this run do not tell which ions were looked for.")
-    return replace(found, shows_losses=True, shows_precursor=True)
+    return replace(found, losses=LOSSES, shows_precursor=True)
 
 
 def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str = "") -> AnnotatedSpectrum:
@@ -175,8 +207,8 @@ def annotate_peptidoform(
     """Annotate a spectrum with the ions of a peptide, whose charge is the precursor's; see `annotate_match`."""
     sequence, charge = peptidoform.sequence, peptidoform.charge
     assert charge is not None
-    losses = ("H2O", "NH3") if settings.shows_losses else ()
-    lost = modification_losses(peptidoform) if settings.shows_losses else {}
+    losses = tuple(one for one in settings.losses if one != OF_MODIFICATIONS)
+    lost = modification_losses(peptidoform) if OF_MODIFICATIONS in settings.losses else {}
     deltas = peptidoform.mass_deltas()
     ions = fragment_ions(
         sequence,
@@ -188,7 +220,10 @@ def annotate_peptidoform(
     )
     if settings.shows_precursor:
         whole = fragment_ions(sequence, deltas, series="p", maximum_charge=charge, neutral_losses=losses, losses_of_modifications=lost)
-        ions = _joined(ions, whole, charge)
+        ions = _joined(ions, whole, np.flatnonzero(whole.charge == charge))
+    if settings.shows_immonium:
+        single = immonium_ions(peptidoform)
+        ions = _joined(ions, single, np.arange(len(single)))
     every = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance)
     found = np.zeros(len(ions), np.bool_)
     found[every.ion] = True
@@ -196,11 +231,11 @@ def annotate_peptidoform(
     return AnnotatedSpectrum(title, peptidoform, precursor_mz, peaks, settings, ions, matches, found)
 
 
-def _joined(fragments: FragmentIons, whole: FragmentIons, charge: int) -> FragmentIons:
-    """Fragments, then the precursor's ions of one charge; both were made with the same losses."""
-    kept = np.flatnonzero(whole.charge == charge)
+def _joined(fragments: FragmentIons, others: FragmentIons, kept: NDArray[np.int64]) -> FragmentIons:
+    """Fragments, then some of other ions, which lose what these do or nothing."""
     columns = {
-        name: np.concatenate((getattr(fragments, name), getattr(whole, name)[kept]))
+        name: np.concatenate((getattr(fragments, name), getattr(others, name)[kept]))
         for name in ("mz", "series", "number", "charge", "loss", "position")
     }
-    return FragmentIons(**columns, loss_names=fragments.loss_names, loss_masses=fragments.loss_masses)
+    residues = others.residues or fragments.residues
+    return FragmentIons(**columns, loss_names=fragments.loss_names, loss_masses=fragments.loss_masses, residues=residues)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from engine.results.counts import counted
 from engine.views.drawings import Axis, Bar, Curve, Drawing, Ink, Label, Points, Shape, Stroke, draw_axes, shortened, text_width
 from engine.views.mirror import MirroredSpectra
 from engine.views.run_comparison import Level, RunComparison
@@ -57,7 +58,7 @@ def draw_overlaps(
     for place, one in enumerate(shown):
         middle = left + (place + 0.5) * step
         bar_height = (bottom - top) * one.count / highest
-        tip = f"{comparison.names_of(one.runs)} alone: {one.count:,} {level.one if one.count == 1 else level.several}"
+        tip = f"{comparison.names_of(one.runs)} alone: {counted(one.count, level.one, level.several)}"
         shapes.append(Bar(middle - step * 0.33, bottom - bar_height, step * 0.66, bar_height, "text", target=one.runs, tip=tip))
         text = f"{one.count:,}"
         if text_width(text, font_size) <= step * 1.15:

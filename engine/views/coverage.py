@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.chemistry.annotated_modifications import annotated_modification
 from engine.chemistry.peptidoforms import parse
 from engine.errors import ParameterError
 from engine.formats.features import FEATURE_GROUPS, FEATURE_KINDS
 
-__all__ = ["Coverage", "PlacedPeptide", "ProteinFeature", "cover", "feature_lanes", "protein_features"]
+__all__ = [
+    "Coverage",
+    "PlacedPeptide",
+    "ProteinFeature",
+    "cover",
+    "covered_by",
+    "feature_lanes",
+    "protein_features",
+    "with_found_modifications",
+]
 
 LANES_OF_GROUP = 3
 _GROUP_OF_KIND = {kind.name: kind.group for kind in FEATURE_KINDS}
@@ -41,19 +51,21 @@ class PlacedPeptide:
 @dataclass(frozen=True)
 class ProteinFeature:
     """A feature of the protein: residues `start` to `end`, counted from 0, the end not included; `group`, of
-    `engine.formats.features.FEATURE_GROUPS`, says what `kind` it is of."""
+    `engine.formats.features.FEATURE_GROUPS`, says what `kind` it is of. `is_found`: it is a modification that a peptide carries there."""
 
     kind: str
     group: str
     start: int
     end: int
     description: str
+    is_found: bool = False
 
     @property
     def told(self) -> str:
         """What it is and where, in a line."""
         place = f"residue {self.end}" if self.end == self.start + 1 else f"residues {self.start + 1} to {self.end}"
-        return f"{self.kind}{f': {self.description}' if self.description else ''} ({place})"
+        found = ", found" if self.is_found else ""
+        return f"{self.kind}{f': {self.description}' if self.description else ''} ({place}{found})"
 
 
 @dataclass(frozen=True)
@@ -107,12 +119,16 @@ def cover(title: str, sequence: str, peptides: Iterable[Mapping[str, Any]], desc
         wanted = str(peptide["sequence"]).replace("I", "L")
         # A look-ahead finds places that overlap, too.
         found += [(match.start(), match.start() + len(wanted), peptide) for match in re.finditer(f"(?={re.escape(wanted)})", alike)]
-    found.sort(key=lambda one: (one[0], -one[1]))
+    return covered_by(title, sequence, found, description)
+
+
+def covered_by(title: str, sequence: str, found: Iterable[tuple[int, int, Mapping[str, Any]]], description: str = "") -> Coverage:
+    """A protein with peptides at known places: first residue from 0, the one behind the last, and the peptide as `cover` takes it."""
     covered = np.zeros(len(sequence), np.bool_)
     modified: dict[int, list[str]] = {}
     lanes: list[int] = []
     placed = []
-    for start, end, peptide in found:
+    for start, end, peptide in sorted(found, key=lambda one: (one[0], -one[1])):
         covered[start:end] = True
         changes = _modifications(str(peptide["peptide"]), start, end)
         for residue, name in changes:
@@ -139,6 +155,24 @@ def protein_features(rows: Iterable[Mapping[str, Any]], length: int) -> tuple[Pr
         for row in rows
         if row["kind"] in _GROUP_OF_KIND and 1 <= row["first"] <= row["last"] <= length
     )
+
+
+def with_found_modifications(coverage: Coverage) -> Coverage:
+    """The same, whose features tell of modifications whether a peptide carries them at that residue, or at its end there.
+
+    >>> one = ProteinFeature("modified residue", "modification", 2, 3, "Phosphoserine; by PKA")
+    >>> peptide = {"row": 0, "peptide": "S[Phospho]EK", "sequence": "SEK", "n_psms": 2, "q_value": 0.001}
+    >>> found = with_found_modifications(replace(cover("P1", "MASEKR", [peptide]), features=(one,)))
+    >>> found.features[0].told
+    'modified residue: Phosphoserine; by PKA (residue 3, found)'
+    """
+
+    def is_found(one: ProteinFeature) -> bool:
+        named = annotated_modification(one.description, coverage.sequence[one.start]) if one.end == one.start + 1 else None
+        return named is not None and named.name in coverage.modified.get(one.start, ())
+
+    features = (replace(one, is_found=True) if one.group == "modification" and is_found(one) else one for one in coverage.features)
+    return replace(coverage, features=tuple(features))
 
 
 def feature_lanes(features: Collection[ProteinFeature], groups: Collection[str]) -> list[tuple[int, ProteinFeature]]:

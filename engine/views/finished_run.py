@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine.entry import Search
-from engine.errors import InputError, ParameterError
+from engine.errors import InputError, ParameterError, ProteoscopeError
 from engine.matches.search_passes import SearchPass, passes_of_run
-from engine.project import Project, RunRecord
-from engine.spectra.tables import PEAKS
+from engine.project import Project, RowMark, RunRecord
+from engine.spectra.tables import PEAKS, SPECTRA
 from engine.views.annotation import IonSettings, ions_looked_for
 from engine.views.peaks import PeaksOfRun, open_peaks
 from engine.views.tables import ResultTables
@@ -36,6 +36,7 @@ class FinishedRun:
     parameters : by name, with the defaults for those that its version did not have.
     inputs : kind and path of each file that it read. messages : what it said, warnings first.
     passes : how it searched, of a search of spectra in proteins.
+    marks : stars and comments on rows as they were when it was opened, of the tables that take them.
     """
 
     project: Project
@@ -45,6 +46,7 @@ class FinishedRun:
     inputs: tuple[tuple[str, Path], ...]
     messages: tuple[str, ...]
     passes: tuple[SearchPass, ...]
+    marks: dict[str, dict[int, RowMark]] = field(default_factory=dict)
     _peaks: dict[tuple[str, str], PeaksOfRun] = field(default_factory=dict, repr=False, compare=False)
 
     def __enter__(self) -> Self:
@@ -88,6 +90,16 @@ class FinishedRun:
             # Of two threads that come here at once both get the first one's.
             self._peaks.setdefault(key, open_peaks(self.project, *key))
         return self._peaks[key]
+
+    def mark(self, table: str, row: int, mark: RowMark) -> None:
+        """Put a star and a comment on a row of a table, in the project and in what sources of the table show from now on.
+
+        Raises
+        ------
+        InputError : there is no such row. ParameterError : the comment is too long. StorageError : the disk refused.
+        """
+        self.project.set_row_mark(self.run.id, table, row, mark)
+        self.tables.set_mark(table, row, mark)
 
     def close(self) -> None:
         """Let the files go."""
@@ -142,4 +154,18 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     messages = tuple(entry.text for entry in entries)
     passes = passes_of_run(project, record.id)
     described = {all_table.name: all_table for all_table in search.all_tables if all_table.name in paths}
-    return FinishedRun(project, record, ResultTables(paths, described), stored, inputs, messages, passes)
+    # Large, and looked at when somebody asks for them.
+    later = _spectra(project, record.id) if search.identifies and SPECTRA.name in kept else {}
+    tables = ResultTables(paths, described, later)
+    marks = {name: project.row_marks(record.id, name) for name, table in described.items() if table.takes_marks}
+    for name, of_table in marks.items():
+        tables.show_marks(name, of_table)
+    return FinishedRun(project, record, tables, stored, inputs, messages, passes, marks)
+
+
+def _spectra(project: Project, run_id: str) -> dict[str, Path]:
+    """The table of the spectra of a run; none where its file is gone, which whoever asks for peaks is told."""
+    try:
+        return {SPECTRA.name: project.table(SPECTRA.name, run_id, verify=False)}
+    except ProteoscopeError:
+        return {}

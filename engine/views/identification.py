@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.errors import ProteoscopeError
 from engine.formats.feature_tables import FEATURES
+from engine.results.columns import MARK_COLUMNS
 from engine.results.counts import Count
 from engine.views.annotation import AnnotatedSpectrum, annotate_match, ions_to_show
 from engine.views.conditions import (
@@ -27,7 +28,7 @@ from engine.views.conditions import (
     accepted_at,
     where_clause,
 )
-from engine.views.coverage import Coverage, cover, protein_features
+from engine.views.coverage import Coverage, cover, protein_features, with_found_modifications
 from engine.views.finished_run import FinishedRun
 from engine.views.histograms import Histogram, bin_counts, bin_edges
 from engine.views.peaks import Peaks
@@ -69,27 +70,31 @@ class Counts:
     Attributes
     ----------
     psms : of rank 1. peptides : rows of their table, which are peptidoforms. proteins : groups, by their own q-values.
-    sequences : different sequences of the peptides that are targets.
+    sequences : different sequences of the peptides that are targets. is_judged : whether any PSM has a q-value; where none has, all targets
+        are counted.
     """
 
     psms: Count
     peptides: Count
     proteins: Count
     sequences: int
+    is_judged: bool = True
 
 
 def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *, has_decoys: bool = True) -> Counts:
     """Count what is accepted at a false discovery rate, where so many decoys stood beside each target; without any nothing is said of how
-    sure that is."""
+    sure that is. Without q-values, which an import may have none of, all targets are counted."""
     from engine.statistics.target_decoy import false_share_interval
 
+    is_judged = bool(source.query("SELECT count(*) AS n FROM psms WHERE q_value IS NOT NULL AND NOT isnan(q_value)")["n"][0].as_py())
+    accepted = "q_value <= $1" if is_judged else "$1 >= 0"
     counted = (
-        "count(*) FILTER (NOT is_decoy AND q_value <= $1) AS targets, count(*) FILTER (is_decoy AND q_value <= $1) AS decoys, "
+        f"count(*) FILTER (NOT is_decoy AND {accepted}) AS targets, count(*) FILTER (is_decoy AND {accepted}) AS decoys, "
         "count(*) FILTER (NOT is_decoy AND q_value <= 0.05) AS looser"
     )
     rows = source.query(
         f"SELECT 'psms' AS name, {counted}, 0 AS sequences FROM psms WHERE rank = 1 "
-        f"UNION ALL SELECT 'peptides', {counted}, count(DISTINCT sequence) FILTER (NOT is_decoy AND q_value <= $1) FROM peptides "
+        f"UNION ALL SELECT 'peptides', {counted}, count(DISTINCT sequence) FILTER (NOT is_decoy AND {accepted}) FROM peptides "
         f"UNION ALL SELECT 'proteins', {counted}, 0 FROM proteins",
         [fdr],
     ).to_pylist()
@@ -99,8 +104,9 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *
         share = {"false_share_low": low, "false_share_high": high}
         known = {"decoys": row["decoys"], **share, "targets_at_5_percent": row["looser"]}
         name = _NAMES[row["name"]]
-        found[row["name"]] = Count.judged(row["targets"], *name, known) if has_decoys else Count(row["targets"], *name)
-    return Counts(**found, sequences=next(row["sequences"] for row in rows if row["name"] == "peptides"))
+        found[row["name"]] = Count.judged(row["targets"], *name, known) if has_decoys and is_judged else Count(row["targets"], *name)
+    sequences = next(row["sequences"] for row in rows if row["name"] == "peptides")
+    return Counts(**found, sequences=sequences, is_judged=is_judged)
 
 
 @dataclass(frozen=True)
@@ -140,17 +146,22 @@ def facets(source: TableSource) -> Facets:
 
 @dataclass(frozen=True)
 class RowFilter:
-    """Which rows to see in all tables; None is any. `text`: of a peptide, an accession or a description. `modification`: "" is none."""
+    """Which rows to see in all tables; None is any. `text`: of a peptide, an accession or a description. `modification`: "" is none.
+
+    `only_marked`: PSMs that have a star or a comment, as tables have them in which marks are shown.
+    """
 
     text: str = ""
     q_value: float | None = None
     charge: int | None = None
     modification: str | None = None
     shows_decoys: bool = False
+    only_marked: bool = False
 
 
 def filter_conditions(chosen: RowFilter, table: str) -> list[Condition]:
-    """The conditions that a filter puts on the rows of ``proteins``, ``peptides`` or ``psms``; charge is a matter of PSMs alone."""
+    """The conditions that a filter puts on the rows of ``proteins``, ``peptides`` or ``psms``; charge and marks are a matter of
+    PSMs alone."""
     conditions: list[Condition] = []
     if not chosen.shows_decoys:
         conditions.append(Is("is_decoy", "=", False))
@@ -158,6 +169,8 @@ def filter_conditions(chosen: RowFilter, table: str) -> list[Condition]:
         conditions.append(accepted_at(chosen.q_value))
     if chosen.charge is not None and table == "psms":
         conditions.append(Is("charge", "=", chosen.charge))
+    if chosen.only_marked and table == "psms":
+        conditions.append(AnyOf(tuple(Is(one.name, ">", "") for one in MARK_COLUMNS)))
     if chosen.modification is not None and table != "proteins":
         conditions.append(_modified(chosen.modification, table))
     if chosen.text.strip():
@@ -262,7 +275,7 @@ def coverage_of_group(source: TableSource, row: int, fdr: float) -> Coverage:
     if FEATURES.name not in source.paths:
         return found
     features = source.query("SELECT kind, first, last, description FROM features WHERE accession = ? ORDER BY file_row_number", [first])
-    return replace(found, features=protein_features(features.to_pylist(), len(found.sequence)))
+    return with_found_modifications(replace(found, features=protein_features(features.to_pylist(), len(found.sequence))))
 
 
 def score_histogram(source: TableSource, fdr: float) -> Histogram:
@@ -280,7 +293,7 @@ def score_histogram(source: TableSource, fdr: float) -> Histogram:
 def mass_error_histogram(source: TableSource, fdr: float) -> Histogram:
     """Errors of the precursor mass (ppm) of targets of rank 1 that are accepted at `fdr`, and their median."""
     column = "mass_error_ppm"
-    accepted: list[Condition] = [Is("rank", "=", 1), Is("is_decoy", "=", False), Is("q_value", "<=", float(fdr)), IsFinite(column)]
+    accepted: list[Condition] = [Is("rank", "=", 1), Is("is_decoy", "=", False), accepted_at(float(fdr)), IsFinite(column)]
     edges = bin_edges(source, column, accepted)
     counts = bin_counts(source, column, accepted, edges)
     where, parameters = where_clause(accepted)

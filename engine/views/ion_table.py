@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.fragments import SERIES
+from engine.chemistry.fragments import PRECURSOR, SERIES
 from engine.views.annotation import AnnotatedSpectrum
 
 __all__ = ["NUMBER", "RESIDUE", "IonTable", "ion_table"]
@@ -59,7 +59,7 @@ class IonTable:
 def ion_table(spectrum: AnnotatedSpectrum) -> IonTable:
     """The table of a spectrum's ions: those of the N-terminus at the left, those of the C-terminus at the right."""
     ions, sequence = spectrum.ions, spectrum.peptidoform.sequence
-    charges = sorted({int(charge) for charge in ions.charge[ions.series != SERIES.index("p")]})
+    charges = sorted({int(charge) for charge in ions.charge[ions.series < PRECURSOR]})
     letters = [letter for letter in spectrum.settings.series if letter in SERIES]
     front = [(letter, charge) for letter in "abc" if letter in letters for charge in charges]
     back = [(letter, charge) for letter in "xyz" if letter in letters for charge in reversed(charges)]

@@ -61,17 +61,17 @@ def lines_of(pattern: str, cigar: str, md: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadPair(AlignedPair):
-    """A pattern and a text; `subject` is the text. Where the pattern's reverse complement is aligned, its numbers go down.
+    """A read and a reference; `subject` is the reference. Where the read's reverse complement is aligned, its numbers go down.
 
     Attributes
     ----------
-    is_reverse : whether it is. quality : (columns,) Phred quality of the pattern's letter, -1 where there is none.
+    is_reverse : whether it is. quality : (columns,) Phred quality of the read's letter, -1 where there is none.
     """
 
     is_reverse: bool
     quality: NDArray[np.int16]
 
-    titles: ClassVar[tuple[str, str]] = ("Pattern", "Text")
+    titles: ClassVar[tuple[str, str]] = ("Read", "Reference")
     kind_names: ClassVar[Mapping[int, str]] = {
         IDENTICAL: "identical", POSITIVE: "positive", DIFFERENT: "different", UNSURE_IDENTICAL: "identical", UNSURE_DIFFERENT: "different",
         GAP: "gap",

@@ -24,6 +24,7 @@ BOUNDED: dict[str, Literal[">=", "<="]] = {
     "same_fold_probability": ">=", "z_score": ">=", "tm_score_query": ">=", "query_coverage": ">=", "rmsd": "<=",
 }  # fmt: skip
 """The columns of hits that a filter bounds, and how."""
+_EVEN = 0.5
 HIT_COLUMNS = (
     *("query", "target", "description", "score", "z_score", "e_value", "same_fold_probability"),
     *("aligned_length", "identity", "rmsd", "tm_score_query", "tm_score_target"),
@@ -82,13 +83,26 @@ def threshold_columns(source: TableSource, query: int | None) -> ThresholdColumn
 
 @dataclass(frozen=True)
 class StructureSummary:
-    """Results of a structure search. `query`: one of them. `n_aligned`: pairs of chains that phase 2 looked at."""
+    """Results of a structure search. `query`: one of them. `n_aligned`: pairs of chains that phase 2 looked at.
+
+    `best_e_value`, `best_probability`: the smallest E-value and the greatest probability of the same fold of all hits; None where none is
+    known.
+    """
 
     query: str
     n_hits: int
     n_queries: int
     n_with_hits: int
     n_aligned: int
+    best_e_value: float | None = None
+    best_probability: float | None = None
+
+    @property
+    def is_all_chance(self) -> bool:
+        """Whether chance alone gives hits as good as all of these: as many unrelated chains score as well as the best, and none has
+        probably the fold of its query."""
+        known = self.best_e_value is not None or self.best_probability is not None
+        return self.n_hits > 0 and known and (self.best_e_value or 1.0) >= 1.0 and (self.best_probability or 0.0) < _EVEN
 
 
 def structure_summary(source: TableSource) -> StructureSummary:
@@ -97,7 +111,13 @@ def structure_summary(source: TableSource) -> StructureSummary:
         "SELECT any_value(query) AS query, sum(n_hits) AS hits, count(*) AS n, count(*) FILTER (n_hits > 0) AS found, "
         "sum(n_aligned) AS aligned FROM queries"
     ).to_pylist()[0]
-    return StructureSummary(row["query"] or "", int(row["hits"] or 0), row["n"], row["found"], int(row["aligned"] or 0))
+    best = source.query(
+        "SELECT min(e_value) FILTER (isfinite(e_value)) AS e_value, "
+        "max(same_fold_probability) FILTER (isfinite(same_fold_probability)) AS probability FROM hits"
+    ).to_pylist()[0]
+    n_aligned = int(row["aligned"] or 0)
+    shares = best["e_value"], best["probability"]
+    return StructureSummary(row["query"] or "", int(row["hits"] or 0), row["n"], row["found"], n_aligned, *shares)
 
 
 def chains_of_run(run: FinishedRun) -> HitChains:

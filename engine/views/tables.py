@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError, ParameterError, ProteoscopeError
 from engine.execution.threads import available_threads
-from engine.results.columns import Table
+from engine.project import RowMark
+from engine.results.columns import MARK_COLUMNS, STAR, Table
+from engine.results.marks import marks_table
 from engine.results.queries import create_view, identifier, is_out_of_memory, parquet_reader, shut_off
 from engine.results.reader import TableFile
 from engine.views.conditions import Condition, where_clause
@@ -25,6 +28,8 @@ __all__ = ["ResultTables", "TableSource"]
 
 _MEMORY = "1GB"
 _ROW = "file_row_number"
+_MARKS, _MARKED = " marks", " with marks"
+"""Behind the name of a table, which has no blanks: what people put on its rows, and the table with it."""
 _REMEDY = "Run the search again"
 
 
@@ -33,6 +38,7 @@ class ResultTables:
 
     Parameters
     ----------
+    later : files that nobody asks yet, and that `changed` may make views of, by their names.
     described : what tables hold, by their names. All rows of those are looked at before anything else is (`engine.results.reader`), and
         they show their described columns alone.
 
@@ -41,12 +47,16 @@ class ResultTables:
     InputError : a file is no Parquet, or damaged, or not what is described.
     """
 
-    def __init__(self, paths: Mapping[str, Path], described: Mapping[str, Table] | None = None) -> None:
+    def __init__(
+        self, paths: Mapping[str, Path], described: Mapping[str, Table] | None = None, later: Mapping[str, Path] | None = None
+    ) -> None:
         import duckdb
 
         tables = described or {}
 
         self.paths = dict(paths)
+        self.later = dict(later or {})
+        self._marked: set[str] = set()
         # One processor is left to the window, which else would stutter while a table is sorted.
         self._connection = duckdb.connect(config={"memory_limit": _MEMORY, "threads": max(1, available_threads() - 1)})
         try:
@@ -60,10 +70,55 @@ class ResultTables:
                     else:
                         reader = parquet_reader(path, **{_ROW: "true"})
                         self._connection.execute(f"CREATE VIEW {identifier(name)} AS SELECT * FROM {reader}")
-            shut_off(self._connection, self.paths.values())
+            shut_off(self._connection, [*self.paths.values(), *self.later.values()])
         except ProteoscopeError:
             self._connection.close()
             raise
+
+    def show_marks(self, name: str, marks: Mapping[int, RowMark]) -> None:
+        """Give a table the columns of `MARK_COLUMNS` in sources that are made from now on; queries of others see it as it is stored."""
+        starred, comment = MARK_COLUMNS
+        table, view, kept = (identifier(f"{name}{ending}") for ending in ("", _MARKED, _MARKS))
+        with _readable(self.paths[name]):
+            self._connection.execute(f"CREATE TABLE {kept} (marked BIGINT PRIMARY KEY, starred VARCHAR, comment VARCHAR)")
+            self._connection.execute(
+                f"CREATE VIEW {view} AS SELECT stored.*, coalesce(marks.starred, '') AS {identifier(starred.name)}, "
+                f"coalesce(marks.comment, '') AS {identifier(comment.name)} FROM {table} AS stored LEFT JOIN {kept} AS marks "
+                f"ON stored.{_ROW} = marks.marked"
+            )
+            if marks:
+                self._connection.register("new_marks", marks_table(marks))
+                self._connection.execute(f"INSERT INTO {kept} SELECT * FROM new_marks")
+                self._connection.unregister("new_marks")
+        self._marked.add(name)
+
+    def set_mark(self, name: str, row: int, mark: RowMark) -> None:
+        """Show another mark on a row; from any thread, and seen by sources from their next query on."""
+        with _readable(self.paths[name]), closing(self._connection.cursor()) as cursor:
+            values = [row, STAR if mark.is_starred else "", mark.comment]
+            cursor.execute(f"INSERT OR REPLACE INTO {identifier(name + _MARKS)} VALUES (?, ?, ?)", values)
+
+    def has_view(self, view: str) -> bool:
+        """Whether a view was made besides those of the tables."""
+        with closing(self._connection.cursor()) as cursor:
+            return bool(cursor.execute("SELECT count(*) FROM duckdb_views() WHERE view_name = ?", [view]).fetchall()[0][0])
+
+    @contextmanager
+    def changed(self, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection that adds views and tables besides those of the run, of a file of `later`: all that the block adds, or nothing.
+
+        Raises
+        ------
+        InputError : the file is damaged.
+        """
+        with _readable(path), closing(self._connection.cursor()) as cursor:
+            cursor.execute("BEGIN")
+            yield cursor
+            cursor.execute("COMMIT")
+
+    def later_source(self, name: str, view: str) -> TableSource:
+        """A view that `changed` made of one of the files of `later`; else as `source`."""
+        return TableSource(self._connection.cursor(), name, {**self.paths, name: self.later[name]}, view)
 
     def source(self, name: str) -> TableSource:
         """One of the tables. Each source may be used by one thread at a time, and different ones by different threads.
@@ -74,7 +129,7 @@ class ResultTables:
         """
         if name not in self.paths:
             raise ParameterError(f"this run has no table {name!r}; it has {', '.join(self.paths)}")
-        return TableSource(self._connection.cursor(), name, self.paths)
+        return TableSource(self._connection.cursor(), name, self.paths, name + _MARKED if name in self._marked else name)
 
     def close(self) -> None:
         """Let the files go."""
@@ -84,9 +139,9 @@ class ResultTables:
 class TableSource:
     """One table: rows by condition and order, and their values; its queries may ask the other tables of `paths` too."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, name: str, paths: Mapping[str, Path]) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, name: str, paths: Mapping[str, Path], view: str = "") -> None:
         self._cursor = cursor
-        self._table = identifier(name)
+        self._table = identifier(view or name)
         self.name, self.path, self.paths = name, paths[name], paths
         with _readable(self.path):
             described = cursor.execute(f"DESCRIBE {self._table}").fetchall()
@@ -136,14 +191,15 @@ class TableSource:
 
         if len(rows) == 0:
             return self.query(f"SELECT {', '.join(map(identifier, columns))} FROM {self._table} LIMIT 0")
-        wanted = pa.table({"chosen": rows, "place": np.arange(len(rows))})
+        # No column of a table has a blank in its name.
+        wanted = pa.table({" chosen": rows, " place": np.arange(len(rows))})
         self._cursor.register("chosen_rows", wanted)
         try:
             named = ", ".join(identifier(name) for name in columns)
             # The range lets DuckDB pass over whole row groups; the join alone would not.
             return self.query(
-                f"SELECT {named} FROM {self._table} JOIN chosen_rows ON {_ROW} = chosen "
-                f"WHERE {_ROW} BETWEEN {int(rows.min())} AND {int(rows.max())} ORDER BY place"
+                f"SELECT {named} FROM {self._table} JOIN chosen_rows ON {_ROW} = {identifier(' chosen')} "
+                f"WHERE {_ROW} BETWEEN {int(rows.min())} AND {int(rows.max())} ORDER BY {identifier(' place')}"
             )
         finally:
             self._cursor.unregister("chosen_rows")

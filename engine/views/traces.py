@@ -13,8 +13,19 @@ from numpy.typing import NDArray
 
 from engine.structure_search.hit_chains import FoundChain, pairs_of_cigar, transformation_of
 from engine.structures.chains import Chains
+from engine.structures.colouring import ChainEvidence
 
-__all__ = ["RESIDUE_NAMES", "ResiduePairs", "Trace", "moved", "residue_label", "trace_of_hit", "trace_of_query", "transformation"]
+__all__ = [
+    "RESIDUE_NAMES",
+    "ResiduePairs",
+    "Trace",
+    "moved",
+    "residue_label",
+    "trace_beside",
+    "trace_of_hit",
+    "trace_of_query",
+    "transformation",
+]
 
 RESIDUE_NAMES = {
     "A": "Ala", "R": "Arg", "N": "Asn", "D": "Asp", "C": "Cys", "Q": "Gln", "E": "Glu", "G": "Gly", "H": "His", "I": "Ile", "L": "Leu",
@@ -43,7 +54,7 @@ class Trace:
     ----------
     name : of the chain. position : (n, 3) float32, its Cα in Å; NaN where they are no places. found : the chain as its file has it.
     pairs : with the query; None of the query itself. rotation, translation : that moved it here.
-    hit : its row of the table; empty of the query.
+    hit : its row of the table; empty of the query. evidence : what peptides tell of its residues, where it is shown for that.
     """
 
     name: str
@@ -53,6 +64,7 @@ class Trace:
     rotation: NDArray[np.float64] = field(default_factory=lambda: np.eye(3))
     translation: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
     hit: Mapping[str, Any] = field(default_factory=dict)
+    evidence: ChainEvidence | None = None
 
     def __len__(self) -> int:
         return len(self.position)
@@ -92,9 +104,9 @@ def residue_label(chains: Chains, letters: str, row: int) -> str:
     return f"{RESIDUE_NAMES.get(letter, letter)} {int(chains.author_number[row])}{chr(code) if code else ''}"
 
 
-def trace_of_query(found: FoundChain) -> Trace:
+def trace_of_query(found: FoundChain, evidence: ChainEvidence | None = None) -> Trace:
     """The query, which stays where it is."""
-    return Trace(found.chains.names[0], _places(found.chains.position), found)
+    return Trace(found.chains.names[0], _places(found.chains.position), found, evidence=evidence)
 
 
 def trace_of_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain) -> Trace:
@@ -107,6 +119,15 @@ def trace_of_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain) 
         apart = np.asarray(query.chains.position, np.float64)[pairs[:, 0]] - position[pairs[:, 1]]
         distance = np.linalg.norm(apart, axis=1)
     return Trace(target.chains.names[0], position, target, ResiduePairs(pairs, distance), rotation, translation, hit)
+
+
+def trace_beside(query: Trace, found: FoundChain, rows: NDArray[np.integer], evidence: ChainEvidence | None = None) -> Trace:
+    """A chain moved onto another by least squares over aligned rows (k, 2) of both."""
+    rotation, translation = _least_squares(query.position, found.chains.position, rows)
+    position = moved(found.chains.position, rotation, translation)
+    distance = np.linalg.norm(query.position[rows[:, 0]].astype(np.float64) - position[rows[:, 1]], axis=1)
+    pairs = ResiduePairs(rows.astype(np.int32), distance)
+    return Trace(found.chains.names[0], position, found, pairs, rotation, translation, {"target_index": str(found.path)}, evidence)
 
 
 def transformation(

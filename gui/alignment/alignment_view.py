@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from engine.views.aligned_pair import AlignedPair
 from gui.alignment.alignment_plot import AlignmentPlot
-from gui.forms.editors import tool_button
+from gui.buttons import tool_button
 from gui.tables.elided_label import ElidedLabel
 
 __all__ = ["AlignmentView"]

@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QSizePolicy,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -30,13 +29,13 @@ from engine.errors import InputError, ParameterError
 from engine.parameters import Editor as DeclaredEditor
 from engine.parameters import ParameterDescription
 from engine.sequences.matrices import matrix_names, read_matrix
+from gui.buttons import tool_button
 from gui.forms.file_survey import SORTS, SearchedRun
 from gui.forms.modification_picker import ModificationPicker
 from gui.forms.numbers import IntegerBox, NumberBox
 from gui.forms.wheel import ChoiceBox
-from gui.icons import set_icon
 
-__all__ = ["Editor", "RunEditor", "editor_for", "tool_button"]
+__all__ = ["Editor", "RunEditor", "editor_for"]
 
 
 class Editor(QWidget):
@@ -575,15 +574,3 @@ def editor_for(description: ParameterDescription) -> Editor:
     """A new editor for a parameter: the one that it declares, else the one of its kind."""
     make = _DECLARED[description.editor] if description.editor else _BY_KIND[description.kind]
     return make(description)
-
-
-def tool_button(icon: str, tip: str, clicked: Callable[[], object]) -> QToolButton:
-    """A small flat button with an icon."""
-    button = QToolButton()
-    button.setAutoRaise(True)
-    button.setIconSize(QSize(16, 16))
-    button.setToolTip(tip)
-    button.setAccessibleName(tip)
-    set_icon(button, icon)
-    button.clicked.connect(clicked)
-    return button

@@ -10,7 +10,8 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from engine.parameters import ParameterDescription
-from gui.forms.editors import editor_for, tool_button
+from gui.buttons import tool_button
+from gui.forms.editors import editor_for
 from gui.forms.numbers import number_text
 from gui.labels import toned_label
 from gui.theme import colours
@@ -58,8 +59,8 @@ class Field(QObject):
 
     changed = Signal()
 
-    def __init__(self, description: ParameterDescription, parent: QObject) -> None:
-        super().__init__(parent)
+    def __init__(self, description: ParameterDescription) -> None:
+        super().__init__()
         self.description = description
         self.editor = editor_for(description)
         self.frame = Outlined(self.editor)

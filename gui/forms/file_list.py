@@ -30,11 +30,14 @@ from gui.labels import tip_text, toned_label
 from gui.theme import colours
 
 if TYPE_CHECKING:
+    from engine.formats.spectra_content import SpectraContent
     from engine.structures.counting import StructureCount
 
 __all__ = ["FileList", "count_text", "nucleotide_text", "structure_text"]
 
 _MAXIMUM_ROWS = 7
+_MAXIMUM_SPECTRA_FILES = 5
+"""That are looked into at a time: what the others are of is as the first ones."""
 _MAXIMUM_NAMED = 3
 _COUNTED = ("proteins", "reads")
 """Sorts of files whose sequences are counted."""
@@ -73,6 +76,9 @@ class FileList(QWidget):
         self._known: dict[Path, FileKind] = {}
         self.counts: dict[Path, SequenceCount] = {}
         """What the FASTA and FASTQ files hold that have been counted."""
+        self.spectra: dict[Path, SpectraContent] = {}
+        """What the first files of spectra are of, where that is known."""
+        self._asked_of_spectra: set[Path] = set()
         self._being_counted: set[Path] = set()
         self.structure_counts: dict[Path, StructureCount] = {}
         """What the structures hold that have been looked into."""
@@ -144,6 +150,11 @@ class FileList(QWidget):
         if counted_all and all(count is not None and count.is_whole and not count.n_residues for count in counted_all):
             return f"{self.paths[0].name} holds names without sequences; give a file with sequences"
         return "" if self._asked.several or self.lines.count() <= 1 else "Only one file can be searched here; remove the others"
+
+    @property
+    def spectra_contents(self) -> list[SpectraContent]:
+        """What those files of spectra are of that have been looked into."""
+        return [self.spectra[path] for path in self.paths if path in self.spectra]
 
     @property
     def is_counted(self) -> bool:
@@ -286,7 +297,22 @@ class FileList(QWidget):
             self._survey.count(found.path, lambda count: self._learn_count(found.path, count))
         if found.sort in self._asked.sorts and self._asked.sort == "structures" and found.path not in self.structure_counts:
             self._survey.count_structures(found, lambda count: self._learn_structures(found.path, count))
+        elif found.sort == "spectra" and found.path.is_file() and len(self._asked_of_spectra) < _MAXIMUM_SPECTRA_FILES:
+            self._asked_of_spectra.add(found.path)
+            self._survey.look_into_spectra(found.path, lambda content: self._learn_spectra(found.path, content))
         self._showing.start()
+
+    def _learn_spectra(self, path: Path, content: SpectraContent | None) -> None:
+        self._asked_of_spectra.discard(path)
+        if content is None:
+            return
+        self.spectra[path] = content
+        # It changes nothing of what is asked for: a form that was just run is still as it was run.
+        self._show_counts()
+        for i in range(self.lines.count()):
+            if self.lines.item(i).data(Qt.ItemDataRole.UserRole) == path:
+                self._show_item(self.lines.item(i))
+        self.counted.emit()
 
     def _learn_structures(self, path: Path, count: StructureCount | None) -> None:
         if count is not None:
@@ -337,9 +363,11 @@ class FileList(QWidget):
         """Tell what the files hold; that changes nothing of what is asked for."""
         counted = {path: self.counts[path] for path in self.paths if path in self.counts}
         looked_into = [self.structure_counts[path] for path in self.paths if path in self.structure_counts]
-        self.note.setText(structure_text(looked_into) if looked_into else count_text(list(counted.values()), self._asked))
+        spectra = self.spectra_contents
+        held = spectra[0].text if spectra else count_text(list(counted.values()), self._asked)
+        self.note.setText(structure_text(looked_into) if looked_into else held)
         self.note.setToolTip(tip_text("\n".join(text for one in looked_into for text in one.left_out)))
-        self.note.setVisible(bool(counted or looked_into))
+        self.note.setVisible(bool(counted or looked_into or spectra))
         warnings = (nucleotide_text(path.name, count, self._asked) for path, count in counted.items())
         warning = next(filter(None, warnings), "")
         self.warning.setText(warning)
@@ -358,6 +386,7 @@ class FileList(QWidget):
             size = f", {_size(known.size, self.locale().decimalPoint())}" if known.size else ""
             counted = self.structure_counts.get(path)
             held = [] if counted is None else [counted.problem or structure_text([counted]), *counted.left_out]
+            held += [self.spectra[path].text] if path in self.spectra else []
             item.setToolTip(tip_text("\n".join([str(path), f"{known.format}{size}", *held])))
             if counted is not None and counted.problem and not self._takes_broken:
                 item.setIcon(icon("failed", QColor(colours().wrong)))

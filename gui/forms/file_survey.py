@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
@@ -25,6 +26,7 @@ from engine.project.digests import content_bytes
 from engine.structures.sources import DATABASE_FILE, LISTS, structures_in
 
 if TYPE_CHECKING:
+    from engine.formats.spectra_content import SpectraContent
     from engine.structures.counting import StructureCount
 
 __all__ = ["SORTS", "FileKind", "FileSurvey", "SearchedRun", "SortOfFiles", "Survey", "file_kind"]
@@ -179,7 +181,7 @@ class FileSurvey(QObject):
         super().__init__(parent)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="file-survey")
         self._counter = ThreadPoolExecutor(1, thread_name_prefix="file-counter")
-        self._is_open = True
+        self._is_open, self._telling = True, Lock()
         self._found.connect(self._tell)
 
     def files(self, paths: Iterable[Path], tell: Callable[[FileKind], None]) -> None:
@@ -209,9 +211,15 @@ class FileSurvey(QObject):
         if self._is_open:
             self._counter.submit(lambda: self._emit(tell, _structure_count(found, lambda: self._is_open)))
 
+    def look_into_spectra(self, path: Path, tell: Callable[[SpectraContent | None], None]) -> None:
+        """Find out what a file of spectra is of. None is told where what reads it must be compiled first: the search will do that."""
+        if self._is_open:
+            self._counter.submit(lambda: self._emit(tell, _spectra_content(path)))
+
     def close(self) -> None:
         """Look at nothing more, and tell nobody."""
-        self._is_open = False
+        with self._telling:
+            self._is_open = False
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._counter.shutdown(wait=False, cancel_futures=True)
 
@@ -220,8 +228,10 @@ class FileSurvey(QObject):
             self._pool.submit(lambda: self._emit(tell, work()))
 
     def _emit(self, tell: Callable[[Any], None], found: Any) -> None:
-        if self._is_open:
-            self._found.emit(tell, found)
+        # Not while this is closed, behind which it may be gone.
+        with self._telling:
+            if self._is_open:
+                self._found.emit(tell, found)
 
     def _tell(self, tell: Callable[[Any], None], found: Any) -> None:
         if self._is_open:
@@ -245,6 +255,13 @@ def _runs_of(folder: Path, kinds: frozenset[str], tables: frozenset[str]) -> lis
         return [SearchedRun(run.id, run.started, tuple(one.path.name for one in project.inputs(run.id))) for run in done]
     except ProteoscopeError:
         return None
+
+
+def _spectra_content(path: Path) -> SpectraContent | None:
+    from engine.formats.spectra_content import spectra_content
+    from engine.identification.compilation import SCORING
+
+    return spectra_content(path) if SCORING.are_compiled else None
 
 
 def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> StructureCount | None:

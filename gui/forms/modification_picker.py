@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from engine.chemistry.modifications import Modification, Site, parse_modification, parse_site, unimod
 from engine.errors import ParameterError
 from gui.forms.numbers import NumberBox, form_locale
+from gui.icons import without_icons
 from gui.labels import toned_label
 
 __all__ = ["ModificationPicker"]
@@ -108,6 +109,7 @@ class ModificationPicker(QDialog):
         self.table.setModel(self.found)
         self._count = toned_label()
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        without_icons(self.buttons.buttons())
         self.add_button = self.buttons.addButton("Add", QDialogButtonBox.ButtonRole.AcceptRole)
         self._typed = QTimer(self)
         self._typed.setSingleShot(True)

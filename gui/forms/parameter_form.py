@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -26,18 +26,25 @@ class ParameterForm(QWidget):
     Values are checked by the model as they are typed; what is wrong is marked in its field. A field whose value differs from the preset's
     has a bold title and a button that leads back.
 
+    Parameters
+    ----------
+    model : of the parameters. fields : one for each of them, where they are made already.
+
     Signals
     -------
-    changed : values, or what is wrong with them, may have changed.
+    changed : values, or what is wrong with them, may have changed. resetting : all are about to go back to the preset.
     """
 
     changed = Signal()
+    resetting = Signal()
 
-    def __init__(self, model: type[SearchParameters]) -> None:
+    def __init__(self, model: type[SearchParameters], fields: Iterable[Field] = ()) -> None:
         super().__init__()
         self._model = model
         self._is_loading = False
-        self.fields = {one.name: Field(one, self) for one in model.describe()}
+        self.fields = {field.description.name: field for field in fields or map(Field, model.describe())}
+        for field in self.fields.values():
+            field.setParent(self)
         self._checked: SearchParameters | None = None
         self.problems: dict[str, str] = {}
         """What is wrong, by the field's name."""
@@ -89,6 +96,7 @@ class ParameterForm(QWidget):
 
     def reset_all(self) -> None:
         """Go back to the preset in every field."""
+        self.resetting.emit()
         self._is_loading = True
         for field in self.fields.values():
             field.reset()

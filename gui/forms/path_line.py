@@ -9,11 +9,11 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from engine.project import is_project
-from gui.forms.editors import tool_button
+from gui.buttons import tool_button
 from gui.forms.field import Outlined
 from gui.labels import toned_label
 
-__all__ = ["FileLine", "FolderLine", "PathLine", "ProjectLine"]
+__all__ = ["FileLine", "FolderLine", "OutputLine", "PathLine", "ProjectLine"]
 
 
 class PathLine(QWidget):
@@ -148,6 +148,42 @@ class FileLine(PathLine):
 
     def _prepare(self, dialog: QFileDialog) -> None:
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+
+
+class OutputLine(PathLine):
+    """A file that is written, in a folder that is there.
+
+    Parameters
+    ----------
+    suffixes : of files that can be written, as ``.mgf``.
+    """
+
+    icon = "save"
+    tip = "Choose where to write"
+
+    def __init__(self, title: str, help: str, hint: str, suffixes: tuple[str, ...]) -> None:
+        self._suffixes = suffixes
+        super().__init__(title, help, hint)
+
+    def problem(self) -> str:
+        """Why nothing can be written there; empty where it can."""
+        path = self.path
+        if path is None:
+            return ""
+        try:
+            if path.is_dir():
+                return f"{path.name} is a folder; name a file"
+            if not path.parent.is_dir():
+                return f"There is no folder {path.parent}"
+        except (OSError, ValueError) as error:
+            return f"This file cannot be used: {getattr(error, 'strerror', None) or error}"
+        if not path.name.lower().endswith(self._suffixes):
+            return f"The name tells no format; let it end with {', '.join(self._suffixes)}"
+        return "" if os.access(path.parent, os.W_OK) else f"You may not write in {path.parent}"
+
+    def _prepare(self, dialog: QFileDialog) -> None:
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters([f"*{suffix}" for suffix in self._suffixes])
 
 
 class ProjectLine(FolderLine):

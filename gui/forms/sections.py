@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.labels import heading
+from gui.surfaces import Card
 
 __all__ = ["Columns", "Section"]
 
 
-class Section(QFrame):
+class Section(Card):
     """A framed part of a form: a title, and a grid of three columns below it whose middle one takes the room."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
-        self.setObjectName("card")
         self.title = heading(title)
         self.grid = QGridLayout()
         self.grid.setHorizontalSpacing(8)

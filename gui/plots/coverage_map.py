@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
@@ -126,7 +126,8 @@ def _paint_features(painter: QPainter, layout: _Layout, colours: PlotColours, vi
             if visible is not None and not visible.intersects(span):
                 continue
             if not is_bond:
-                painter.setPen(Qt.PenStyle.NoPen)
+                # What a peptide carries there has a frame.
+                painter.setPen(QPen(colours.text, 1.5) if feature.is_found else Qt.PenStyle.NoPen)
                 painter.setBrush(colour)
                 painter.drawRect(span)
                 continue
@@ -214,6 +215,7 @@ class _Canvas(QWidget):
         self._layout: _Layout | None = None
         self.coverage: Coverage | None = None
         self.chosen: int | None = None
+        self.residues: tuple[int, ...] = ()
         self.text = ""
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -246,6 +248,10 @@ class _Canvas(QWidget):
         else:
             chosen = frozenset() if self.chosen is None else frozenset([self.chosen])
             paint_coverage(painter, self._layout, colours, self.letters, chosen, colours.decoy, QRectF(event.rect()))
+            painter.setPen(QPen(colours.text, 1.6))
+            for place in self.residues:
+                if place < len(self._layout.coverage.sequence):
+                    painter.drawRect(self._layout.residue(place))
         painter.end()
 
     def peptide_at(self, at: QPointF) -> PlacedPeptide | None:
@@ -266,6 +272,16 @@ class _Canvas(QWidget):
         """Where a peptide is drawn: its bar, or its residues where it has none."""
         assert self._layout is not None
         return next(self._layout.bars(peptide), self._layout.residue(peptide.start))
+
+    def place_of_marks(self) -> QRectF | None:
+        """Where the marked peptide is drawn, or the first of the marked residues."""
+        if self._layout is None or self.coverage is None:
+            return None
+        peptide = next((one for one in self.coverage.peptides if one.row == self.chosen), None)
+        if peptide is not None:
+            return self.place_of(peptide)
+        first = min(self.residues, default=-1)
+        return self._layout.residue(first) if 0 <= first < len(self.coverage.sequence) else None
 
     def group_at(self, at: QPointF) -> str | None:
         """The group of features whose name in the key is there."""
@@ -368,15 +384,18 @@ class CoverageMap(QScrollArea):
 
     def show_coverage(self, coverage: Coverage | None, text: str = "") -> None:
         """Show the map of a protein, or a text in its place."""
-        self.canvas.coverage, self.canvas.text, self.canvas.chosen = coverage, text, None
+        self.canvas.coverage, self.canvas.text, self.canvas.chosen, self.canvas.residues = coverage, text, None, ()
         self.canvas.setAccessibleDescription(text if coverage is None else coverage.title)
         self.group_actions.offer(() if coverage is None else coverage.groups)
         self.canvas.lay_out()
         self.verticalScrollBar().setValue(0)
 
-    def mark(self, row: int | None) -> None:
-        """Mark the peptide of a row of the peptides table."""
-        self.canvas.chosen = row
+    def mark(self, row: int | None, residues: Sequence[int] = ()) -> None:
+        """Mark the peptide of a row of the peptides table, or residues from 0, and bring the first of them into sight."""
+        self.canvas.chosen, self.canvas.residues = row, tuple(residues)
+        place = self.canvas.place_of_marks()
+        if place is not None and not self.canvas.visibleRegion().contains(place.toRect()):
+            self.ensureVisible(round(place.center().x()), round(place.center().y()))
         self.canvas.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

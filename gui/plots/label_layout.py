@@ -1,26 +1,44 @@
-"""Which labels of peaks to show, and where, so that none covers another or a higher peak."""
+"""Which labels of peaks to show, and where, so that none covers another, a higher peak, or the line that leads to another."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["place_labels"]
+__all__ = ["PlacedLabel", "place_labels"]
 
 _GAP = 2.0
+_LEVELS = 5
+_SHIFTS = (0.0, -0.5, 0.5, -1.0, 1.0)
+"""How far a label stands beside its peak, in its own widths: those of a half still stand over it."""
+_SIDEWAYS = 1.3
+"""What a shift by a width counts, in lines higher."""
+
+Values = NDArray[np.float64]
+
+
+class PlacedLabel(NamedTuple):
+    """Which label, the left and top of its box, and where at its foot the line to its peak ends; None where it stands at its peak."""
+
+    label: int
+    left: float
+    top: float
+    foot: float | None
 
 
 def place_labels(
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    widths: NDArray[np.float64],
+    x: Values,
+    y: Values,
+    widths: Values,
     height: float,
-    importance: NDArray[np.float64],
-    obstacle_x: NDArray[np.float64],
-    obstacle_y: NDArray[np.float64],
+    importance: Values,
+    obstacle_x: Values,
+    obstacle_y: Values,
     bounds: tuple[float, float, float, float],
-) -> list[tuple[int, float, float]]:
-    """Place labels greedily, the most important first: over its peak, or a line or two higher, or not at all.
+) -> list[PlacedLabel]:
+    """Place labels greedily, the most important first: over its peak, or some lines higher, or beside that, or not at all.
 
     Parameters
     ----------
@@ -30,35 +48,77 @@ def place_labels(
     importance : (n,) intensities.
     obstacle_x, obstacle_y : (m,) tips of all peaks; a label does not cover the line from a tip downwards.
     bounds : left, top, right, bottom of the plot, pixels.
-
-    Returns
-    -------
-    Which label, and the left and top of its box, of those that found a place.
     """
     left, top, right, bottom = bounds
     order = np.argsort(obstacle_x, kind="stable")
-    lines_x, lines_y = obstacle_x[order], obstacle_y[order]
-    # Boxes taken so far, as rows of left, top, right, bottom.
-    taken = np.empty((len(x), 4))
-    n_taken = 0
+    # Behind the last line stands none, so that any run of them has an end.
+    lines_x, lines_y = obstacle_x[order], np.append(obstacle_y[order], np.inf)
+    level, shift = (one.ravel() for one in np.meshgrid(np.arange(_LEVELS), _SHIFTS, indexing="ij"))
+    nearest = np.argsort(level + np.abs(shift) * _SIDEWAYS, kind="stable")
+    level, shift = level[nearest], shift[nearest]
+    # Boxes and lines to peaks so far: left, top, right, bottom; and x and y of the foot of a label and of the tip of its peak.
+    boxes, leaders = np.empty((len(x), 4)), np.empty((len(x), 4))
+    n_boxes = n_leaders = 0
     placed = []
     for label in np.argsort(-importance, kind="stable").tolist():
-        if not left <= x[label] <= right or y[label] > bottom:
+        tip_x, tip_y, width = float(x[label]), float(y[label]), float(widths[label])
+        if not left <= tip_x <= right or tip_y > bottom:
             continue
-        width = float(widths[label])
-        from_x = float(np.clip(x[label] - width / 2, left, max(left, right - width)))
-        first, last = np.searchsorted(lines_x, (from_x - _GAP, from_x + width + _GAP))
-        nearby = lines_x[first:last] != x[label]
-        # The highest other peak under the label's breadth.
-        highest = float(lines_y[first:last][nearby].min(initial=np.inf))
-        for level in range(3):
-            from_y = max(top, float(y[label]) - (height + _GAP) * (level + 1))
-            box = (from_x, from_y, from_x + width, from_y + height)
-            others = taken[:n_taken]
-            covers = (others[:, 0] < box[2] + _GAP) & (others[:, 2] > box[0] - _GAP) & (others[:, 1] < box[3]) & (others[:, 3] > box[1])
-            if not covers.any() and highest > box[3]:
-                taken[n_taken] = box
-                n_taken += 1
-                placed.append((label, from_x, from_y))
-                break
+        from_x = np.clip(tip_x + width * (shift - 0.5), left, max(left, right - width))
+        from_y = np.maximum(top, tip_y - (height + _GAP) * (level + 1))
+        tried = np.column_stack((from_x, from_y, from_x + width, from_y + height))
+        foot = np.clip(tip_x, from_x, from_x + width)
+        has_leader = (level > 0) | (shift != 0)
+        lines = np.column_stack((foot, from_y + height, np.full(len(foot), tip_x), np.full(len(foot), tip_y)))
+        # Under the upper end of the plot there may be no room above a peak: its own place it still has.
+        is_free = ~has_leader | (from_y + height <= tip_y)
+        is_free &= ~_overlap(tried, boxes[:n_boxes]).any(axis=1)
+        is_free &= ~(_cross(lines, boxes[:n_boxes]).any(axis=1) & has_leader)
+        is_free &= ~_cross(leaders[:n_leaders], tried).any(axis=0)
+        is_free &= ~_covers_peak(tried, lines, lines_x, lines_y)
+        if not is_free.any():
+            continue
+        candidate = int(np.argmax(is_free))
+        boxes[n_boxes] = tried[candidate]
+        n_boxes += 1
+        if has_leader[candidate]:
+            leaders[n_leaders] = lines[candidate]
+            n_leaders += 1
+        at = float(foot[candidate]) if has_leader[candidate] else None
+        placed.append(PlacedLabel(label, float(from_x[candidate]), float(from_y[candidate]), at))
     return placed
+
+
+def _overlap(some: Values, others: Values) -> NDArray[np.bool_]:
+    """(n, m) whether boxes are on each other."""
+    one, other = some[:, None], others[None]
+    across = (other[..., 0] < one[..., 2] + _GAP) & (other[..., 2] > one[..., 0] - _GAP)
+    return across & (other[..., 1] < one[..., 3]) & (other[..., 3] > one[..., 1])
+
+
+def _cross(lines: Values, boxes: Values) -> NDArray[np.bool_]:
+    """(n, m) whether lines, from their upper ends downwards, run through boxes."""
+    line, box = lines[:, None], boxes[None]
+    high, low = np.maximum(line[..., 1], box[..., 1]), np.minimum(line[..., 3], box[..., 3])
+    slope = (line[..., 2] - line[..., 0]) / np.maximum(line[..., 3] - line[..., 1], 1e-9)
+    ends = [line[..., 0] + slope * (at - line[..., 1]) for at in (high, low)]
+    return (high < low) & (np.maximum(*ends) > box[..., 0] - 1) & (np.minimum(*ends) < box[..., 2] + 1)
+
+
+def _covers_peak(boxes: Values, leaders: Values, lines_x: Values, lines_y: Values) -> NDArray[np.bool_]:
+    """(n,) whether boxes of one label cover the line of another peak, or the way to its own crosses one that is higher."""
+    foot, tip_x, tip_y = leaders[:, 0], leaders[0, 2], leaders[0, 3]
+    own = slice(*np.searchsorted(lines_x, [tip_x, np.nextafter(tip_x, np.inf)]))
+    kept = lines_y[own].copy()
+    lines_y[own] = np.inf
+    below = _highest(lines_y, *np.searchsorted(lines_x, (boxes[:, 0] - _GAP, boxes[:, 2] + _GAP)))
+    first, last = np.minimum(foot, tip_x), np.maximum(foot, tip_x)
+    between = _highest(lines_y, np.searchsorted(lines_x, first, side="right"), np.searchsorted(lines_x, last))
+    lines_y[own] = kept
+    return (below <= boxes[:, 3]) | (between < tip_y)
+
+
+def _highest(y: Values, first: NDArray[np.int64], last: NDArray[np.int64]) -> Values:
+    """(n,) the highest of each run of lines, which is the least y; infinite where there are none."""
+    runs = np.minimum.reduceat(y, np.column_stack((first, np.maximum(first, last))).ravel())[::2]
+    return np.where(last > first, runs, np.inf)

@@ -235,13 +235,13 @@ class ShiftPlot(ZoomedPlot):
         importance = bars.counts[named].astype(np.float64)
         painter.setFont(font)
         height = metrics.height() * 0.9
-        for label, at_x, at_y in place_labels(x[named], y[named] - 1, widths, height, importance, x[in_sight], y[in_sight] - 1, bounds):
-            bar = int(named[label])
-            if y[bar] - at_y > metrics.height() * 1.6:
+        for one in place_labels(x[named], y[named] - 1, widths, height, importance, x[in_sight], y[in_sight] - 1, bounds):
+            bar = int(named[one.label])
+            if one.foot is not None:
                 painter.setPen(QPen(colours.faint, 0.6, Qt.PenStyle.DotLine))
-                painter.drawLine(QLineF(x[bar], at_y + height, x[bar], y[bar]))
+                painter.drawLine(QLineF(one.foot, one.top + height, x[bar], y[bar]))
             painter.setPen(colours.text)
-            painter.drawText(QPointF(at_x, at_y + metrics.ascent() * 0.9), names[label])
+            painter.drawText(QPointF(one.left, one.top + metrics.ascent() * 0.9), names[one.label])
 
     def _paint_place(self, painter: QPainter, colours: PlotColours) -> None:
         if self.place is None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPen, QWheelEvent
 from PySide6.QtWidgets import QApplication, QToolButton, QWidget
 
-from gui.forms.editors import tool_button
+from gui.buttons import tool_button
 from gui.labels import answer_tooltip
 from gui.plots.colours import PlotColours
 

@@ -56,6 +56,7 @@ class ComparisonView(QWidget):
     """Compares finished runs of a project, which are opened and read in threads."""
 
     message = Signal(str)
+    failed = Signal(str)
 
     def __init__(self, project: Project, runs: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -283,6 +284,7 @@ class ComparisonView(QWidget):
         panel.view.set_empty_text(lambda: panel.error or ("" if panel.model.is_busy else f"No {panel.plural} are accepted here."))
         panel.allAsked.connect(partial(self._show_all, panel))
         panel.view.message.connect(self.message)
+        panel.view.failed.connect(self.failed)
         panel.wantedHidden.connect(self._show_hidden)
         if level in _WITH_SPECTRA:
             panel.rowChosen.connect(partial(self._show_spectrum, level))

@@ -16,15 +16,15 @@ _OF_PROJECT = "project_"
 """How the kinds of inputs begin that are tables of another run."""
 
 
-def files_facts(run: FinishedRun) -> tuple[str, ...]:
-    """Which files were searched, by what they were to the run."""
+def files_facts(run: FinishedRun, of_source: str = "what {} left unidentified") -> tuple[str, ...]:
+    """Which files were searched, by what they were to the run. `of_source`: what was taken from another run, with its name for braces."""
     files: dict[str, list[str]] = {}
     for kind, path in run.inputs:
         if not kind.startswith(_OF_PROJECT):
             files.setdefault(kind, []).append(path.name)
     source = _source_folder(run)
-    of_source = () if source is None else (f"what {source.name} left unidentified",)
-    return (*of_source, *(f"{kind}: {', '.join(names)}" for kind, names in files.items()))
+    taken = () if source is None else (of_source.replace("{}", source.name),)
+    return (*taken, *(f"{kind}: {', '.join(names)}" for kind, names in files.items()))
 
 
 def inputs_of_source(run: FinishedRun) -> tuple[tuple[str, Path], ...]:

@@ -31,11 +31,16 @@ class IdentificationFilter(FilterBar):
         self.decoys = QCheckBox("&Decoys")
         self.decoys.setToolTip("Shows decoys too, in italics")
         self.decoys.toggled.connect(self._now)
+        self.marked = QCheckBox("&★")
+        self.marked.setAccessibleName("Marked")
+        self.marked.setToolTip("Shows PSMs with a star or a comment only")
+        self.marked.toggled.connect(self._now)
         help_text = "Hides what is accepted only at a larger false discovery rate; 1 shows everything"
         self._add_number(self.q_value, "&q-value ≤", "Largest q-value", help_text)
         self._add(self.charge, "Char&ge")
         self._add(self.modification, "&Modification")
         self._add(self.decoys)
+        self._add(self.marked)
         self.open(0.01, Facets((), ()))
 
     @property
@@ -48,6 +53,7 @@ class IdentificationFilter(FilterBar):
             self.charge.currentData(),
             self.modification.currentData(),
             self.decoys.isChecked(),
+            self.marked.isChecked(),
         )
 
     def open(self, fdr: float, offered: Facets) -> None:
@@ -74,3 +80,4 @@ class IdentificationFilter(FilterBar):
         self.charge.setCurrentIndex(0)
         self.modification.setCurrentIndex(0)
         self.decoys.setChecked(False)
+        self.marked.setChecked(False)

@@ -31,15 +31,18 @@ from engine.views.identification import (
     score_histogram,
     summary,
 )
-from engine.views.peaks import Peaks
+from engine.views.psm_mirrors import mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
+from engine.views.spectrum_list import plain_spectrum
 from engine.views.tables import TableSource
 from gui.plots.coverage_map import CoverageMap
 from gui.plots.histogram import HistogramPlot
 from gui.results.facts import files_facts, passes_facts, time_facts
 from gui.results.identification_filter import IdentificationFilter
 from gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
+from gui.results.row_marker import RowMarker
+from gui.results.run_spectra import RunSpectra
 from gui.results.run_view import RunView
-from gui.spectrum.spectrum_view import SpectrumView
+from gui.spectrum.match_pane import MatchPane, ShownMatch
 from gui.tables.panel import TablePanel
 
 __all__ = ["IdentificationView"]
@@ -47,6 +50,7 @@ __all__ = ["IdentificationView"]
 _PARTS = (9, 11)
 _NO_PROTEIN = "Choose a protein to see which parts of it are covered."
 _NO_PSM = "Choose a PSM to see its spectrum."
+_NO_SPECTRUM = "Choose a spectrum of the list to see it."
 """Widths of the tables and of what they show, as parts of the whole."""
 
 
@@ -67,30 +71,42 @@ class IdentificationView(RunView):
         self.psms.keeps_a_choice = True
         self._run: FinishedRun | None = None
         self._matches: TableSource | None = None
+        self.marker = RowMarker("psms", self)
         self._wanted: dict[str, int] = {}
-        self.spectrum = SpectrumView()
+        self.pane = MatchPane()
+        self.spectrum = self.pane.spectrum
         self.coverage = CoverageMap()
         self.scores = HistogramPlot("Score distribution")
         self.mass_errors = HistogramPlot("Mass errors")
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         for widget, title, help_text in (
-            (self.spectrum, "Spectrum", "The spectrum of the chosen PSM"),
+            (self.pane, "Spectrum", "The spectrum of the chosen PSM"),
             (self.coverage, "Coverage", "Peptides in the sequence of the chosen protein"),
             (self.scores, "Scores", "Scores of targets and decoys"),
             (self.mass_errors, "Mass errors", "Errors of the precursor mass"),
         ):
             self.tabs.setTabToolTip(self.tabs.addTab(widget, title), help_text)
+        self.spectra = RunSpectra(self)
+        by_time = self.tabs.addTab(self.spectra.chromatogram, "Chromatogram")
+        self.tabs.setTabToolTip(by_time, "What came off the column, by time, and the place of the chosen spectrum")
+        self.tabs.setTabToolTip(self.tabs.addTab(self.spectra.map, "Map"), "All spectra by retention time and m/z")
         down = QSplitter(Qt.Orientation.Vertical)
         for panel in self.panels.values():
             down.addWidget(panel)
+        self.lists = QTabWidget()
+        self.lists.setDocumentMode(True)
+        self.lists.setTabToolTip(self.lists.addTab(down, "Identifications"), "Proteins, their peptides, and their spectra")
+        self.lists.setTabToolTip(self.lists.addTab(self.spectra.panel, "All spectra"), "Every spectrum of the run, identified or not")
         across = QSplitter(Qt.Orientation.Horizontal)
-        across.addWidget(down)
+        across.addWidget(self.lists)
         across.addWidget(self.tabs)
         for at, part in enumerate(_PARTS):
             across.setStretchFactor(at, part)
         across.setSizes([100 * part for part in _PARTS])
-        self._arrange({"across": across, "down": down}, (self.spectrum, self.coverage, self.scores, self.mass_errors))
+        self._arrange(
+            {"across": across, "down": down}, (self.spectrum, self.pane, self.coverage, self.scores, self.mass_errors, self.spectra)
+        )
         self._connect()
 
     def show_protein_of_psm(self) -> None:
@@ -117,11 +133,24 @@ class IdentificationView(RunView):
     def _connect(self) -> None:
         self.proteins.rowChosen.connect(self._show_peptides)
         self.peptides.rowChosen.connect(self._show_psms)
-        self.psms.rowChosen.connect(self._show_spectrum)
+        self.psms.rowChosen.connect(lambda row, _: self._show_match(row) if self._is_of_psms else None)
         self.proteins.choiceLost.connect(self._show_all_peptides)
         self.peptides.choiceLost.connect(self._show_psms_of_protein)
         self.psms.choiceLost.connect(self._show_no_spectrum)
+        for tabs in (self.lists, self.tabs):
+            tabs.currentChanged.connect(lambda _: self._look())
+        self.lists.currentChanged.connect(lambda _: self._show_of_list())
+        self.spectra.rowChosen.connect(self._show_listed)
+        self.spectra.panel.table.choiceLost.connect(self._show_of_list)
+        self.spectra.panel.table.view.message.connect(self.message)
+        self.spectra.pointed.connect(self._show_pointed)
+        self.pane.asked.connect(self._show_again)
+        self.pane.marks.marked.connect(self.marker.put)
+        self.marker.kept.connect(self.psms.model.reread)
+        self.marker.refused.connect(self._refuse_mark)
+        self.psms.view.add_action(self.pane.marks.star_action)
         self.coverage.peptideChosen.connect(partial(self._choose_row, self.peptides))
+        self._offer_structures(self.psms, self.peptides)
         for panel, use in ((self.psms, self.show_protein_of_psm), (self.peptides, self.show_protein_of_peptide)):
             action = QAction("Show its &protein", panel.view)
             action.setShortcut(QKeySequence("Alt+Up"))
@@ -131,23 +160,29 @@ class IdentificationView(RunView):
 
     def _forget(self) -> None:
         self._wanted.clear()
+        self.spectra.close()
+        # What was typed last is kept with the rest.
+        self.pane.forget()
+        self.marker.close()
         if self._matches is not None:
             self._matches.close()
         self._run = self._matches = None
-        self.spectrum.show_text("")
         self.coverage.show_coverage(None)
         self.scores.show_histogram(None)
         self.mass_errors.show_histogram(None)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self._run = run
+        self.marker.open(run)
+        self.spectra.open(run)
+        self._look()
         self.header.show_facts((*files_facts(run), *passes_facts(run), *time_facts(run)))
         self.filters.open(run.fdr, Facets((), ()))
         chosen = self.filters.chosen
         for name, panel in self.panels.items():
             panel.show_rows(filter=filter_conditions(chosen, name), takes_first=name == "psms")
         self.coverage.show_coverage(None, _NO_PROTEIN)
-        self.spectrum.show_text(_NO_PSM)
+        self.pane.show_text(_NO_PSM)
         self.scores.show_histogram(None, "Counting…")
         self.mass_errors.show_histogram(None, "Counting…")
 
@@ -197,9 +232,56 @@ class IdentificationView(RunView):
         is_none = self.psms.view.chosen is None
         self.psms.show_rows(scope=self.peptides.scope, scope_text=self.peptides.scope_text, takes_first=is_none)
 
+    @property
+    def _is_of_psms(self) -> bool:
+        """Whether the figure belongs to the chosen PSM, and not to a row of the list of all spectra: to that of the list in sight."""
+        return self.lists.currentWidget() is not self.spectra.panel
+
     def _show_no_spectrum(self) -> None:
+        if self._is_of_psms:
+            self._reader.cancel("spectrum")
+            self.pane.show_text(_NO_PSM)
+
+    def _look(self) -> None:
+        """Read the list of spectra where it, or a picture of it, is in sight."""
+        looked_at = (self.spectra.panel, self.spectra.chromatogram, self.spectra.map)
+        if self.lists.currentWidget() in looked_at or self.tabs.currentWidget() in looked_at:
+            self.spectra.look()
+
+    def _show_of_list(self) -> None:
+        """Show what is chosen in the list that is in sight."""
+        panel = self.psms if self._is_of_psms else self.spectra.panel.table
+        row = panel.view.chosen
+        values = self._values(panel)
         self._reader.cancel("spectrum")
-        self.spectrum.show_text(_NO_PSM)
+        if row is None:
+            self.pane.show_text(_NO_PSM if self._is_of_psms else _NO_SPECTRUM)
+        elif self._is_of_psms:
+            self._show_match(row)
+        elif values is not None:
+            self._show_listed(row, values)
+
+    def _show_listed(self, spectrum: int, values: Mapping[str, Any]) -> None:
+        """Show a row of the list of all spectra: as its PSM where it is identified."""
+        run = self._run
+        if run is None or self._is_of_psms:
+            return
+        self.spectra.mark(spectrum, values)
+        if values["is_identified"]:
+            self._show_match(int(values["psm"]))
+            return
+        title = spectrum_title(values)
+        self._reader.submit(
+            "spectrum",
+            lambda: plain_spectrum(run, spectrum, title),
+            self.pane.show_plain,
+            lambda error: self.pane.show_text(str(error)),
+        )
+
+    def _show_pointed(self, spectrum: int) -> None:
+        """Show a spectrum that was clicked by time or on the map."""
+        self.lists.setCurrentWidget(self.spectra.panel)
+        self.spectra.choose(spectrum)
 
     def _show_peptides(self, row: int, values: Mapping[str, Any]) -> None:
         accessions = list(values["accessions"])
@@ -221,22 +303,43 @@ class IdentificationView(RunView):
             takes_first=True,
         )
 
-    def _show_spectrum(self, row: int, values: Mapping[str, Any]) -> None:
+    def _show_match(self, row: int) -> None:
         run = self._run
         if run is None:
             return
+        choice, below, kept = self.spectrum.annotation.choice, self.pane.below, self.pane.kept
 
-        def show(found: tuple[dict[str, Any], Peaks]) -> None:
-            details, peaks = found
-            self.spectrum.show_match(details, peaks, ions_to_show(run.parameters), spectrum_title(details))
+        def read() -> ShownMatch:
+            """Runs in the thread that reads spectra, which alone uses this source."""
+            if self._matches is None:
+                self._matches = run.tables.source("psms")
+            details, peaks = psm_of_row(self._matches, row, run)
+            asked = ions_to_show(run.parameters)
+            shown = ShownMatch(row, details, peaks, asked, spectrum_title(details))
+            ions = choice.settings(asked)
+            if below == "prediction":
+                return replace(shown, mirrored=mirrored_with_prediction(details, peaks, ions))
+            if below == "other":
+                return replace(shown, mirrored=mirrored_with_other(self._matches, row, details, peaks, run, ions))
+            if below == "kept" and kept is not None and kept.row != row:
+                return replace(shown, mirrored=mirrored_with_psm((details, peaks), (kept.details, kept.peaks), ions))
+            return shown
 
-        self._reader.submit("spectrum", lambda: self._match(run, row), show, lambda error: self.spectrum.show_text(str(error)))
+        def show(match: ShownMatch) -> None:
+            self.pane.show_match(match, self.marker.mark_of(row))
+            self.spectra.mark(int(match.details["spectrum"]), match.details)
 
-    def _match(self, run: FinishedRun, row: int) -> tuple[dict[str, Any], Peaks]:
-        """Runs in the thread that reads spectra, which alone uses this source."""
-        if self._matches is None:
-            self._matches = run.tables.source("psms")
-        return psm_of_row(self._matches, row, run)
+        self._reader.submit("spectrum", read, show, lambda error: self.pane.show_text(str(error)))
+
+    def _show_again(self) -> None:
+        """Show the chosen PSM with what the user asks for besides it now."""
+        if self.pane.row is not None:
+            self._show_match(self.pane.row)
+
+    def _refuse_mark(self, row: int, why: str) -> None:
+        self.message.emit(why)
+        if row == self.pane.row:
+            self._show_again()
 
     def _cover(self, row: int) -> None:
         source, fdr = self._statistics, self._run.fdr if self._run is not None else 0.01
@@ -269,6 +372,11 @@ class IdentificationView(RunView):
 
     def _no_rows_text(self, panel: TablePanel) -> str:
         return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Allow larger q-values, or reset the filter."
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is still being read, or a mark written."""
+        return super().is_busy or self.marker.is_busy or self.spectra.is_busy
 
     @staticmethod
     def _values(panel: TablePanel) -> dict[str, Any] | None:

@@ -30,6 +30,8 @@ def figures_of(counts: Counts) -> list[SummaryNumber]:
 def summary_ending(found: IdentificationOverview, fdr: float) -> str:
     """At which rate they are counted, and of how many spectra."""
     locale = QLocale()
+    if not found.counts.is_judged:
+        return "without q-values, and without decoys that tell how many are false"
     ending = f"at {locale.toString(fdr * 100, 'g', 3)} % FDR"
     if found.rate is not None and found.n_spectra is not None:
         ending += f", {locale.toString(found.rate * 100, 'f', 1)} % of {locale.toString(found.n_spectra)} spectra"
@@ -38,6 +40,8 @@ def summary_ending(found: IdentificationOverview, fdr: float) -> str:
 
 def certainty_help(counts: Counts) -> str:
     """What the decoys and percentages beside the counts mean."""
+    if not counts.is_judged:
+        return "All matches of the file are counted, as its engine ranked them."
     locale = QLocale()
     sentence = (
         "Decoys that pass the same threshold tell how many of the targets are false: "
@@ -48,13 +52,15 @@ def certainty_help(counts: Counts) -> str:
 
 
 def spectrum_title(values: Mapping[str, Any]) -> str:
-    """Which spectrum a match is of, and how sure it is."""
+    """Which spectrum a match is of, and how sure it is; also of a spectrum that is no match, which has no charge."""
     locale = QLocale()
     parts = [f"scan {values['scan']}" if values.get("scan") is not None else str(values.get("spectrum_id") or "")]
-    parts.append(f"m/z {locale.toString(float(values['precursor_mz']), 'f', 4)} ({values['charge']}+)")
+    if values.get("precursor_mz") is not None:
+        charge = f" ({values['charge']}+)" if values.get("charge") is not None else ""
+        parts.append(f"m/z {locale.toString(float(values['precursor_mz']), 'f', 4)}{charge}")
     if values.get("retention_time") is not None:
         parts.append(f"{locale.toString(float(values['retention_time']) / 60, 'f', 2)} min")
-    if values.get("q_value") is not None:
+    if values.get("charge") is not None and values.get("q_value") is not None:
         parts.append(f"q-value {shown_text(_Q_VALUE, values['q_value'], locale)}")
     if values.get("spectrum_file"):
         parts.append(PurePath(values["spectrum_file"]).name)

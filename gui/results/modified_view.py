@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,9 @@ from gui.plots.zoomed import zoom_buttons
 from gui.results.facts import files_facts, inputs_of_source, passes_facts, time_facts
 from gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
 from gui.results.modified_filter import ModifiedFilterBar
+from gui.results.row_marker import RowMarker
 from gui.results.run_view import RunView
+from gui.spectrum.mark_bar import MarkBar
 from gui.spectrum.mirror_view import MirrorView
 from gui.spectrum.spectrum_view import SpectrumView
 from gui.tables.elided_label import ElidedLabel
@@ -72,6 +75,13 @@ class ModifiedView(RunView):
         self.range_label = ElidedLabel()
         self.mirror = MirrorView()
         self.spectrum = SpectrumView()
+        self.marks = MarkBar()
+        self.marker = RowMarker("psms", self)
+        self.marks.marked.connect(self.marker.put)
+        self.marker.kept.connect(self.psms.model.reread)
+        self.marker.refused.connect(self._refuse_mark)
+        self.psms.view.add_action(self.marks.star_action)
+        self._offer_structures(self.psms)
         self.tables = self._tabs(
             (self.psms, "PSMs", "Matches of spectra and peptides"), (self.proteins, "Proteins", "Protein groups that the peptides prove")
         )
@@ -84,7 +94,7 @@ class ModifiedView(RunView):
             (self.spectrum, "Ions", "The spectrum of the chosen PSM with its peptide, errors and table of ions"),
         )
         down_left = self._split(Qt.Orientation.Vertical, {self.modifications: 2, self.tables: 3})
-        across = self._split(Qt.Orientation.Horizontal, {down_left: 10, self.spectra: 11})
+        across = self._split(Qt.Orientation.Horizontal, {down_left: 10, self._spectra_page(): 11})
         down = self._split(Qt.Orientation.Vertical, {self._histogram_page(): 3, across: 7})
         self._arrange({"down": down, "across": across, "tables": down_left}, (self.histogram, self.mirror, self.spectrum))
         self.psms.keeps_a_choice = True
@@ -153,6 +163,9 @@ class ModifiedView(RunView):
         return page
 
     def _forget(self) -> None:
+        # What was typed last is kept with the rest.
+        self.marks.show_mark(None)
+        self.marker.close()
         if self._matches is not None:
             self._matches.close()
         self._run = self._matches = None
@@ -164,6 +177,7 @@ class ModifiedView(RunView):
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self._run = run
+        self.marker.open(run)
         self.filters.open(run.fdr)
         self.histogram.show_shifts(None, text="Counting…")
         for view in (self.mirror, self.spectrum):
@@ -248,6 +262,7 @@ class ModifiedView(RunView):
 
     def _show_no_spectrum(self) -> None:
         self._reader.cancel("spectra")
+        self.marks.show_mark(None)
         for view in (self.mirror, self.spectrum):
             view.show_text(_NO_PSM)
 
@@ -255,15 +270,36 @@ class ModifiedView(RunView):
         run = self._run
         if run is None:
             return
-        self._reader.submit("spectra", lambda: self._match(run, row), self._show_spectra, self._fail_spectra)
+        self._reader.submit("spectra", lambda: self._match(run, row), partial(self._show_spectra, row), self._fail_spectra)
 
-    def _show_spectra(self, found: ComparedMatch) -> None:
+    def _spectra_page(self) -> QWidget:
+        page = QWidget()
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.spectra, 1)
+        layout.addWidget(self.marks)
+        return page
+
+    def _refuse_mark(self, row: int, why: str) -> None:
+        self.message.emit(why)
+        if row == self.psms.view.chosen:
+            self.marks.show_mark(row, self.marker.mark_of(row))
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is still being read, or a mark written."""
+        return super().is_busy or self.marker.is_busy
+
+    def _show_spectra(self, row: int, found: ComparedMatch) -> None:
         run = self._run
         assert run is not None
+        self.marks.show_mark(row, self.marker.mark_of(row))
         self.mirror.show_spectra(replace(found.spectra, title=_title(found.match)))
         self.spectrum.show_match(found.match, found.peaks, ions_to_show(run.parameters), spectrum_title(found.match))
 
     def _fail_spectra(self, error: Exception) -> None:
+        self.marks.show_mark(None)
         for view in (self.mirror, self.spectrum):
             view.show_text(str(error))
 

@@ -15,7 +15,7 @@ from gui.results.facts import files_facts, time_facts
 
 __all__ = ["read_facts", "told_missing", "with_facts"]
 
-_MODES = {"prefix": "with a prefix of the text", "within": "with any part of the text", "local": "parts of both"}
+_MODES = {"prefix": "with a prefix of the reference", "within": "with any part of the reference", "local": "parts of both"}
 
 
 def told_missing(found: Histogram, locale: QLocale) -> Histogram:
@@ -40,9 +40,9 @@ def _facts_of(values: Mapping[str, Any], locale: QLocale) -> tuple[str, ...]:
     if values.get("mapping_quality") is not None:
         how_good.append(f"mapping quality {values['mapping_quality']}")
     where = []
-    for name in ("text", "pattern"):
+    for name, title in (("text", "reference"), ("pattern", "read")):
         start, end, length = (locale.toString(values[f"{name}_{part}"]) for part in ("start", "end", "length"))
-        where.append(f"{name} {start} to {end} of {length}")
+        where.append(f"{title} {start} to {end} of {length}")
     if values.get("mate") is not None:
         where.append(f"mate {values['mate']}")
     # One line where there is room, broken between its parts where there is not.
@@ -56,5 +56,6 @@ def read_facts(run: FinishedRun) -> tuple[str, ...]:
     scores = asked["matrix"] or f"match {asked['match']}, mismatch {asked['mismatch']}"
     costs = f"gaps {asked['gap_open']} + {asked['gap_extend']} a letter"
     strands = ", both strands" if asked["strands"] == "both" else ""
-    files = [files_fact for files_fact in files_facts(run) if not files_fact.startswith("matrix:")]
+    told = {kind: names for kind, _, names in (fact.partition(": ") for fact in files_facts(run))}
+    files = [f"{title}: {told[kind]}" for kind, title in (("texts", "reference"), ("patterns", "reads")) if kind in told]
     return (*files, f"{_MODES.get(asked['mode'], asked['mode'])}, {gaps}{strands}", f"{scores}, {costs}", *time_facts(run))

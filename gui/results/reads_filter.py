@@ -18,8 +18,8 @@ class ReadFilterBar(FilterBar):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
-            "Pattern, text or CIGAR",
-            "Shows rows with this text in the name of the pattern or of the text, or in the CIGAR",
+            "Read, reference or CIGAR",
+            "Shows rows with this text in the name of the read or of the reference, or in the CIGAR",
             "Shows all rows of the run again",
             parent,
         )

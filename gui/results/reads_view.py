@@ -32,6 +32,7 @@ from gui.forms.wheel import ChoiceBox
 from gui.plots.depth_plot import DepthPlot
 from gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
 from gui.plots.zoomed import zoom_buttons
+from gui.results.pileup_page import PileupPage
 from gui.results.reads import read_facts, told_missing, with_facts
 from gui.results.reads_filter import ReadFilterBar
 from gui.results.run_view import RunView
@@ -61,8 +62,8 @@ class ReadsView(RunView):
         self.identity = HistogramPlot("Distribution of identity", can_be_clicked=True)
         self.log_axis = log_counts_box("alignments")
         self.texts = ChoiceBox()
-        self.texts.setAccessibleName("Text whose depth is shown")
-        self.texts.setToolTip("The text whose depth of coverage is shown; those with the most alignments stand first")
+        self.texts.setAccessibleName("Reference whose depth is shown")
+        self.texts.setToolTip("The reference whose depth of coverage is shown; those with the most alignments stand first")
         self.texts.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.texts.setMinimumContentsLength(16)
         self.depth_label = ElidedLabel()
@@ -71,14 +72,18 @@ class ReadsView(RunView):
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         counted = logarithmic_page(distributions, self.log_axis)
+        self.pileup = PileupPage()
         for widget, title, help_text in (
             (views, "Alignment", "The depth of coverage along a text, and the alignment of the chosen row"),
             (counted, "Distributions", "How many alignments have how many gaps, and how identical they are; a click filters by it"),
+            (self.pileup, "Pile-up", "The alignments around the chosen row below each other, with what differs from the text in each"),
         ):
             self.tabs.setTabToolTip(self.tabs.addTab(widget, title), help_text)
         down = self._split(Qt.Orientation.Vertical, {self.alignments: 4, self.tabs: 6})
         splitters = {"down": down, "views": views, "distributions": distributions}
-        self._arrange(splitters, (self.coverage, self.alignment, self.gaps, self.identity))
+        self._arrange(splitters, (self.coverage, self.alignment, self.pileup, self.gaps, self.identity))
+        self.tabs.currentChanged.connect(lambda _: self.pileup.look())
+        self.pileup.rowChosen.connect(partial(self._choose_row, self.alignments))
         self.alignments.rowChosen.connect(self._show_row)
         self.alignments.choiceLost.connect(self._show_no_row)
         self.alignments.model.orderChanged.connect(self._keep_a_choice)
@@ -128,6 +133,7 @@ class ReadsView(RunView):
         if self._source is not None:
             self._source.close()
         self._source = self._row = self._drawn = self._place = None
+        self.pileup.close_run()
         self.texts.clear()
         self.depth_label.set_text("")
         self.coverage.show_depth(None)
@@ -137,6 +143,8 @@ class ReadsView(RunView):
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self.filters.open()
+        self.pileup.open(run)
+        self.pileup.filter(read_conditions(self.filters.chosen))
         self.coverage.show_depth(None, "Counting…")
         self.alignment.show_pair(None, "Choose a row to see its alignment.")
         self.alignments.show_rows(takes_first=True)
@@ -146,8 +154,8 @@ class ReadsView(RunView):
 
     def _show_summary(self, found: ReadSummary) -> None:
         locale = QLocale()
-        patterns = f"{locale.toString(found.n_patterns)} pattern{'' if found.n_patterns == 1 else 's'}"
-        texts = f"{locale.toString(found.n_texts)} text{'' if found.n_texts == 1 else 's'}"
+        patterns = f"{locale.toString(found.n_patterns)} read{'' if found.n_patterns == 1 else 's'}"
+        texts = f"{locale.toString(found.n_texts)} reference{'' if found.n_texts == 1 else 's'}"
         n_without = found.n_rows - found.n_aligned
         without = f", {locale.toString(n_without)} without an alignment" if n_without else ""
         self.header.show_counts([SummaryNumber(found.n_aligned, "alignment", "alignments")], f"of {patterns} with {texts}{without}")
@@ -162,7 +170,7 @@ class ReadsView(RunView):
         elif found.texts:
             self._choose_text(found.texts[0])
         else:
-            self.coverage.show_depth(None, "No pattern has an alignment.")
+            self.coverage.show_depth(None, "No read has an alignment.")
 
     def _offer(self, text: ShownText) -> int:
         """The place of a text in the choice; one that is not there yet is added."""
@@ -211,7 +219,7 @@ class ReadsView(RunView):
     def _show_row(self, row: int, values: Mapping[str, Any]) -> None:
         run = self._finished
         if run is not None:
-            self._reader.submit("row", lambda: self._read_row(run, row), self._show_read, self._fail_row)
+            self._reader.submit("row", lambda: self._read_row(run, row), partial(self._show_read, row), self._fail_row)
 
     def _read_row(self, run: FinishedRun, row: int) -> ReadRow:
         """Runs in the thread that reads rows, which alone uses this source."""
@@ -219,8 +227,10 @@ class ReadsView(RunView):
             self._source = run.tables.source("alignments")
         return with_facts(read_row(self._source, row, matrix_of(run)))
 
-    def _show_read(self, found: ReadRow) -> None:
+    def _show_read(self, row: int, found: ReadRow) -> None:
         self._row = found
+        if found.text is not None and found.letters is not None:
+            self.pileup.show_row(row, found.text, found.letters)
         self.alignment.show_pair(found.pair, found.said)
         if found.text is not None:
             self._choose_text(found.text)
@@ -245,13 +255,20 @@ class ReadsView(RunView):
 
     def _filter(self) -> None:
         self.alignments.show_rows(filter=read_conditions(self.filters.chosen))
+        self.pileup.filter(read_conditions(self.filters.chosen))
         self._draw_depth(keeps_range=True)
         self._count()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is still being read."""
+        return super().is_busy or self.pileup.is_busy
 
     def _show_no_row(self) -> None:
         # What is being read is hidden by now.
         self._reader.cancel("row")
         self._row = None
+        self.pileup.plot.choose(None)
         self.alignment.show_pair(None)
         self.coverage.mark(None)
 

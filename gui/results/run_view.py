@@ -16,6 +16,9 @@ from PySide6.QtWidgets import QLabel, QSplitter, QStackedLayout, QVBoxLayout, QW
 from engine.entry import ExportRequest, Search
 from engine.errors import ProteoscopeError
 from engine.project import Project, RunRecord
+from engine.results.columns import MARK_COLUMNS, Column, Table
+from engine.views.annotation_choice import AnnotationChoice
+from engine.views.evidence_runs import evidence_runs
 from engine.views.finished_run import FinishedRun, open_finished_run
 from engine.views.tables import TableSource
 from gui.forms.prefill import NOTHING, FormPrefill
@@ -23,6 +26,7 @@ from gui.icons import set_icon
 from gui.results.export import ExportDialog, fitted
 from gui.results.filter_bar import FilterBar
 from gui.results.summary_header import SummaryHeader
+from gui.spectrum.spectrum_view import SpectrumView
 from gui.splitters import kept_sizes, restore_sizes
 from gui.tables.panel import TablePanel
 from gui.tables.worker import TableWorker
@@ -53,12 +57,16 @@ class RunView(QWidget):
 
     message = Signal(str)
     """A line for the status bar."""
+    failed = Signal(str)
+    """Text of an error that the user should not miss: a table that was not saved, a file that cannot be read."""
     stateChanged = Signal()
     """Columns or sizes that the user chose have changed: `state` is worth keeping."""
     opened = Signal()
     """The tables of a run are on the screen."""
     searchAsked = Signal(str, str, object)
     """A search of another kind is to go on from the run that is shown: the kind, the run's id, and its `FormPrefill`."""
+    peptideAsked = Signal(str, str)
+    """Another run of the project is to be shown, and in it a peptide: the run's id, and the peptide in ProForma."""
     exportAsked = Signal(object)
     """An `ExportTask`: results of the run are to be written to a file."""
 
@@ -75,9 +83,11 @@ class RunView(QWidget):
         self._statistician = TableWorker(self._interrupt_statistics, self)
         self._reader = TableWorker(None, self)
         self._splitters: dict[str, QSplitter] = {}
+        self._annotated: SpectrumView | None = None
+        """The view of annotated spectra, whose choice of ions is kept."""
         # A search writes the best first, so that the files' order is the one to begin with.
         self.panels = {
-            result_table.name: TablePanel(result_table.title, result_table.columns, result_table.links)
+            result_table.name: TablePanel(result_table.title, _with_marks(result_table), result_table.links)
             for result_table in search.result_tables
         }
         """The tables, by their names in the project."""
@@ -142,6 +152,7 @@ class RunView(QWidget):
                 "version": _STATE_VERSION,
                 "hidden": {name: panel.hidden_columns() for name, panel in self.panels.items()},
                 "sizes": kept_sizes(self._splitters),
+                **({} if self._annotated is None else {"annotation": self._annotated.annotation.choice.model_dump(mode="json")}),
             }
         )
 
@@ -159,6 +170,8 @@ class RunView(QWidget):
             if isinstance(columns, list) and all(isinstance(column, str) for column in columns):
                 panel.remember_columns(columns)
         restore_sizes(self._splitters, sizes)
+        if self._annotated is not None:
+            self._annotated.show_choice(AnnotationChoice.restored(state.get("annotation")))
 
     def show_all(self, name: str) -> None:
         """Show all rows of a table, whatever is chosen elsewhere; the chosen row stays."""
@@ -179,6 +192,9 @@ class RunView(QWidget):
         dialog.fileSelected.connect(ask)
         dialog.open()
 
+    def show_peptide(self, peptide: str) -> None:
+        """Choose a peptide, in ProForma, as soon as the run is open; of views whose runs are of peptides on proteins."""
+
     def offer_search(self, search: Search, text: str) -> None:
         """Offer a search that goes on from the run that is shown: in the context menu of every table, and as a button above one."""
         action = QAction(text, self)
@@ -188,6 +204,30 @@ class RunView(QWidget):
         self._offer_action(action)
         self.follow_ups[search.kind] = action
         action.setEnabled(self._finished is not None)
+
+    def _offer_structures(self, *panels: TablePanel) -> None:
+        """Offer to go from the chosen row of tables of peptides to the newest run that shows them on structures."""
+        for panel in panels:
+            action = QAction("Show on its str&ucture", panel.view)
+            action.setToolTip("Show the peptide on the structure of its protein, where a run of the project has that")
+            action.triggered.connect(partial(self._ask_for_structure, panel))
+            panel.view.add_action(action)
+
+    def _ask_for_structure(self, panel: TablePanel) -> None:
+        run, row = self._finished, panel.view.chosen
+        position = None if row is None else panel.model.position_of(row)
+        if run is None or position is None:
+            self.message.emit("Choose a row first.")
+            return
+
+        def ask(values: dict[str, Any]) -> None:
+            runs = evidence_runs(run)
+            if runs:
+                self.peptideAsked.emit(runs[0], str(values["peptide"]))
+            else:
+                self.message.emit("No run of this project shows these peptides on structures yet: choose Show on structures… first.")
+
+        panel.model.when_loaded(position, ask)
 
     def _ask_for_search(self, kind: str) -> None:
         if self._finished is not None:
@@ -277,10 +317,14 @@ class RunView(QWidget):
             panel.allAsked.connect(partial(self.show_all, name))
             panel.view.columnsChanged.connect(partial(self._keep_columns, panel))
             panel.view.message.connect(self.message)
+            panel.view.failed.connect(self.failed)
             panel.view.set_empty_text(partial(self._why_empty, panel))
             panel.wantedHidden.connect(partial(self._tell_hidden, panel))
         for plot in plots:
             plot.message.connect(self.message)
+            if isinstance(plot, SpectrumView):
+                self._annotated = plot
+                plot.choiceChanged.connect(self.stateChanged)
 
     def _say(self, text: str) -> None:
         self._text.setText(text)
@@ -290,7 +334,7 @@ class RunView(QWidget):
         self._say(str(error))
 
     def _fail_softly(self, error: Exception) -> None:
-        self.message.emit(str(error))
+        self.failed.emit(str(error))
 
     def _opened(self, project: Project, run_id: str | None) -> tuple[FinishedRun, dict[str, TableSource], TableSource]:
         """A run with sources for the tables and for statistics; called in a thread, since each takes milliseconds."""
@@ -346,3 +390,11 @@ class RunView(QWidget):
     def _interrupt_statistics(self) -> None:
         if self._statistics is not None:
             self._statistics.interrupt()
+
+
+def _with_marks(table: Table) -> tuple[Column, ...]:
+    """What a table shows: where people may mark its rows, their stars first and their comments last of what is shown at first."""
+    if not table.takes_marks:
+        return table.columns
+    star, comment = MARK_COLUMNS
+    return (star, *table.columns, comment)

@@ -10,12 +10,13 @@ from PySide6.QtCore import QLocale
 
 from engine.results.columns import Column
 from engine.views.finished_run import FinishedRun
+from engine.views.structure_hits import StructureSummary
 from engine.views.structure_pair import StructurePair
 from gui.results.facts import time_facts
 from gui.results.query_hits_view import files_text
 from gui.tables.columns import shown_text
 
-__all__ = ["structure_facts", "with_facts"]
+__all__ = ["chance_fact", "structure_facts", "with_facts"]
 
 _E_VALUE, _SAME_FOLD = Column("e_value", "", "", "e_value"), Column("same_fold_probability", "", "", "percent")
 
@@ -30,6 +31,18 @@ def structure_facts(run: FinishedRun, locale: QLocale) -> tuple[str, ...]:
         parts.append(f"weights {weights}")
     parts.append(f"qualification threshold {locale.toString(threshold, 'g', 3)}" if threshold > 0 else "all chains aligned")
     return (*parts, *time_facts(run))
+
+
+def chance_fact(found: StructureSummary, locale: QLocale) -> tuple[str, ...]:
+    """A word where all hits are such as chance gives."""
+    if not found.is_all_chance:
+        return ()
+    best = []
+    if found.best_e_value is not None:
+        best.append(f"the best E-value is {shown_text(_E_VALUE, found.best_e_value, locale)}")
+    if found.best_probability is not None:
+        best.append(f"the greatest probability of the same fold {shown_text(_SAME_FOLD, found.best_probability, locale)} %")
+    return (f"All hits are such as chance gives: {', '.join(best)}",)
 
 
 def with_facts(pair: StructurePair) -> StructurePair:

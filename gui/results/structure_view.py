@@ -36,7 +36,7 @@ from gui.alignment.alignment_view import AlignmentView
 from gui.icons import set_icon
 from gui.results.query_hits_view import QueryHitsView
 from gui.results.structure_filter import StructureFilterBar
-from gui.results.structure_hits import structure_facts, with_facts
+from gui.results.structure_hits import chance_fact, structure_facts, with_facts
 from gui.tasks import SuperpositionTask, WritingTask
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ __all__ = ["StructureView"]
 _MAXIMUM_NAME_LETTERS = 40
 _MAXIMUM_KEPT = 64
 """Hits whose chains stay in memory: those looked at last."""
+_RANKS = {"sensitive": "Rank (TM, z)", "published": "Rank (score)"}
+"""What orders the hits of a query, by the mode of the search."""
 _MAXIMUM_SUPERPOSED = 20
 
 
@@ -173,6 +175,7 @@ class StructureView(QueryHitsView):
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self.filters.open()
+        self.hits.model.name_header("rank", _RANKS.get(str(run.parameters["mode"]), "Rank"))
         self._begin_with_queries()
         self._statistician.submit("summary", lambda: structure_summary(source), partial(self._show_summary, run), self._fail_softly)
 
@@ -180,7 +183,7 @@ class StructureView(QueryHitsView):
         locale = QLocale()
         pairs = f"{locale.toString(found.n_aligned)} pair{'' if found.n_aligned == 1 else 's'} of chains"
         self._tell_counts(found.n_hits, found.n_queries, found.n_with_hits, found.query, f", among {pairs}")
-        self.header.show_facts(structure_facts(run, locale))
+        self.header.show_facts((*chance_fact(found, locale), *structure_facts(run, locale)))
 
     def _forget(self) -> None:
         super()._forget()

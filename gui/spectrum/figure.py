@@ -89,15 +89,15 @@ def paint_peaks(painter: QPainter, axes: Axes, drawn: ShownPeaks, colours: PlotC
     bounds = (axes.area.left() + 1, side * end, axes.area.right(), side * base)
     height = metrics.height() * 0.9
     placed = place_labels(x[tips], y[tips], widths, height, drawn.height[tips], x[in_sight], y[in_sight], bounds)
-    for label, at_x, at_y in placed:
-        match, tip = int(shown[label]), int(tips[label])
+    for one in placed:
+        match, tip = int(shown[one.label]), int(tips[one.label])
         colour = colours.ions[str(drawn.kinds[tip])]
-        if y[tip] - at_y > metrics.height() * 1.6:
+        if one.foot is not None:
             painter.setPen(QPen(colour, 0.4, Qt.PenStyle.DotLine))
-            painter.drawLine(QLineF(x[tip], side * (at_y + metrics.height() * 0.95), x[tip], side * y[tip]))
+            painter.drawLine(QLineF(one.foot, side * (one.top + height), x[tip], side * y[tip]))
         painter.setPen(colour)
-        top = at_y if side == 1 else -at_y - height
-        painter.drawText(QPointF(at_x, top + metrics.ascent() * 0.9), drawn.labels[match])
+        top = one.top if side == 1 else -one.top - height
+        painter.drawText(QPointF(one.left, top + metrics.ascent() * 0.9), drawn.labels[match])
 
 
 def _error_range(spectrum: AnnotatedSpectrum, unit: ErrorUnit) -> tuple[float, float]:

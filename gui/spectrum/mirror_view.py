@@ -52,6 +52,7 @@ class MirrorView(QWidget):
         bar.setSpacing(6)
         bar.addWidget(self._title, 1)
         bar.addWidget(self.export_button)
+        self._bar = bar
         shown = QWidget()
         layout = QVBoxLayout(shown)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -74,6 +75,10 @@ class MirrorView(QWidget):
     def title(self) -> str:
         """What is compared."""
         return self._title.full_text
+
+    def add_to_bar(self, widget: QWidget) -> None:
+        """Put a button of the view's owner beside the one above the spectra."""
+        self._bar.insertWidget(1, widget)
 
     def show_text(self, text: str) -> None:
         """Say why there are no spectra."""

@@ -301,11 +301,11 @@ class _PeaksItem(PlotItem):
 
 
 class _Label(NamedTuple):
-    """A name, its box and the tip of its peak, in pixels, and its colour."""
+    """A name, its box, the line to the tip of its peak if it stands apart from it, in pixels, and its colour."""
 
     text: str
     box: QRectF
-    tip: QPointF
+    leader: QLineF | None
     colour: QColor
 
 
@@ -354,14 +354,15 @@ class _LabelsItem(PlotItem):
             x[tips], y[tips], widths, metrics.height(), drawn.height[tips + first], x, y,
             (area.left(), end, area.right(), side * transform.dy()),
         )  # fmt: skip
+        height = metrics.height()
         self.placed = [
             _Label(
-                texts[label],
-                QRectF(at_x, at_y if side == 1 else -at_y - metrics.height(), widths[label], metrics.height()),
-                QPointF(x[tips[label]], side * y[tips[label]]),
-                colours.ions[str(drawn.kinds[drawn.named[int(in_sight[label])]])],
+                texts[one.label],
+                QRectF(one.left, one.top if side == 1 else -one.top - height, widths[one.label], height),
+                None if one.foot is None else QLineF(one.foot, side * (one.top + height), x[tips[one.label]], side * y[tips[one.label]]),
+                colours.ions[str(drawn.kinds[drawn.named[int(in_sight[one.label])]])],
             )
-            for label, at_x, at_y in placed
+            for one in placed
         ]
 
     def paint(self, painter: QPainter, *_: Any) -> None:
@@ -370,10 +371,9 @@ class _LabelsItem(PlotItem):
         painter.resetTransform()
         painter.setFont(self.font)
         for label in self.placed:
-            near = label.box.bottom() if label.box.bottom() < label.tip.y() else label.box.top()
-            if abs(label.tip.y() - near) > label.box.height() / 2:
+            if label.leader is not None:
                 painter.setPen(QPen(label.colour, 0.8, Qt.PenStyle.DotLine))
-                painter.drawLine(QLineF(label.tip.x(), near, label.tip.x(), label.tip.y()))
+                painter.drawLine(label.leader)
             painter.setPen(label.colour)
             painter.drawText(label.box.adjusted(-2, 0, 2, 0), Qt.AlignmentFlag.AlignCenter, label.text)
         painter.restore()

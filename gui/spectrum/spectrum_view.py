@@ -4,19 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QPainter, QResizeEvent
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QSplitter, QStackedLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSplitter, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
 from engine.errors import ProteoscopeError
 from engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match
+from engine.views.annotation_choice import AnnotationChoice
 from engine.views.peaks import Peaks
-from gui.forms.wheel import ChoiceBox
 from gui.plots.export import ExportAction, ExportFigure
+from gui.spectrum.annotation_menu import AnnotationMenu
 from gui.spectrum.figure import FIGURE_SIZE, ErrorUnit, hover_text, paint_figure
 from gui.spectrum.ion_table import IonTableView
 from gui.spectrum.peptide_ladder import PeptideLadder
@@ -33,22 +33,27 @@ class SpectrumView(QWidget):
     """Shows the spectrum of a PSM with its ions, or a text that says why there is none."""
 
     message = Signal(str)
+    choiceChanged = Signal()  # noqa: N815 - Qt's way of naming signals
+    """The user looks for other ions now: `annotation.choice` is worth keeping."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.spectrum: AnnotatedSpectrum | None = None
         self._row: Mapping[str, Any] | None = None
+        self._asked: IonSettings | None = None
         self._is_ion_table_chosen = False
         self._title = ElidedLabel()
-        self.unit = ChoiceBox()
-        self.unit.addItems(["ppm", "Da"])
-        self.unit.setAccessibleName("Unit of m/z errors")
-        self.unit.setToolTip("Unit of the errors below the spectrum")
+        self.annotation = AnnotationMenu(self)
+        self.annotation.choiceChanged.connect(self._annotate_again)
+        self.annotation.choiceChanged.connect(self.choiceChanged)
+        self.unit = self.annotation.unit
         self.unit.currentTextChanged.connect(self._change_unit)
-        self.losses = QCheckBox("&Losses")
-        self.losses.setChecked(True)
-        self.losses.setToolTip("Look for ions that lost water, ammonia or what their modification loses, too")
-        self.losses.toggled.connect(lambda _: self._annotate_again())
+        self.annotation_button = QToolButton()
+        self.annotation_button.setText("Annotation")
+        self.annotation_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.annotation_button.setMenu(self.annotation)
+        self.annotation_button.setToolTip("Which ions are looked for, within which tolerance, and which peaks are labelled")
+        self.annotation_button.setAccessibleName("Ions that are looked for")
         self.ions_button = QToolButton()
         self.ions_button.setText("Ions")
         self.ions_button.setCheckable(True)
@@ -87,10 +92,9 @@ class SpectrumView(QWidget):
         bar.setContentsMargins(8, 3, 6, 3)
         bar.setSpacing(6)
         bar.addWidget(self._title, 1)
-        unit_label = QLabel("Err&or in")
-        unit_label.setBuddy(self.unit)
-        for widget in (unit_label, self.unit, self.losses, self.ions_button, self.export_button):
+        for widget in (self.annotation_button, self.ions_button, self.export_button):
             bar.addWidget(widget)
+        self._bar = bar
         left = QWidget()
         left_layout = QVBoxLayout(left)
         left_layout.setContentsMargins(0, 0, 0, 0)
@@ -120,6 +124,15 @@ class SpectrumView(QWidget):
         """What is said in place of a spectrum, empty when there is one."""
         return self._text.text() if self._stack.currentWidget() is self._text else ""
 
+    def add_to_bar(self, widget: QWidget) -> None:
+        """Put a button of the view's owner beside those above the spectrum."""
+        self._bar.insertWidget(1, widget)
+
+    def show_choice(self, choice: AnnotationChoice) -> None:
+        """Look for these ions, now and in the spectra that follow."""
+        self.annotation.show_choice(choice)
+        self._annotate_again()
+
     def show_text(self, text: str) -> None:
         """Say why there is no spectrum."""
         self.spectrum = self._row = None
@@ -128,11 +141,11 @@ class SpectrumView(QWidget):
         self._stack.setCurrentWidget(self._text)
 
     def show_match(self, row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str) -> None:
-        """Show the spectrum of a row of the PSMs."""
-        self._row = row
-        settings = replace(settings, shows_losses=self.losses.isChecked())
+        """Show the spectrum of a row of the PSMs. `settings`: of its run, over which stands what the user chose."""
+        self._row, self._asked = row, settings
+        self.annotation.show_choice(self.annotation.choice, settings)
         try:
-            self._take(annotate_match(row, peaks, settings, title))
+            self._take(annotate_match(row, peaks, self.annotation.choice.settings(settings), title))
         except ProteoscopeError as error:
             self.show_text(str(error))
 
@@ -183,8 +196,8 @@ class SpectrumView(QWidget):
         self.plot.set_error_unit(self._unit)
 
     def _annotate_again(self) -> None:
-        if self.spectrum is not None and self._row is not None:
-            settings = replace(self.spectrum.settings, shows_losses=self.losses.isChecked())
+        if self.spectrum is not None and self._row is not None and self._asked is not None:
+            settings = self.annotation.choice.settings(self._asked)
             self._take(annotate_match(self._row, self.spectrum.peaks, settings, self.spectrum.title), keeps_range=True)
 
     def _tell_peak(self, peak: int) -> None:

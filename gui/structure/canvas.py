@@ -104,6 +104,8 @@ class StructureCanvas(QWidget):
         self._undone: list[Callable[[], None]] = []
         self._smooth_soon = QTimer(self, singleShot=True, interval=_SMOOTH_AFTER_MS)
         self._smooth_soon.timeout.connect(self._smooth)
+        self._make_soon = QTimer(self, singleShot=True, interval=0)
+        self._make_soon.timeout.connect(self._make_renderer)
         self._spin = QTimer(self, interval=_SPIN_MS)
         self._spin.timeout.connect(lambda: self._take(self.camera.turned(_SPIN_DEGREES, 0.0)))
         self.setMouseTracking(True)
@@ -391,7 +393,7 @@ class StructureCanvas(QWidget):
         if self.scene.query is None or self.failure or not is_ready:
             painter.fillRect(self.rect(), self.background_colour)
             painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
-            said = self.failure or (_EMPTY if is_ready else _PREPARING)
+            said = self.failure or (_EMPTY if is_ready else _PREPARING if self._are_kernels_asked else "")
             area = self.rect().adjusted(20, 20, -20, -20)
             painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, said)
             painter.end()
@@ -422,8 +424,16 @@ class StructureCanvas(QWidget):
         self._are_kernels_ready = True
         self.refresh()
 
+    def _make_renderer(self) -> None:
+        _ = self.renderer
+        self.update()
+
     def _is_ready(self) -> bool:
         """Whether a picture can be drawn at once; what is missing is asked for."""
+        if self._renderer is None:
+            # Its own event, so that the first picture does not add to what a context of OpenGL takes.
+            self._make_soon.start()
+            return False
         if not self.renderer.needs_kernels or self._are_kernels_ready:
             return True
         if not self._are_kernels_asked:

@@ -18,6 +18,7 @@ from engine.jobs import Progress
 from engine.structures.meshes import MAXIMUM_TRIANGLES
 from engine.structures.projection import DRAWING_KERNELS
 from gui.forms.numbers import IntegerBox, NumberBox
+from gui.icons import without_icons
 from gui.labels import toned_label
 from gui.structure.camera import Camera, Sphere
 from gui.structure.drawn_renderer import DrawnRenderer, finest
@@ -199,6 +200,7 @@ class PictureDialog(QDialog):
             form.addRow("&Seconds of a turn", self.seconds_box)
         form.addRow("", self.letters)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
+        without_icons(buttons.buttons())
         self.save_button = buttons.button(QDialogButtonBox.StandardButton.Save)
         self.save_button.setText("Save…")
         buttons.accepted.connect(self.accept)

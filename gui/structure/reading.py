@@ -8,11 +8,12 @@ import numpy as np
 
 from engine.errors import InputError
 from engine.structure_search.hit_chains import FoundChain
+from engine.structures.ligands import ligand_atoms
 from engine.structures.reading import read_structure
 from engine.structures.residue_atoms import Atoms, residue_atoms
 from engine.views.traces import Trace, moved
 
-__all__ = ["chains_beside", "side_chain"]
+__all__ = ["chains_beside", "ligands", "side_chain"]
 
 _MAXIMUM_CHAINS, _MAXIMUM_RESIDUES = 60, 20_000
 """Of the other chains of a file: more are a crowd that hides the fold."""
@@ -41,6 +42,17 @@ def chains_beside(trace: Trace) -> tuple[Trace, ...]:
     if not is_found:
         raise InputError(trace.path, f"no longer holds {trace.name} as it was searched", remedy="Search again")
     return tuple(beside)
+
+
+def ligands(trace: Trace) -> Atoms:
+    """The atoms of what is bound to a chain, in the query's frame.
+
+    Raises
+    ------
+    InputError : the file is gone or damaged.
+    """
+    atoms = ligand_atoms(trace.path, trace.chains)
+    return replace(atoms, position=moved(atoms.position, trace.rotation, trace.translation))
 
 
 def side_chain(trace: Trace, row: int) -> Atoms:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ _MAXIMUM_PICKS = 12
 STYLES = {"ribbon": "Ribbons", "tube": "Tubes", "line": "Lines", "spheres": "Cα spheres"}
 EXTENTS = {"file": "All chains", "chain": "Aligned chains", "residues": "Aligned residues"}
 _TUBE_RADIUS, _LINE_RADIUS, _SPHERE_RADIUS = 0.35, 0.16, 0.9
+_LIGAND_RADIUS = 0.32
 _LINE_DETAIL = Detail(2, 4, 0)
 _TRIANGLES_OF_BALL = 20
 _ATOM_COLOURS = {"N": (48, 80, 248), "O": (228, 40, 40), "S": (214, 180, 30), "SE": (214, 140, 30), "P": (255, 128, 0)}
@@ -68,7 +69,8 @@ class Scene:
     picks : residues that the user picked, the last one last. style, extent : keys of `STYLES` and `EXTENTS`.
     scheme : name of one of `engine.structures.colouring.SCHEMES`.
     beside : by trace, the other chains of its file in the query's frame, where they were read. b_factors : by trace, where they were read.
-    atoms : by pick, atoms of its residue.
+    atoms : by pick, atoms of its residue. ligands : by trace, what is bound to it, where that was read; drawn where `shows_ligands`.
+    lit : by trace, (n,) residues that are chosen elsewhere, and stand out whatever the scheme.
     """
 
     def __init__(self) -> None:
@@ -82,6 +84,9 @@ class Scene:
         self.beside: dict[Trace, tuple[Trace, ...]] = {}
         self.b_factors: dict[Trace, NDArray[np.float32]] = {}
         self.atoms: dict[tuple[Trace, int], Atoms] = {}
+        self.lit: dict[Trace, NDArray[np.bool_]] = {}
+        self.ligands: dict[Trace, Atoms] = {}
+        self.shows_ligands = True
         self._meshes: dict[tuple[object, ...], Mesh] = {}
         self._bodies: dict[tuple[object, ...], Body] = {}
         self._used: set[tuple[object, ...]] = set()
@@ -102,6 +107,8 @@ class Scene:
         made.hits = [copy.copy(hit) for hit in self.hits]
         made.chosen = made.hits[self.hits.index(self.chosen)] if self.chosen is not None else None
         made.picks, made.beside, made.atoms, made.b_factors = list(self.picks), dict(self.beside), dict(self.atoms), dict(self.b_factors)
+        made.lit = dict(self.lit)
+        made.ligands = dict(self.ligands)
         made._meshes, made._bodies = dict(self._meshes), dict(self._bodies)
         return made
 
@@ -109,7 +116,7 @@ class Scene:
         """Show nothing."""
         self.query = self.chosen = None
         self.hits, self.picks = [], []
-        self.beside, self.atoms, self.b_factors = {}, {}, {}
+        self.beside, self.atoms, self.b_factors, self.ligands, self.lit = {}, {}, {}, {}, {}
         self._meshes, self._bodies = {}, {}
 
     def show(self, query: Trace, hit: Trace | None) -> None:
@@ -147,6 +154,16 @@ class Scene:
         wanted = {(one.trace, one.row) for one in self.picks}
         self.atoms = {key: atoms for key, atoms in self.atoms.items() if key in wanted}
 
+    def nearest_atoms(self, one: Pick, other: Pick) -> tuple[str, str, float] | None:
+        """Names of the nearest two atoms of the side chains (from Cα on) of two picked residues, and how far they are apart, Å; None where
+        these were not read."""
+        first, second = (self.atoms.get((pick.trace, pick.row)) for pick in (one, other))
+        if first is None or second is None or not len(first.position) or not len(second.position):
+            return None
+        apart = np.linalg.norm(first.position[:, None].astype(np.float64) - second.position[None], axis=2)
+        i, j = np.unravel_index(int(np.argmin(apart)), apart.shape)
+        return first.name[int(i)], second.name[int(j)], float(apart[i, j])
+
     def mask(self, trace: Trace) -> NDArray[np.bool_] | None:
         """(n,) the residues of a chain that are shown; None for all."""
         if self.extent != "residues":
@@ -183,7 +200,14 @@ class Scene:
 
     def coloured(self, scheme: str | None = None) -> colouring.Coloured:
         """Colours of `traces`, and behind them of `traces_beside`, with their legend."""
-        return colouring.coloured(self.to_colour(), scheme or self.scheme)
+        found = colouring.coloured(self.to_colour(), scheme or self.scheme)
+        if not any(mask.any() for mask in self.lit.values()):
+            return found
+        traces = [*self.traces, *self.traces_beside]
+        colours = tuple(
+            colouring.lit(own, self.lit[trace]) if trace in self.lit else own for trace, own in zip(traces, found.colours, strict=True)
+        )
+        return colouring.Coloured(colours, replace(found.legend, entries=(*found.legend.entries, (colouring.LIT, "chosen"))))
 
     def to_colour(self) -> colouring.ColouredScene:
         """The chains as schemes of colours take them."""
@@ -208,10 +232,13 @@ class Scene:
         n_shown = sum(len(self.places(trace)) for trace in traces)
         detail = _detail(self.style, n_shown, maximum_triangles)
         found = [self._body(trace, detail, tones) for trace, tones in zip(traces, colours, strict=True)]
+        numbers = {hit.trace: hit.number for hit in self.hits}
         for pick in self.picks:
             atoms = self.atoms.get((pick.trace, pick.row))
             if atoms is not None and pick.trace in traces:
                 found.append(self._side_chain(pick, atoms, colours[traces.index(pick.trace)][pick.row]))
+        bound = [trace for trace in self.traces if self.shows_ligands and trace in self.ligands and len(self.ligands[trace].position)]
+        found += [self._ligand(trace, self.ligands[trace], hit_colour(numbers.get(trace, 0))) for trace in bound]
         self._meshes = {key: mesh for key, mesh in self._meshes.items() if key in self._used}
         self._bodies = {key: body for key, body in self._bodies.items() if key in self._used}
         return [one for one in found if len(one.mesh.triangles)]
@@ -233,6 +260,8 @@ class Scene:
         self.pick([one for one in self.picks if one.trace in there])
         self.beside = {trace: chains for trace, chains in self.beside.items() if trace in there}
         self.b_factors = {trace: values for trace, values in self.b_factors.items() if trace in there}
+        self.lit = {trace: mask for trace, mask in self.lit.items() if trace in there}
+        self.ligands = {trace: atoms for trace, atoms in self.ligands.items() if trace in there}
 
     def _mesh(self, key: tuple[object, ...], make: Callable[[], Mesh]) -> Mesh:
         if key not in self._meshes:
@@ -258,6 +287,13 @@ class Scene:
         tones = np.array([_ATOM_COLOURS.get(element.upper(), of_carbon) for element in atoms.element], np.uint8).reshape(-1, 3)
         return self._coloured(key, mesh, tones)
 
+    def _ligand(self, trace: Trace, atoms: Atoms, of_carbon: tuple[int, int, int]) -> Body:
+        """Sticks and balls, thicker than those of side chains, since an ion is a ball alone."""
+        key = (trace, "ligands")
+        mesh = self._mesh(key, partial(sticks, atoms.position, atoms.bonds, _LIGAND_RADIUS))
+        tones = np.array([_ATOM_COLOURS.get(element.upper(), of_carbon) for element in atoms.element], np.uint8).reshape(-1, 3)
+        return self._coloured(key, mesh, tones)
+
 
 def hit_colour(number: int) -> tuple[int, int, int]:
     """The colour of a hit's number where hits are told apart, of the query's for 0."""
@@ -268,15 +304,15 @@ def _shown_chain(
     trace: Trace, number: int, b_factor: NDArray[np.float32] | None = None, *, is_beside: bool = False
 ) -> colouring.ShownChain:  # fmt: skip
     if trace.pairs is None:
-        return colouring.ShownChain(trace.chains, number, is_beside=is_beside, b_factor=b_factor)
-    return colouring.ShownChain(trace.chains, number, trace.pairs.rows, trace.pairs.distance, b_factor=b_factor)
+        return colouring.ShownChain(trace.chains, number, is_beside=is_beside, b_factor=b_factor, evidence=trace.evidence)
+    return colouring.ShownChain(trace.chains, number, trace.pairs.rows, trace.pairs.distance, b_factor=b_factor, evidence=trace.evidence)
 
 
 def _is_same(one: Trace, other: Trace) -> bool:
     """Whether two traces are of the same row of the table, or of the same query, read twice."""
     if one is other:
         return True
-    if one.name != other.name or one.path != other.path or bool(one.hit) != bool(other.hit):
+    if one.evidence is not other.evidence or one.name != other.name or one.path != other.path or bool(one.hit) != bool(other.hit):
         return False
     keys = ("query_index", "target_index", "cigar")
     return all(one.hit.get(key) == other.hit.get(key) for key in keys) if one.hit else one.letters == other.letters

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,12 +24,12 @@ from PySide6.QtWidgets import (
 
 from engine.errors import InputError
 from engine.jobs import Progress
-from engine.structures.colouring import MAXIMUM_HITS, SCHEMES
+from engine.structures.colouring import MAXIMUM_HITS, SCHEMES, Scheme, scheme_named
 from engine.structures.projection import DRAWING_KERNELS
-from engine.structures.residue_atoms import Atoms, b_factors
+from engine.structures.residue_atoms import NO_ATOMS, Atoms, b_factors
 from engine.structures.scripts import Style
 from engine.views.traces import Trace
-from gui.forms.editors import tool_button
+from gui.buttons import tool_button
 from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
 from gui.labels import toned_label
@@ -39,7 +39,7 @@ from gui.structure.hit_list import HitList
 from gui.structure.overlay import distance_text
 from gui.structure.pair_table import PairTable
 from gui.structure.pictures import PictureDialog, ask_for_picture
-from gui.structure.reading import chains_beside, side_chain
+from gui.structure.reading import chains_beside, ligands, side_chain
 from gui.structure.rendering import RenderingError
 from gui.structure.scene import EXTENTS, STYLES, Pick, Scene
 
@@ -63,7 +63,8 @@ class StructurePanel(QWidget):
 
     Parameters
     ----------
-    submit : reads files in a thread.
+    submit : reads files in a thread. schemes : of colours, the one to begin with first. has_lists : whether the lists beside the picture
+        are open at first, where they have room.
 
     Signals
     -------
@@ -79,11 +80,14 @@ class StructurePanel(QWidget):
     closeAsked = Signal()
     message = Signal(str)
 
-    def __init__(self, submit: Submit, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, submit: Submit, parent: QWidget | None = None, schemes: Sequence[Scheme] = SCHEMES, *, has_lists: bool = True
+    ) -> None:
         super().__init__(parent)
         self.scene = Scene()
+        self.scene.scheme = schemes[0].name
         self._submit = submit
-        self._wants_side_chains = True
+        self._wants_side_chains, self._wants_lists = True, has_lists
         self._has_been_sized = False
         self._told: set[Path] = set()
         self.canvas = StructureCanvas(self.scene)
@@ -93,9 +97,9 @@ class StructurePanel(QWidget):
         self.note.hide()
         self.style_box = self._box("Style of the chains", STYLES, self.scene.style, self._choose_style)
         self.colour_box = self._box(
-            "Colours of the residues", {one.name: one.title for one in SCHEMES}, self.scene.scheme, self._choose_scheme
+            "Colours of the residues", {one.name: one.title for one in schemes}, self.scene.scheme, self._choose_scheme
         )
-        for i, one in enumerate(SCHEMES):
+        for i, one in enumerate(schemes):
             self.colour_box.setItemData(i, one.help, Qt.ItemDataRole.ToolTipRole)
         self.extent_box = self._box(
             "Which chains are shown: all of the files, those aligned, or their aligned residues alone",
@@ -159,6 +163,11 @@ class StructurePanel(QWidget):
         picks = [Pick(self.scene.query, query_row)] if self.scene.query is not None and query_row >= 0 else []
         picks += [Pick(chosen.trace, hit_row)] if chosen is not None and hit_row >= 0 else []
         self.pick(picks)
+
+    def light(self, residues: Mapping[Trace, NDArray[np.bool_]]) -> None:
+        """Let residues of chains stand out, which are chosen elsewhere, and no others."""
+        self.scene.lit = dict(residues)
+        self.canvas.refresh()
 
     def clear_picks(self) -> None:
         """Pick nothing; `undo` picks them again."""
@@ -241,6 +250,9 @@ class StructurePanel(QWidget):
         self.ends_action = self._action("Ends of the chains (N, C)", "N", self._write("ends"), is_checked=True)
         self.legend_action = self._action("Legen&d", "G", self._write("legend"), is_checked=True)
         self.side_chain_action = self._action("Side c&hains of picked residues", "H", self._choose_side_chains, is_checked=True)
+        self.ligand_action = self._action(
+            "L&igands", "I", self._choose_ligands, tip="Show what is bound to the chains: ligands, cofactors, ions, sugars", is_checked=True
+        )
         self.clear_action = self._action("Clear pic&ks", "Escape", self.clear_picks, tip="Pick nothing (Esc)")
         self.undo_action = self._action(
             "&Undo", QKeySequence.StandardKey.Undo, lambda: canvas.undo(), tip="Take the last reset, centring or clearing back"
@@ -279,7 +291,8 @@ class StructurePanel(QWidget):
             self.fog_action,
             self.undo_action,
         ]
-        self._write_actions = [self.label_action, self.ends_action, self.legend_action, self.side_chain_action, self.clear_action]
+        self._write_actions = [self.label_action, self.ends_action, self.legend_action, self.side_chain_action]
+        self._write_actions += [self.ligand_action, self.clear_action]
         self._save_actions = [self.copy_action, self.picture_action, self.turntable_action, self.files_action]
         self._background_menu = QMenu("&Background", self)
         group = QActionGroup(self)
@@ -390,7 +403,7 @@ class StructurePanel(QWidget):
         super().resizeEvent(event)
         if not self._has_been_sized and self.width() > 0:
             self._has_been_sized = True
-            self.lists_action.setChecked(self.width() >= _NARROW)
+            self.lists_action.setChecked(self._wants_lists and self.width() >= _NARROW)
 
     # ------------------------------------------------------------------------------------------------------------ choices
 
@@ -424,6 +437,11 @@ class StructurePanel(QWidget):
     def _choose_side_chains(self, are_wanted: bool) -> None:
         self._wants_side_chains = are_wanted
         self.pick(self.scene.picks)
+
+    def _choose_ligands(self, are_shown: bool) -> None:
+        self.scene.shows_ligands = are_shown
+        self._read_ligands()
+        self.canvas.refresh()
 
     def _write(self, what: str) -> Callable[[bool], None]:
         def write(is_written: bool) -> None:
@@ -479,7 +497,11 @@ class StructurePanel(QWidget):
             self.message.emit(f"{picks[0].trace.name}: {picks[0].label}")
         elif len(picks) >= 2:
             one, other = picks[-2:]
-            self.message.emit(f"{one.label} of {one.trace.name} to {other.label} of {other.trace.name}: {distance_text(one, other)}")
+            told = f"{one.label} of {one.trace.name} to {other.label} of {other.trace.name}: {distance_text(one, other)}"
+            nearest = self.scene.nearest_atoms(one, other)
+            if nearest is not None:
+                told += f"; nearest atoms {nearest[0]} to {nearest[1]}: {nearest[2]:.2f} Å"
+            self.message.emit(told)
 
     def _read_side_chains(self) -> None:
         if not self._wants_side_chains:
@@ -508,6 +530,8 @@ class StructurePanel(QWidget):
                 # Once for each file: a residue is picked to be measured, too.
                 self._told.add(pick.trace.path)
                 self.message.emit(why)
+        if len(self.scene.picks) > 1 and any(atoms is not None for _, atoms, _ in found):
+            self._tell_picks()
         self.canvas.refresh()
 
     # ------------------------------------------------------------------------------------------------------------ together
@@ -515,6 +539,7 @@ class StructurePanel(QWidget):
     def _changed(self) -> None:
         self._read_beside()
         self._read_b_factors()
+        self._read_ligands()
         self._fill_lists()
         self.canvas.refresh()
 
@@ -522,6 +547,7 @@ class StructurePanel(QWidget):
         """A hit was switched on or off in the list, which shows it already."""
         self._read_beside()
         self._read_b_factors()
+        self._read_ligands()
         self.canvas.refresh()
 
     def _fill_lists(self) -> None:
@@ -542,7 +568,7 @@ class StructurePanel(QWidget):
         if self.scene.query is None or self._without_b_factors():
             return
         scene = self.scene.to_colour()
-        needs = next(one for one in SCHEMES if one.name == self.scene.scheme).needs(scene)
+        needs = scheme_named(self.scene.scheme).needs(scene)
         if needs:
             self.message.emit(needs)
 
@@ -591,6 +617,27 @@ class StructurePanel(QWidget):
         there = self.scene.traces
         self.scene.b_factors.update((trace, values) for trace, values in found if trace in there)
         self._tell_scheme()
+        self.canvas.refresh()
+
+    def _read_ligands(self) -> None:
+        wanted = [trace for trace in self.scene.traces if trace not in self.scene.ligands] if self.scene.shows_ligands else []
+
+        def read() -> list[tuple[Trace, Atoms]]:
+            found = []
+            for trace in wanted:
+                try:
+                    found.append((trace, ligands(trace)))
+                except InputError:
+                    # Whoever asks for atoms of this file is told; the chain itself is there.
+                    found.append((trace, NO_ATOMS))
+            return found
+
+        if wanted:
+            self._submit("ligands", read, self._take_ligands, self._fail)
+
+    def _take_ligands(self, found: list[tuple[Trace, Atoms]]) -> None:
+        there = self.scene.traces
+        self.scene.ligands.update((trace, atoms) for trace, atoms in found if trace in there)
         self.canvas.refresh()
 
     def _prepare(self) -> None:

@@ -80,6 +80,7 @@ class ParquetTableModel(QAbstractTableModel):
         self._pages: OrderedDict[int, Page] = OrderedDict()
         self._asked: set[int] = set()
         self._waiting: dict[int, list[tuple[int, Callable[[dict[str, Any]], None]]]] = {}
+        self._headers: dict[str, str] = {}
         self._locale = QLocale()
         self._italic = QFont()
         self._italic.setItalic(True)
@@ -115,6 +116,13 @@ class ParquetTableModel(QAbstractTableModel):
         self._take(np.empty(0, np.int64))
         self.endResetModel()
 
+    def name_header(self, column: str, header: str) -> None:
+        """Have the header of a column say what it is in the run that is shown."""
+        self._headers[column] = header
+        for section, one in enumerate(self.columns):
+            if one.name == column:
+                self.headerDataChanged.emit(Qt.Orientation.Horizontal, section, section)
+
     def show(self, conditions: Iterable[Condition] | None = None, order: Sequence[tuple[str, bool]] | None = None) -> None:
         """Filter and sort anew; None keeps what is. The newest request wins; `orderChanged` tells when it is in place."""
         if self._source is None:
@@ -131,6 +139,17 @@ class ParquetTableModel(QAbstractTableModel):
             return rows, _page(source, rows[:PAGE_ROWS], names)
 
         self._worker.submit("order", find, partial(self._show, names=names), self._show_none)
+
+    def reread(self) -> None:
+        """Values have changed, the rows have not: read the pages that are there again, which show the old ones until then."""
+        source, names = self._source, self._fetched
+        if source is None:
+            return
+        for number in list(self._pages)[:-_PAGES_ASKED]:
+            del self._pages[number]
+        for number in self._pages:
+            rows = self.rows[number * PAGE_ROWS : (number + 1) * PAGE_ROWS]
+            self._worker.submit(f"page {number}", partial(_page, source, rows, names), partial(self._receive, number), self._fail)
 
     def set_shown(self, names: Iterable[str]) -> None:
         """Tell which columns the view shows: only those are read."""
@@ -210,7 +229,7 @@ class ParquetTableModel(QAbstractTableModel):
             return None
         column = self.columns[section]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return column.header
+            return self._headers.get(column.name, column.header)
         if role == Qt.ItemDataRole.ToolTipRole:
             return column.meaning
         if role == Qt.ItemDataRole.TextAlignmentRole:

@@ -62,7 +62,9 @@ class TableView(QTableView):
     """The user has taken the choice back: no row is selected."""
     columnsChanged = Signal()
     message = Signal(str)
-    """Warnings that the user should have: copied, saved, or why not."""
+    """Warnings that the user should have: copied, saved, or why nothing was copied."""
+    failed = Signal(str)
+    """Why the table was not saved."""
 
     def __init__(self, model: ParquetTableModel, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -212,7 +214,7 @@ class TableView(QTableView):
                 with atomic_file(path) as file:
                     file.write(text.encode())
             except StorageError as error:
-                self.message.emit(str(error))
+                self.failed.emit(f"The table was not saved. {error}")
             else:
                 self.message.emit(f"Saved {self._number(len(positions))} rows to {path.name}.")
 

@@ -12,11 +12,12 @@ from numba import njit
 from kernels.cpu.peptides import FLAG_PROTEIN_C_TERM, FLAG_PROTEIN_N_TERM
 from kernels.cpu.probing import LETTERS_AT_ONCE, count_bits, lowest_bit, matching_letters
 
-__all__ = ["add_modifications", "find_arrangement", "first_arrangement", "is_possible", "next_arrangement"]
+__all__ = ["add_modifications", "find_arrangement", "first_arrangement", "is_possible", "known_row", "next_arrangement"]
 
 _ANY_RESIDUE = np.uint32(0xFFFFFFFF)
 _ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 _LONGEST = 64
+_NO_MODIFICATION = 255
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
@@ -58,14 +59,16 @@ def _find_sites(residues, position, length, flags, residue_mask, place, sites, m
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice):
-    """Begin the arrangements of combination `c` on a peptide; the number of modifications in it, or -1 where one finds too few sites.
+    """Begin the arrangements of combination `c` on a peptide; the number of modifications in it and of those at known residues, or -1
+    where one finds too few sites.
 
     `peptides` and `modifications` are bundles of `kernels.layouts`. Written: `sites` (m, longest) and `n_sites` (m,) int64, the places
     where each modification may sit; `slot_modification` and `slot_choice` (slots,) int64, for each modification of the combination which
     it is, and the number of its site among those.
     """
+    row = known_row(peptide, peptides)
     if c == 0:
-        return 0
+        return _add_known(row, 0, peptides, modifications, sites, n_sites, slot_modification, slot_choice) if row else 0
     combination_count, residue_mask = modifications.combination_count, modifications.residue_mask
     n_modifications = len(residue_mask)
     for m in range(n_modifications):
@@ -84,6 +87,37 @@ def first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_
             slot_modification[slots] = m
             slot_choice[slots] = w
             slots += 1
+    return _add_known(row, slots, peptides, modifications, sites, n_sites, slot_modification, slot_choice) if row else slots
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def known_row(peptide, peptides):
+    """Row of the modifications that a peptide of the dictionary carries at known residues, 0 where it carries none."""
+    return np.int64(peptides.known[peptide]) if len(peptides.known) else np.int64(0)
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _add_known(row, slots, peptides, modifications, sites, n_sites, slot_modification, slot_choice):
+    """Put the modifications of a row of `known_site` behind the `slots` of a combination, where each stays at its site; how many there
+    are then, or -1 where they are more than a peptide may carry, or an end would carry two."""
+    place, combined, most = modifications.place, slots, peptides.known_site.shape[1]
+    for k in range(most):
+        m = np.int64(peptides.known_modification[row, k])
+        if m == _NO_MODIFICATION:
+            break
+        if slots == most:
+            return -1
+        for t in range(combined if place[m] > 0 else 0):
+            other = place[slot_modification[t]]
+            if other > 0 and (other - place[m]) % 2 == 0:
+                return -1
+        # As many sites as modifications: there is no next arrangement of them.
+        if k == 0 or peptides.known_modification[row, k - 1] != m:
+            n_sites[m] = 0
+        sites[m, n_sites[m]] = peptides.known_site[row, k]
+        slot_modification[slots], slot_choice[slots] = m, n_sites[m]
+        n_sites[m] += 1
+        slots += 1
     return slots
 
 

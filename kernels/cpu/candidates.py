@@ -126,7 +126,7 @@ def _choose(c, first, last, letters, modifications, chosen):
     n = last - first
     for i in range(n):
         chosen[i] = first + i
-    for m in range(len(modifications.mass)):
+    for m in range(len(modifications.residue_mask)):
         if modifications.combination_count[c, m] == 0:
             continue
         kept, mask = 0, modifications.residue_mask[m]

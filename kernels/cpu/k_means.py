@@ -35,10 +35,12 @@ from kernels.k_means_layouts import (
     Assigned,
     PointSums,
     Rounds,
+    Tally,
     VectorSums,
     moved_centroids,
     rounds_through_host,
     sums_of,
+    tally_through_host,
 )
 from kernels.partitions import equal_partitions
 from kernels.vector_layouts import VectorArrays
@@ -339,6 +341,13 @@ class PointMeans:
         """Rounds with all points, see `rounds_through_host`."""
         return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
 
+    def tally(
+        self, centroids: NDArray[np.float64], previous: NDArray[np.float64] | None, labels: NDArray[np.int32], first: int, last: int, *,
+        is_labelled: bool,
+    ) -> Generator[None, None, Tally]:  # fmt: skip
+        """A round with some points, see `tally_through_host`."""
+        return (yield from tally_through_host(self, centroids, previous, labels, first, last, is_labelled=is_labelled))
+
 
 class VectorMeans:
     """Sparse vectors on the processor.
@@ -417,3 +426,10 @@ class VectorMeans:
     def iterate(self, centroids: VectorSums, labels: NDArray[np.int32], rounds: int, tolerance: float) -> Generator[int, None, Rounds]:
         """Rounds with all vectors, see `rounds_through_host`."""
         return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
+
+    def tally(
+        self, centroids: VectorSums, previous: VectorSums | None, labels: NDArray[np.int32], first: int, last: int, *,
+        is_labelled: bool,
+    ) -> Generator[None, None, Tally]:  # fmt: skip
+        """A round with some vectors, see `tally_through_host`."""
+        return (yield from tally_through_host(self, centroids, previous, labels, first, last, is_labelled=is_labelled))

@@ -170,14 +170,16 @@ def merge_peptides(residues, first_decoy, order, entries, dictionary):
 
 
 @njit(nogil=True, cache=True)
-def write_decoys(residues, offsets, method, cleaves, seed, out):
-    """Write one decoy for each protein into `out` (total,) uint8, at the same offsets.
+def write_decoys(residues, offsets, method, cleaves, seed, out, origin):
+    """Write one decoy for each protein into `out` (total,) uint8, at the same offsets; and into `origin`, (total,) int64 or none, where
+    each of its residues stood.
 
     method 0 reverses the protein; 1 reverses each stretch between cleavage sites and leaves the residues that the enzyme knows, behind or
     in front of which it cuts, in their places at the stretch's ends (pseudo-reversal, Elias & Gygi 2007: the decoy peptides keep their
     masses); 2 shuffles the same stretches with a generator seeded from `seed` and the protein's own residues, so that a protein has the
     same decoy in every database.
     """
+    is_told = len(origin) > 0
     stays_first, stays_last = np.ones(26, np.bool_), np.zeros(26, np.bool_)
     for a in range(26):
         for b in range(26):
@@ -190,6 +192,8 @@ def write_decoys(residues, offsets, method, cleaves, seed, out):
         if method == 0:
             for i in range(begin, end):
                 out[begin + end - 1 - i] = residues[i]
+                if is_told:
+                    origin[begin + end - 1 - i] = i
             continue
         state = np.uint64(seed)
         for i in range(begin, end):
@@ -198,6 +202,8 @@ def write_decoys(residues, offsets, method, cleaves, seed, out):
         low = begin
         for i in range(begin, end):
             out[i] = residues[i]
+            if is_told:
+                origin[i] = i
             if i + 1 < end and not cleaves[residues[i] - 65, residues[i + 1] - 65]:
                 continue
             high = i if stays_last[residues[i] - 65] else i + 1
@@ -206,6 +212,8 @@ def write_decoys(residues, offsets, method, cleaves, seed, out):
             if method == 1:
                 for k in range(high - low):
                     out[low + k] = residues[high - 1 - k]
+                    if is_told:
+                        origin[low + k] = high - 1 - k
             else:
                 for k in range(high - low - 1, 0, -1):
                     state += _SIGNATURE_FACTOR
@@ -213,4 +221,6 @@ def write_decoys(residues, offsets, method, cleaves, seed, out):
                     mixed ^= mixed >> np.uint64(31)
                     j = np.int64(mixed % np.uint64(k + 1))
                     out[low + k], out[low + j] = out[low + j], out[low + k]
+                    if is_told:
+                        origin[low + k], origin[low + j] = origin[low + j], origin[low + k]
             low = i + 1

@@ -29,9 +29,9 @@ def peptidoform_code(peptides: PeptideArrays, modifications: ModificationArrays)
 
 
 @njit(nogil=True, cache=True)
-def arrangement_room(modifications):
+def arrangement_room(peptides, modifications):
     """Room for the arrangements of one peptide: sites (m, 64), numbers of sites (m,), modification, choice and site of each slot; int64."""
-    n, slots = max(1, len(modifications.mass)), 1
+    n, slots = max(1, len(modifications.mass)), max(1, peptides.known_site.shape[1])
     for c in range(len(modifications.combination_count)):
         slots = max(slots, modifications.combination_count[c].sum())
     return (
@@ -63,7 +63,7 @@ def count_peptidoforms(peptides, modifications, first, last, bucket_width, n_for
     Added to `n_forms` (b,) int64, and to `n_residues` (b,) int64 the places between residues of the forms: postings of each ion series.
     Heavier forms than the buckets reach count in the last one, lighter ones in the first.
     """
-    sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_room(modifications)
+    sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_room(peptides, modifications)
     for peptide in range(first, last):
         for c in range(len(modifications.combination_mass)):
             forms = _count_arrangements(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice, slot_site)
@@ -77,7 +77,7 @@ def count_peptidoforms(peptides, modifications, first, last, bucket_width, n_for
 @njit(nogil=True, cache=True)
 def arrangements_of(peptides, modifications, c, first, last, out):
     """Number of forms of each peptide `first:last` with combination `c`, into `out` (last - first,) int64."""
-    sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_room(modifications)
+    sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_room(peptides, modifications)
     for peptide in range(first, last):
         out[peptide - first] = _count_arrangements(
             c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice, slot_site

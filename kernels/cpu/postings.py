@@ -74,7 +74,7 @@ def build_chunks(peptides, modifications, settings, code, index, first, last, st
     most = np.int64(0)
     for chunk in range(first, last):
         most = max(most, index.chunk_start[chunk + 1] - index.chunk_start[chunk])
-    room = arrangement_room(modifications)
+    room = arrangement_room(peptides, modifications)
     shift, base = np.empty(_LONGEST, np.float64), np.empty(_LONGEST, np.float64)
     key, other_key = np.empty(most, np.uint32), np.empty(most, np.uint32)
     form, other_form = np.empty(most, np.uint16), np.empty(most, np.uint16)

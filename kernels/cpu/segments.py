@@ -62,6 +62,7 @@ def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modificati
     if spectra.mz.min(initial=np.inf) * (1 - settings.fragment_relative) - settings.fragment_absolute < 2 * PROTON_MASS:
         return "peaks lie below the masses of fragments"
     lightest = np.nanmin(peptides.residue_mass) + modifications.combination_mass.min(initial=0.0)
+    lightest += modifications.mass[len(modifications.residue_mask) :].min(initial=0.0)  # of those at known residues each has one
     widest = settings.fragment_absolute + settings.fragment_relative * settings.maximum_mz
     if lightest / charges <= 2.1 * widest:
         return "a peak matches several ions of one series"

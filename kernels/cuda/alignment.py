@@ -27,7 +27,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.counts import OperationCounts
-from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentShape, Part, Planner, Subjects
+from kernels.cuda.alignment_plan import (
+    HALF_PRECISION,
+    SIXTEEN_BITS,
+    THIRTY_TWO_BITS,
+    AlignmentShape,
+    Part,
+    Planner,
+    Subjects,
+    numbers_of,
+    query_groups,
+)
 from kernels.cuda.modules import Card, sent
 from kernels.device import DeviceMemoryError
 
@@ -184,7 +194,7 @@ class AlignmentSearch:
         card = device
         self._card, self._residues, self._offsets = card, residues, np.ascontiguousarray(offsets, np.int64)
         capability = card.compute_capability()
-        self._kind = self.numbers or (SIXTEEN_BITS if capability >= 90 else HALF_PRECISION if capability >= 80 else THIRTY_TWO_BITS)
+        self._kind = self.numbers or numbers_of(capability)
         self._multiprocessors, self._maximum_shared = card.multiprocessors(), card.maximum_shared_bytes()
         self._half_shared = self._maximum_shared // 2 + 1024
         self._planner = Planner(self._multiprocessors, self._maximum_shared, self.shape, self.threads)
@@ -277,22 +287,11 @@ class AlignmentSearch:
         return sum(lengths) * (self._lengths + _ROWS_OF_SUBJECT).astype(np.float64)
 
     def _pieces(self, kind: int, lengths: Sequence[int], batch: _Batch) -> Iterator[list[tuple[Part, list[_Pair]]]]:
-        """Parts of a batch that are scored side by side, and the strips of each launch; one after the other, for some queries each.
-
-        Strips of two queries go together, as far as the queries can be shared out between the halves of the words; the rest alone.
-        """
-        if not batch.n:
-            return
-        together = sorted((query for query, length in enumerate(lengths) if length), key=lambda query: -lengths[query])
-        alone: list[int] = []
-        # A query longer than all others together would leave half of the words unused.
-        while kind != THIRTY_TWO_BITS and together and lengths[together[0]] > sum(lengths[query] for query in together[1:]):
-            alone.append(together.pop(0))
-        for in_word, queries in ((1, together), *((2, [query]) for query in alone)):
-            if queries:
-                parts = self._parts(kind, in_word, [lengths[query] for query in queries], batch)
-                has_halves = in_word == 1 and kind != THIRTY_TWO_BITS
-                yield [(part, _pairs(queries, lengths, part.shape.width, has_halves)) for part in parts]
+        """Parts of a batch that are scored side by side, and the strips of each launch; one after the other, for some queries each."""
+        for in_word, queries in query_groups(kind, lengths) if batch.n else ():
+            parts = self._parts(kind, in_word, [lengths[query] for query in queries], batch)
+            has_halves = in_word == 1 and kind != THIRTY_TWO_BITS
+            yield [(part, _pairs(queries, lengths, part.shape.width, has_halves)) for part in parts]
 
     def _shared_bytes(self, part: Part) -> int:
         """Of a block. Parts that are scored side by side do not share a multiprocessor."""

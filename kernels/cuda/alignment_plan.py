@@ -24,6 +24,9 @@ __all__ = [
     "Part",
     "Planner",
     "Subjects",
+    "numbers_of",
+    "predicted_cycles",
+    "query_groups",
     "threads_for",
 ]
 
@@ -95,6 +98,24 @@ class Part(NamedTuple):
     last: int
     shape: AlignmentShape
     blocks: int
+
+
+def numbers_of(capability: int) -> int:
+    """What a card of this compute capability is fastest with."""
+    return SIXTEEN_BITS if capability >= 90 else HALF_PRECISION if capability >= 80 else THIRTY_TWO_BITS
+
+
+def query_groups(numbers: int, lengths: Sequence[int]) -> list[tuple[int, list[int]]]:
+    """Queries whose strips go two and two together, and those alone: subjects of a word, and the numbers of the queries.
+
+    Strips of two queries go together, as far as the queries can be shared out between the halves of the words; the rest alone.
+    """
+    together = sorted((query for query, length in enumerate(lengths) if length), key=lambda query: -lengths[query])
+    alone: list[int] = []
+    # A query longer than all others together would leave half of the words unused.
+    while numbers != THIRTY_TWO_BITS and together and lengths[together[0]] > sum(lengths[query] for query in together[1:]):
+        alone.append(together.pop(0))
+    return [(in_word, queries) for in_word, queries in ((1, together), *((2, [query]) for query in alone)) if queries]
 
 
 def threads_for(columns: int) -> int:
@@ -185,13 +206,19 @@ class Planner:
         ----------
         longest : (n,) lengths of all subjects, the longest first. rows : (n + 1,) residues of the first so many of them.
         """
+        return self.plan(numbers, in_word, lengths, subjects, longest, rows)[1]
+
+    def plan(
+        self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects, longest: NDArray, rows: NDArray
+    ) -> tuple[float, list[Part]]:
+        """`parts`, behind the cycles that they should take; where strips of two queries go together, twice as many."""
         possible = self._possible(numbers, in_word)
         alone, part = self._whole(possible, lengths, subjects)
         shares = _SHARES[self._multiprocessors // 2 >= _SHARES]
         cuts = _FEWEST_LONG << np.arange(12)
         cuts = cuts[cuts <= subjects.n // 2]
         if self._wished or not len(cuts) or not len(shares):
-            return [part]
+            return alone, [part]
         first = cuts, rows[cuts], np.full_like(cuts, longest[0]), longest[cuts - 1]
         others = subjects.n - cuts, rows[-1] - rows[cuts], longest[cuts], np.full_like(cuts, subjects.shortest)
         of_first = possible.cycles(lengths, first, shares)
@@ -199,7 +226,23 @@ class Planner:
         together = np.maximum(of_first.min(axis=-1), of_others.min(axis=-1))
         cut, share = np.unravel_index(int(np.argmin(together)), together.shape)
         if together[cut, share] > _WORTH_A_CUT * alone:
-            return [part]
+            return alone, [part]
         n, shapes = int(cuts[cut]), [possible.shapes[int(np.argmin(of[cut, share]))] for of in (of_first, of_others)]
         blocks = min(int(shares[share]), -(-n // shapes[0].subjects_of_block))
-        return [Part(0, n, shapes[0], blocks), Part(n, subjects.n, shapes[1], self._multiprocessors - blocks)]
+        return float(together[cut, share]), [Part(0, n, shapes[0], blocks), Part(n, subjects.n, shapes[1], self._multiprocessors - blocks)]
+
+
+def predicted_cycles(
+    capability: int, multiprocessors: int, shared_bytes: int, lengths: Sequence[int], subjects: NDArray[np.int64]
+) -> float:
+    """Cycles in which a card should score queries of these lengths against subjects of these (n,), all at once on the device."""
+    planner, numbers = Planner(multiprocessors, shared_bytes, None, None), numbers_of(capability)
+    longest = np.sort(subjects)[::-1]
+    if not len(longest):
+        return 0.0
+    rows = np.concatenate(([0], np.cumsum(longest)))
+    every, cycles = Subjects(len(longest), int(rows[-1]), int(longest[0]), int(longest[-1])), 0.0
+    for in_word, queries in query_groups(numbers, lengths):
+        halves = 2.0 if in_word == 1 and numbers != THIRTY_TWO_BITS else 1.0
+        cycles += planner.plan(numbers, in_word, [lengths[query] for query in queries], every, longest, rows)[0] / halves
+    return cycles

@@ -25,10 +25,11 @@ __device__ void set_site(Form& form, int slot, int site) { form.sites = with_sit
 
 __device__ Long residues_after(Long possible, int residue) { return residue >= 63 ? 0ull : possible >> (residue + 1) << (residue + 1); }
 
-// Put each slot on its first site. False when the peptide has too few sites for the combination. `residues_in` gives the residues of a
-// mask of letters, as bits. Where a warp does this together for one form, only the lane that `writes` does so.
+// Put each slot on its first site, and behind them the modifications that the peptide carries at known residues. False when the peptide has
+// too few sites for the combination, or would carry too many: `most` where there are known ones, else 0. `residues_in` gives the residues
+// of a mask of letters, as bits. Where a warp does this together for one form, only the lane that `writes` does so.
 template <class ResiduesIn>
-__device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, const unsigned char* slots, ResiduesIn residues_in,
+__device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, const unsigned char* slots, int most, ResiduesIn residues_in,
                                   bool writes) {
     const Word position = in.position[peptide];
     const int length = in.length[peptide];
@@ -69,6 +70,31 @@ __device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, co
             form.modification[t] = static_cast<unsigned char>(m);
         }
     }
+    const Word row = most > 0 ? in.known[peptide] : 0;
+    if (row > 0) {
+        const unsigned char* known = in.known_modification + static_cast<Long>(row) * kMostSlots;
+        const unsigned char* known_site = in.known_site + static_cast<Long>(row) * kMostSlots;
+        const int combined = t;
+#pragma unroll 1
+        for (int k = 0; k < kMostSlots && known[k] != kNone; ++k, ++t) {
+            if (t == most) return false;
+            const int place = in.place[known[k]];
+            for (int u = 0; place > 0 && u < combined; ++u) {
+                const int other = in.place[slots[u]];
+                if (other > 0 && ((other ^ place) & 1) == 0) return false;  // an end carries one
+            }
+            // As many sites as there are of it, so that there is no next arrangement; of an end `possible` stays empty, as above.
+            possible = 0;
+            for (int other = 0; place == 0 && other < kMostSlots; ++other) {
+                if (known[other] == known[k]) possible |= 1ull << (known_site[other] - 1);
+            }
+            sites = with_site(sites, t, known_site[k]);
+            if (writes) {
+                form.possible[t] = possible;
+                form.modification[t] = known[k];
+            }
+        }
+    }
     if (writes) {
         form.sites = sites;
         form.position = position;
@@ -78,7 +104,7 @@ __device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, co
     return true;
 }
 
-__device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, const unsigned char* slots) {
+__device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, const unsigned char* slots, int most) {
     const auto residues_in = [&](Word mask) {
         const unsigned char* residues = in.residues + in.position[peptide];
         const int length = in.length[peptide];
@@ -88,7 +114,7 @@ __device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, co
         }
         return found;
     };
-    return first_arrangement(form, in, peptide, slots, residues_in, true);
+    return first_arrangement(form, in, peptide, slots, most, residues_in, true);
 }
 
 // Advance to the next arrangement. False after the last.

@@ -12,9 +12,17 @@ struct Hits {
     long long* n_candidates;
 };
 
+// What candidates carry: the slots of each combination; of each peptide its row of known modifications, and these rows.
+// kernels/cuda/scoring.py writes it.
+struct Carried {
+    const unsigned char* combination_slots;
+    const unsigned int* known;
+    const unsigned char* known_modification;
+};
+
 // One warp for each query joins the kept candidates of its items `first_item[query]` and following and writes them.
 extern "C" __global__ void merge_hits(const Settings* settings, const int* first_item, const Candidate* kept_of_items,
-                                      const unsigned char* combination_slots, const int* histogram, int n_queries, Hits hits) {
+                                      Carried carried, const int* histogram, int n_queries, Hits hits) {
     const int query = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
     if (query >= n_queries) return;
     const int n_kept = static_cast<int>(settings->n_kept), n_slots = static_cast<int>(settings->n_slots);
@@ -44,8 +52,14 @@ extern "C" __global__ void merge_hits(const Settings* settings, const int* first
     hits.score[row] = kept.score;
     hits.peptide[row] = is_there ? settings->first_peptide + static_cast<long long>(kept.key & ((1ull << kPeptideBits) - 1)) : -1;
     hits.isotope_error[row] = is_there ? static_cast<signed char>(settings->isotope_error[window % isotopes]) : 0;
+    const unsigned char* slots = carried.combination_slots + (is_there ? window / isotopes * kMostSlots : 0);
+    int combined = 0;
+    while (combined < kMostSlots && slots[combined] != kNone) ++combined;
+    const bool has_known = is_there && settings->maximum_with_known > 0;
+    const Long row_of_known = has_known ? carried.known[kept.key & ((1ull << kPeptideBits) - 1)] : 0;
     for (int t = 0; t < n_slots; ++t) {
-        const unsigned char which = is_there ? combination_slots[window / isotopes * kMostSlots + t] : kNone;
+        unsigned char which = is_there && t < combined ? slots[t] : kNone;
+        if (row_of_known > 0 && t >= combined) which = carried.known_modification[row_of_known * kMostSlots + t - combined];
         hits.modification[row * n_slots + t] = which;
         hits.site[row * n_slots + t] = which == kNone ? kNone : static_cast<unsigned char>(kept.sites >> (8 * t) & 255u);
     }

@@ -204,7 +204,8 @@ __device__ __forceinline__ Begun begin_family(const Block<kScore>& block, Family
     };
     __syncwarp();  // all lanes are done with the form before
     const unsigned char* slots = block.in.combination_slots + w / isotopes * kMostSlots;
-    if (!first_arrangement(family.form, block.in, peptide, slots, residues_in, lane == 0)) return Begun{false, 0.0};
+    const int most = static_cast<int>(settings.maximum_with_known);
+    if (!first_arrangement(family.form, block.in, peptide, slots, most, residues_in, lane == 0)) return Begun{false, 0.0};
     const double up_to = settings.n_term_mass + sum_up_to_lane(letter >= 0 ? settings.residue_mass[letter] : 0.0, lane);
     double up_to_beyond = __shfl_sync(kEveryLane, up_to, 31);
     if (length > 32) up_to_beyond += sum_up_to_lane(letter_beyond >= 0 ? settings.residue_mass[letter_beyond] : 0.0, lane);

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import sys
 
-__all__ = ["begin_context"]
+__all__ = ["begin_context", "identity"]
 
+_CLOCK_RATE = 13  # CU_DEVICE_ATTRIBUTE_CLOCK_RATE
 _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
 
@@ -26,3 +27,21 @@ def begin_context(number: int) -> bool:
         )
     except (OSError, AttributeError):
         return False
+
+
+def identity(number: int) -> str:
+    """UUID and clock (kHz) of CUDA device `number`; its number alone where the driver does not tell them."""
+    try:
+        driver = ctypes.CDLL(_LIBRARY)
+        device, uuid, clock = ctypes.c_int(), (ctypes.c_ubyte * 16)(), ctypes.c_int()
+        ask = getattr(driver, "cuDeviceGetUuid_v2", None) or driver.cuDeviceGetUuid
+        if (
+            driver.cuInit(0)
+            or driver.cuDeviceGet(ctypes.byref(device), number)
+            or ask(uuid, device)
+            or driver.cuDeviceGetAttribute(ctypes.byref(clock), _CLOCK_RATE, device)
+        ):
+            return f"device {number}"
+        return f"{bytes(uuid).hex()} at {clock.value} kHz"
+    except (OSError, AttributeError):
+        return f"device {number}"

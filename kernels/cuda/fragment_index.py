@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.arrangements import first_arrangement, is_possible, next_arrangement
+from kernels.cpu.arrangements import first_arrangement, is_possible, known_row, next_arrangement
 from kernels.cpu.peptidoforms import arrangement_room, peptidoform_code
 from kernels.cuda.modules import Card, sent, struct
 from kernels.device import DeviceError, DeviceMemoryError
@@ -148,7 +148,7 @@ class FragmentSearch:
         self._card, self._peptides, self._modifications, self._settings = card, peptides, modifications, settings
         self._form_mass, self._form_number = form_mass, form_number
         self._code = peptidoform_code(peptides, modifications)
-        self._n_slots = int(modifications.combination_count.sum(axis=1).max(initial=0))
+        self._n_slots = max(int(modifications.combination_count.sum(axis=1).max(initial=0)), peptides.known_site.shape[1])
         self._forms_of_chunk = self.forms_of_chunk or _forms_that_suit(card)
         self._bin_shift = self.bin_shift or _bins_that_suit(settings)
         self._check_sizes()
@@ -240,7 +240,7 @@ class FragmentSearch:
         site = np.full((len(codes) if self._n_slots else 0, self._n_slots), _NONE, np.uint8)
         modification = site.copy()
         if self._n_slots:
-            room = arrangement_room(self._modifications)
+            room = arrangement_room(self._peptides, self._modifications)
             _sites_of_forms(codes, self._code, self._peptides, self._modifications, room, site, modification)
         bin_bytes = 4 * int(chunks["first_bin"][-1])
         part = {
@@ -537,11 +537,11 @@ def _sites_of_forms(form_code, code, peptides, modifications, room, site, modifi
     for i in range(len(form_code)):
         number = form_code[i]
         c = number >> (code.isotope_shift + ISOTOPE_BITS)
-        if c == 0:
+        peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
+        if c == 0 and known_row(peptide, peptides) == 0:
             continue
         skipped = 1
         if number != previous + 1 or number & arrangements == 0:
-            peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
             slots = first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice)
             skipped = (number & arrangements) + (not is_possible(slots, slot_modification, slot_choice, sites, slot_site))
         previous = number

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from kernels.counts import OperationCounts, total
 from kernels.cuda.gapsmis_plan import (
+    CELLS_OF_LAUNCH,
     EIGHT,
     FOUR,
     MANY_TEXTS,
@@ -54,7 +55,6 @@ __all__ = ["ReadSearch"]
 _FILE = "gapsmis.cu"
 _CODES = LETTERS + 1
 _PADDING = LETTERS
-_CELLS_OF_LAUNCH = 1e11  # between two looks at a cancel: 20 to 50 ms on an H200
 _PAIRS_OF_BLOCK = 1 << 20
 _TRACE_THREADS, _NOTING_THREADS = 128, 256
 _SENDERS = 6  # threads
@@ -327,14 +327,14 @@ class ReadSearch:
         n, layers = len(text_of), self._rules.maximum_gaps + 1
         if not self._lengths_differ:
             cells = layers * (float(self._text_lengths[0]) + 1) * (self._longest + 1) if n else 1.0
-            size = max(1, min(_PAIRS_OF_BLOCK, int(_CELLS_OF_LAUNCH / cells)))
+            size = max(1, min(_PAIRS_OF_BLOCK, int(CELLS_OF_LAUNCH / cells)))
             yield from ((begin, min(n, begin + size)) for begin in range(0, n, size))
             return
         marks = np.cumsum(layers * (self._text_lengths[text_of] + 1.0) * (self._pattern_lengths[pattern_of] + 1.0))
         begin = 0
         while begin < n:
             before = marks[begin - 1] if begin else 0.0
-            end = int(np.searchsorted(marks, before + _CELLS_OF_LAUNCH, side="right"))
+            end = int(np.searchsorted(marks, before + CELLS_OF_LAUNCH, side="right"))
             end = min(n, begin + _PAIRS_OF_BLOCK, max(begin + 1, end))
             yield begin, end
             begin = end

@@ -20,9 +20,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kernels.gapsmis_layouts import LOCAL
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.gapsmis_layouts import LOCAL, GapRules, score_bits
 
 __all__ = [
+    "CELLS_OF_LAUNCH",
     "EIGHT",
     "FOUR",
     "MANY_TEXTS",
@@ -35,10 +39,13 @@ __all__ = [
     "Properties",
     "Task",
     "host_trace_seconds",
+    "predicted_seconds",
     "seconds",
     "shapes",
 ]  # fmt: skip
 
+CELLS_OF_LAUNCH = 1e11
+"""Of all layers, between two looks at a cancel: 20 to 50 ms on an H200."""
 MANY_TEXTS, ONE_TEXT = "many texts", "one text"
 NARROW, WIDE = 1, 2
 """Two pairs in a word of 32 bits, or one."""
@@ -58,6 +65,7 @@ _SECONDS_OF_LAUNCH = 1e-5
 _SECONDS_OF_CHUNKS, _SECONDS_OF_CHUNKED_PAIR = 1.2e-4, 3e-8  # on the host, to sort pairs by their texts
 _SECONDS_OF_STEP = 1.2e-6  # of tracing back: one read that waits for the one before
 _HOST_CELLS_PER_SECOND = 1.5e9
+_LONG_OF_BLOCK = 0.95  # of lengths: what the longest of a block are taken for
 
 
 @dataclass(frozen=True)
@@ -200,3 +208,24 @@ def seconds(shape: GapsMisShape, task: Task, properties: Properties) -> float:
 def host_trace_seconds(task: Task, threads: int) -> float:
     """That a processor takes to align again what lies before the ends: at least as many letters of the text as of the pattern."""
     return task.n_pairs * (task.m + 1.0) * (min(task.n, 2 * task.m) + 1.0) * (task.gaps + 1) / (_HOST_CELLS_PER_SECOND * threads)
+
+
+def predicted_seconds(
+    texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules, properties: Properties, *, traces: bool
+) -> float:
+    """That the best plan should take for pairs of these lengths of texts and patterns (n,), of four letters, each with a text of its own.
+
+    Pairs go in blocks of a launch each, as long as the longest in it; they are taken to be as long as those of the upper tenth.
+    """
+    if not len(texts):
+        return 0.0
+    n, m = (int(np.quantile(lengths, _LONG_OF_BLOCK)) for lengths in (texts, patterns))
+    is_narrow = properties.capability >= 90 and score_bits(rules, int(patterns.max())) == 16
+    size = max(1, min(len(texts), int(CELLS_OF_LAUNCH / ((rules.maximum_gaps + 1) * (n + 1.0) * (m + 1.0)))))
+    whole, rest = divmod(len(texts), size)
+
+    def best(pairs: int) -> float:
+        task = Task(pairs, n, m, rules.maximum_gaps, rules.mode, NARROW if is_narrow else WIDE, FOUR, traces)
+        return min(seconds(shape, task, properties) for shape in shapes(task, properties))
+
+    return (whole * best(size) if whole else 0.0) + (best(rest) if rest else 0.0)

@@ -2,7 +2,8 @@
 
 Points and vectors stay on the device where they fit, and rounds follow each other there: of each round the host hears how many labels
 changed and how many items each cluster has, and nothing goes back. Where they do not fit, they come in groups in each round, and the host
-adds up what groups come to (Li's thesis, Algorithm 4.7), as it does with several devices.
+adds up what groups come to (Li's thesis, Algorithm 4.7). With several devices each has the points of its part, labels and sums of all
+of them stay there, and only the sums of clusters go to the host, and centroids back.
 
 ATGPU analysis, a word has 4 bytes; `point_analysis` and `vector_analysis` count it. For n points of d dimensions, k centroids and r rounds:
 
@@ -36,7 +37,17 @@ from numpy.typing import NDArray
 from kernels.counts import OperationCounts
 from kernels.cuda.modules import Card, sent, struct
 from kernels.device import DeviceMemoryError
-from kernels.k_means_layouts import NEVER, POINTS_OF_RUN, Assigned, PointSums, Rounds, VectorSums, rounds_through_host
+from kernels.k_means_layouts import (
+    NEVER,
+    POINTS_OF_RUN,
+    Assigned,
+    PointSums,
+    Rounds,
+    Tally,
+    VectorSums,
+    rounds_through_host,
+    tally_through_host,
+)
 from kernels.vector_layouts import VectorArrays
 
 __all__ = ["PointMeans", "VectorMeans"]
@@ -152,6 +163,10 @@ class _Group:
     last: int
     buffers: dict[str, Any]
 
+    def part(self, first: int, last: int) -> tuple[int, int]:
+        """The items `first:last` that are in it, by their places in it."""
+        return max(first, self.first) - self.first, min(last, self.last) - self.first
+
 
 class _Centers:
     """Centroids of points on the device: those of this round, and room for those of the next."""
@@ -225,15 +240,12 @@ class PointMeans:
 
     def __init__(self, device: Card, points: NDArray[np.int32]) -> None:
         self._card, self._points, self._stream = device, np.ascontiguousarray(points, np.int32), device.stream()
-        n, self._d = points.shape
+        self._d = points.shape[1]
         self._bytes = 4 * self._d + 4 + 8
         runs = int(device.free_bytes() * _SHARE_OF_FREE_MEMORY) // (self._bytes * POINTS_OF_RUN)
         self._most = max(1, runs) * POINTS_OF_RUN
-        self._resident: _Group | None = None
-        if n <= self._most:
-            with suppress(DeviceMemoryError):
-                self._resident = self._sent(0, n)
-        device.wait(self._stream)
+        self._residents: list[_Group] = []  # by place; what comes once stays, if it fits
+        self._centers: tuple[_Centers, Any] | None = None
 
     def assign(
         self,
@@ -277,7 +289,8 @@ class PointMeans:
         self, centroids: NDArray[np.float64], labels: NDArray[np.int32], rounds: int, tolerance: float
     ) -> Generator[int, None, Rounds]:
         """As that of the processor."""
-        group, n = self._resident, len(labels)
+        n = len(labels)
+        group = self._whole(n)
         if group is None:
             return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
         try:
@@ -302,6 +315,36 @@ class PointMeans:
             used = centers.centroids()
             sums, _ = centers.found()
             return Rounds(number, used, sums, changed)
+        finally:
+            self._card.wait(self._stream)
+
+    def tally(
+        self, centroids: NDArray[np.float64], previous: NDArray[np.float64] | None, labels: NDArray[np.int32], first: int, last: int, *,
+        is_labelled: bool,
+    ) -> Generator[None, None, Tally]:  # fmt: skip
+        """As that of the processor. Labels stay on the card where the points do."""
+        if not self._bring(first, last):
+            # Labels of the host may be older than those that the card had.
+            yielded = tally_through_host(self, centroids, previous, labels, first, last, is_labelled=False)
+            return (yield from yielded)
+        try:
+            centers, room = self._kept_centers(len(centroids))
+            if previous is not None and not is_labelled:
+                centers.put(previous)
+                for group in self._groups(first, last):
+                    for _ in self._label(group, room, False, centers, *group.part(first, last)):
+                        self._card.wait(self._stream)
+                        yield
+            centers.put(centroids)
+            centers.clear()
+            for group in self._groups(first, last):
+                here = group.part(first, last)
+                for _ in self._label(group, room, False, centers, *here):
+                    self._card.wait(self._stream)
+                    yield
+                self._add(group, centers, *here)
+            sums, changed = centers.found()
+            return Tally(sums, last - first if previous is None else changed)
         finally:
             self._card.wait(self._stream)
 
@@ -355,13 +398,50 @@ class PointMeans:
         )  # fmt: skip
 
     def _groups(self, first: int, last: int) -> Generator[_Group, None, None]:
-        """Points on the device: all of them where they stay there, else as many at a time as fit."""
-        if self._resident is not None:
-            if first < last:
-                yield self._resident
+        """Points on the device: those that stay there, else as many at a time as fit."""
+        if self._bring(first, last):
+            yield from (group for group in self._residents if group.first < last and first < group.last)
             return
         for begin in range(first, last, self._most):
             yield self._sent(begin, min(last, begin + self._most))
+
+    def _bring(self, first: int, last: int) -> bool:
+        """Bring points to the device that are not there yet, to stay; whether all of them are, which needs room for them."""
+        gaps, place = list[tuple[int, int]](), first
+        for group in self._residents:
+            if group.last <= place or group.first >= last:
+                continue
+            if group.first > place:
+                gaps.append((place, group.first))
+            place = group.last
+        if place < last:
+            gaps.append((place, last))
+        n_new = sum(end - begin for begin, end in gaps)
+        if n_new == 0:
+            return True
+        if n_new + sum(group.last - group.first for group in self._residents) > self._most:
+            return False
+        try:
+            new = [self._sent(begin, end) for begin, end in gaps]
+        except DeviceMemoryError:
+            return False
+        finally:
+            self._card.wait(self._stream)
+        self._residents = sorted([*self._residents, *new], key=lambda group: group.first)
+        return True
+
+    def _kept_centers(self, k: int) -> tuple[_Centers, Any]:
+        """Room for centroids, and none for distances, which stay for the next round: a round may take a few milliseconds."""
+        if self._centers is None or self._centers[0].k != k:
+            self._centers = None
+            self._centers = _Centers(self._card, self._stream, k, self._d), self._card.buffer(0)
+        return self._centers
+
+    def _whole(self, n: int) -> _Group | None:
+        """All points in one group that stays; None where there is no room for them."""
+        if len(self._residents) > 1:
+            self._residents = []
+        return self._residents[0] if self._bring(0, n) and len(self._residents) == 1 else None
 
     def _sent(self, first: int, last: int) -> _Group:
         buffers = {"labels": self._card.buffer(4 * (last - first)), **sent(self._card, {"points": self._points[first:last]}, self._stream)}
@@ -552,6 +632,13 @@ class VectorMeans:
             return Rounds(number, used, sums, changed)
         finally:
             self._card.wait(self._stream)
+
+    def tally(
+        self, centroids: VectorSums, previous: VectorSums | None, labels: NDArray[np.int32], first: int, last: int, *,
+        is_labelled: bool,
+    ) -> Generator[None, None, Tally]:  # fmt: skip
+        """As that of the processor; labels go through the host."""
+        return (yield from tally_through_host(self, centroids, previous, labels, first, last, is_labelled=is_labelled))
 
     def _label(
         self, group: _Group, centers: _VectorCenters, lists: _Lists, of_moved: _Lists, first: int, last: int, *, is_whole: bool

@@ -87,7 +87,7 @@ _SETTINGS = np.dtype(
             for name in (
                 "n_isotope_errors", "n_n_term_series", "n_c_term_series", "maximum_fragment_charge", "n_words", "n_correlation_bins",
                 "ksdp_window", "minimum_matched_ions", "first_peptide", "n_peptides", "n_combinations", "maximum_forms", "n_kept",
-                "n_slots", "n_bins", "candidates_of_item",
+                "n_slots", "n_bins", "candidates_of_item", "maximum_with_known",
             )
         ],
     ]
@@ -95,9 +95,9 @@ _SETTINGS = np.dtype(
 """The struct Settings of search.cuh."""
 
 _INPUTS = (
-    "mass", "position", "length", "flags", "letters", "residues", "modification_mass", "residue_mask", "place", "combination_mass",
-    "combination_slots", "factorial_log", "offsets", "mz", "weight", "height", "query_mass", "query_charge", "item_query", "item_part",
-    "kept_of_items", "histogram",
+    "mass", "position", "length", "flags", "letters", "residues", "known", "known_site", "known_modification", "modification_mass",
+    "residue_mask", "place", "combination_mass", "combination_slots", "factorial_log", "offsets", "mz", "weight", "height", "query_mass",
+    "query_charge", "item_query", "item_part", "kept_of_items", "histogram",
 )  # fmt: skip
 """The pointers of the struct Inputs of search.cuh."""
 
@@ -115,7 +115,10 @@ _TILES = np.dtype(
 _HITS = np.dtype([(name, np.uint64) for name in ("score", "peptide", "isotope_error", "site", "modification", "n_candidates")])
 """The struct Hits of best_hits.cu."""
 
-_OF_A_PEPTIDE = ("mass", "position", "length", "flags", "letters")
+_CARRIED = np.dtype([(name, np.uint64) for name in ("combination_slots", "known", "known_modification")])
+"""The struct Carried of best_hits.cu."""
+
+_OF_A_PEPTIDE = ("mass", "position", "length", "flags", "letters", "known")
 
 
 class SpectrumSearch:
@@ -156,6 +159,8 @@ class SpectrumSearch:
         self._queries_mass_bounds = _mass_bounds(modifications, settings)
         columns: dict[str, NDArray] = {
             "residues": peptides.residues,
+            "known_site": _of_all_slots(peptides.known_site),
+            "known_modification": _of_all_slots(peptides.known_modification),
             "modification_mass": modifications.mass,
             "residue_mask": modifications.residue_mask,
             "place": modifications.place.astype(np.int32),
@@ -164,7 +169,7 @@ class SpectrumSearch:
             "factorial_log": FACTORIAL_LOG[:_FACTORIALS],
         }
         self._room = budget - sum(column.nbytes for column in columns.values())
-        self._bytes_of_peptide = sum(column.itemsize for column in self._peptides.values())
+        self._bytes_of_peptide = sum(column.itemsize for column in self._peptides.values() if len(column))
         self._maximum_peptides = max(0, self._room // 2 // self._bytes_of_peptide)  # half of the room is for batches
         if self._maximum_peptides == 0:
             raise DeviceMemoryError(f"{card.name} has {budget / 1e6:,.0f} MB to give, which is not enough for the proteins")
@@ -256,6 +261,7 @@ class SpectrumSearch:
         scalars["n_combinations"] = len(self._modifications.combination_mass)
         scalars["maximum_forms"] = self._modifications.maximum_forms
         scalars["candidates_of_item"] = self.candidates_of_item
+        scalars["maximum_with_known"] = peptides.known_site.shape[1] if len(peptides.known) else 0
         return scalars
 
     def count_candidates(self, queries: QueryArrays, first: int, last: int, out: NDArray[np.int64]) -> None:
@@ -618,7 +624,8 @@ class _Batch:
         """Start what joins the hits of the items and brings the answer."""
         card, stream, n, of = self._card, self._stream, self.last - self.first, self._buffers
         arguments = (
-            scalars, of["first_item"], of["kept_of_items"], search._columns["combination_slots"], of["histogram"], np.int32(n),
+            scalars, of["first_item"], of["kept_of_items"],
+            struct(card, _CARRIED, {name: search._columns[name] for name in _CARRIED.names or ()}), of["histogram"], np.int32(n),
             struct(card, _HITS, {name: of[name] for name in _HITS.names or ()}),
         )  # fmt: skip
         card.launch("best_hits.cu", "merge_hits", -(-n * 32 // 128), 128, arguments, stream)
@@ -661,3 +668,8 @@ def _slots_of_combination(modifications: ModificationArrays) -> NDArray[np.uint8
     fits = column < _MAXIMUM_SLOTS
     slots[row[fits], column[fits]] = np.repeat(modification, times)[fits]
     return slots
+
+
+def _of_all_slots(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """(k, 8) uint8: rows of `PeptideArrays.known_site` or `known_modification`, filled up with 255."""
+    return np.pad(rows[:, :_MAXIMUM_SLOTS], ((0, 0), (0, max(0, _MAXIMUM_SLOTS - rows.shape[1]))), constant_values=_NONE)

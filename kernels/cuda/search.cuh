@@ -26,6 +26,7 @@ struct Settings {
     long long n_words, n_correlation_bins, ksdp_window, minimum_matched_ions;
     long long first_peptide, n_peptides;  // the part of the dictionary that is on the device
     long long n_combinations, maximum_forms, n_kept, n_slots, n_bins, candidates_of_item;
+    long long maximum_with_known;  // modifications of a peptide where some are at known residues, 0 where none is
 };
 
 // A candidate that may be kept. Equal scores go to the lower key, then to the lower form: the order in which the processor meets them.
@@ -63,7 +64,11 @@ struct Inputs {
     const unsigned char* flags;
     const unsigned int* letters;
     const unsigned char* residues;
-    // Variable modifications. Place: 0 anywhere, 1 peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus.
+    // Rows of modifications that peptides carry at known residues, 0 for none; rows of sites and modifications (rows, kMostSlots).
+    const unsigned int* known;
+    const unsigned char* known_site;
+    const unsigned char* known_modification;
+    // Variable modifications, and behind them those at known residues, of which there is a mass and a place. Place: 0 anywhere, 1 peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus.
     const double* modification_mass;
     const unsigned int* residue_mask;
     const int* place;

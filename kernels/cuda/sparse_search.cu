@@ -114,7 +114,7 @@ __device__ __forceinline__ Word arrangements_of(const Block& block, Word peptide
     if (slots[0] == kNone) return 1;
     if (!may_carry(block.in.letters[peptide], slots, block.in.residue_mask)) return 0;
     Form tried;
-    if (!first_arrangement(tried, block.in, peptide, slots)) return 0;
+    if (!first_arrangement(tried, block.in, peptide, slots, static_cast<int>(block.settings.maximum_with_known))) return 0;
     return may_collide(tried) ? kTogether : count_arrangements(tried, block.settings.maximum_forms);
 }
 
@@ -174,7 +174,8 @@ __device__ __forceinline__ void hand_out(Block& block, Queue& queue, Task& task,
         const int at = queue.n - 1 - giver;
         const Word peptide = block.queue_peptide[warp][at], w = block.queue_window[warp][at], total = block.queue_total[warp][at];
         task.key = static_cast<Long>(w) << kPeptideBits | peptide;
-        first_arrangement(task.form, block.in, peptide, block.in.combination_slots + w / isotopes * kMostSlots);
+        first_arrangement(task.form, block.in, peptide, block.in.combination_slots + w / isotopes * kMostSlots,
+                          static_cast<int>(block.settings.maximum_with_known));
         task.is_active = true;
         task.number = 0;
         task.last = static_cast<Word>(block.settings.maximum_forms);

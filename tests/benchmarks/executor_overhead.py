@@ -1,10 +1,14 @@
 """What the executor costs beside a plain call of the search on the same device.
 
-    python -m tests.benchmarks.executor_overhead --data FOLDER [--device cpu|cuda] [--pairs 9]
+    python -m tests.benchmarks.executor_overhead --data FOLDER [--device cpu|cuda] [--pairs 9] [--workers 2]
 
 Two workloads, a database of sequences and spectra against peptides, each scored by a plain call of the twin and through a session, in turn
 and in changing order, everything brought to the device before. One JSON line for each: medians of both in seconds, and the median ratio of
 a pair.
+
+With ``--workers N``, instead, each workload by a session on N local workers beside one on as many threads here, in turn and in
+changing order: `ratio` of seconds, `imbalance` the greatest of the seconds that a
+worker was busy over their mean. Starting the workers, and bringing the columns to them (`opening_s`), is apart.
 """
 
 from __future__ import annotations
@@ -20,8 +24,9 @@ from statistics import median
 import numpy as np
 
 from engine.execution.cards import open_cards
+from engine.execution.cluster.starting import open_cluster
 from engine.execution.devices import chosen_device
-from engine.execution.executor import Executor
+from engine.execution.executor import Executor, Session
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
 from engine.jobs.progress import Progress
@@ -37,17 +42,19 @@ from kernels.score_kinds import HYPERSCORE
 from tests.benchmarks.figures import emit
 from tests.shim.search_inputs import empty_hits, random_search
 
+_QUERIES = 8  # the short ones: seconds of a processor
 Run = Callable[[], object]
 
 
-def sequences(data: Path, resources: Resources, stack: ExitStack) -> tuple[Run, Run]:
-    """Twenty queries against 20,000 proteins: a plain call, and a session."""
+def sequences(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
+    """Eight queries against 20,000 proteins: a plain call, and a session."""
     database, queries = (read_sequences([data / "sequences" / name], Progress()) for name in ("mmseqs_DB.fasta", "cudasw_queries20.fasta"))
-    codes = [queries.codes(i) for i in range(len(queries))]
+    codes = [queries.codes(i) for i in range(len(queries))][:_QUERIES]
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
     device = resources.cards[0] if resources.cards else Processor(resources.threads)
     search = twin(device, "alignment").AlignmentSearch(device, database.residues, database.offsets)
     session = stack.enter_context(Executor(resources).session(scoring.work_of(database.residues, database.offsets, scheme)))
+    sessions.append(session)
 
     def plain() -> object:
         scores = np.zeros((len(codes), len(database)), np.int32)
@@ -58,7 +65,7 @@ def sequences(data: Path, resources: Resources, stack: ExitStack) -> tuple[Run, 
     return plain, lambda: scoring.score_queries(session, codes)
 
 
-def spectra(data: Path, resources: Resources, stack: ExitStack) -> tuple[Run, Run]:
+def spectra(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
     """Made-up spectra against made-up peptides: a plain call, and a session."""
     arrays, queries, *others = random_search(77, HYPERSCORE, n_queries=20_000, n_peptides=300_000, most=1)
     n, width = len(queries.mass), 0.5
@@ -66,6 +73,7 @@ def spectra(data: Path, resources: Resources, stack: ExitStack) -> tuple[Run, Ru
     search = twin(device, "scoring").SpectrumSearch(device, *others)
     work = spectrum_scoring.work_of(SpectrumIndex(arrays, queries, n), *others, kept=5, slots=2, histogram_width=width)
     session = stack.enter_context(Executor(resources).session(work))
+    sessions.append(session)
 
     def plain() -> object:
         hits = empty_hits(n, width=width)
@@ -76,17 +84,48 @@ def spectra(data: Path, resources: Resources, stack: ExitStack) -> tuple[Run, Ru
     return plain, lambda: session.run({"phase": "search", "cost": np.ones(n)})["score"]
 
 
+def beside_workers(data: Path, n: int, pairs: int) -> None:
+    """Sessions on local workers beside sessions here, on as many threads."""
+    with open_cluster(f"local:{n}", Progress(), device="cpu", threads=n) as cluster:
+        for prepare in (sequences, spectra):
+            with ExitStack() as stack:
+                here, there = Resources(n), Resources(n, elsewhere=cluster)
+                sessions: list[Session] = []
+                ways = [prepare(data, resources, stack, sessions)[1] for resources in (here, there)]
+                began = time.perf_counter()
+                answers = [way() for way in ways]
+                opening = time.perf_counter() - began
+                assert np.array_equal(*answers), "both give the same scores"
+                taken: tuple[list[float], list[float]] = [], []
+                for pair in range(pairs):
+                    for one in (0, 1) if pair % 2 else (1, 0):
+                        began = time.perf_counter()
+                        ways[one]()
+                        taken[one].append(time.perf_counter() - began)
+                busy = [share.share / share.speed for share in sessions[1].shares()]
+            ratio = median(workers / threads for threads, workers in zip(*taken, strict=True))
+            emit({
+                "figure": "local workers", "workload": prepare.__name__, "workers": n, "pairs": pairs, "opening_s": round(opening, 2),
+                "threads_s": round(median(taken[0]), 4), "workers_s": round(median(taken[1]), 4), "ratio": round(ratio, 3),
+                "imbalance": round(max(busy) / (sum(busy) / len(busy)), 3),
+            })  # fmt: skip
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--workers", type=int, default=0, metavar="N")
     options = parser.parse_args()
+    if options.workers:
+        beside_workers(options.data, options.workers, options.pairs)
+        return 0
     device, progress = chosen_device(options.device), Progress()
     for prepare in (sequences, spectra):
         with ExitStack() as stack:
             resources = Resources(available_threads(), open_cards(device, progress), progress=progress)
-            ways, taken = prepare(options.data, resources, stack), ([], [])  # type: tuple[Run, Run], tuple[list[float], list[float]]
+            ways, taken = prepare(options.data, resources, stack, []), ([], [])  # type: tuple[Run, Run], tuple[list[float], list[float]]
             answers = [way() for way in ways]
             assert np.array_equal(*answers), "both ways give the same scores"
             for pair in range(options.pairs):

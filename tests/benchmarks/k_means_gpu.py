@@ -28,11 +28,11 @@ from engine.execution.threads import available_threads
 from kernels.cpu.processor import Processor
 from kernels.cuda.k_means import PointMeans
 from kernels.cuda.modules import card
+from kernels.cuda.timing import TimedCard
 from kernels.k_means_layouts import Rounds
 from kernels.vector_layouts import VectorArrays
 from tests.benchmarks.figures import emit, usable_gpus
 from tests.benchmarks.k_means import BINS, seeded, spectrum_vectors
-from tests.benchmarks.spectrum_search_gpu import TimedCard
 from tests.shim.k_means_inputs import iterated, means_on
 
 _SHAPES = ((2, 100), (2, 400), (8, 100), (8, 400), (16, 400), (34, 32), (34, 400))

@@ -48,7 +48,7 @@ def fragments(card: Any, work: Any) -> str:
 
 def main() -> int:
     """Run all workloads."""
-    from tests.benchmarks.spectrum_search_gpu import TimedCard
+    from kernels.cuda.timing import TimedCard
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--repeats", type=int, default=5)

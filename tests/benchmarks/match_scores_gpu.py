@@ -27,11 +27,11 @@ from kernels.cpu.match_scores import MatchScores as OnProcessor
 from kernels.cpu.processor import Processor
 from kernels.cuda.match_scores import MatchScores as OnCard
 from kernels.cuda.modules import Card, card
+from kernels.cuda.timing import TimedCard
 from kernels.device import DeviceMemoryError
 from kernels.match_score_layouts import candidate_ranges
 from tests.benchmarks.figures import emit, usable_gpus
 from tests.benchmarks.match_scores import SHAPES, Shape, single
-from tests.benchmarks.spectrum_search_gpu import TimedCard
 from tests.shim.tuning import tuned
 
 _MAXIMUM_BYTES = 30e9  # of rows of bits, if all masses occurred

@@ -1,6 +1,6 @@
 """Scoring of spectra on one GPU, on several, and on GPUs and the processor together: one JSON line for each figure.
 
-    python -m tests.benchmarks.multi_gpu --data FOLDER [--copies N] [--cards N ...] [--repeats N] [--threads N]
+    python -m tests.benchmarks.multi_gpu --data FOLDER [--copies N] [--cards N ...] [--repeats N] [--threads N] [--points N] [--rounds N]
 
 FOLDER is the unpacked test data (its files may be compressed with gzip). The workload is the dense one of spectrum_search_gpu.py (2,269
 real spectra, each nineteen times, 3 Da / 0.5 Da, up to three of oxidation and phosphorylation, five proteomes with reversed decoys), each
@@ -10,6 +10,10 @@ query searched `copies` times over with masses that are shifted at random by up 
 the runs, after one on the same cards that compiles the kernels and takes pinned memory. The dictionary is on the cards before: bringing it
 to all of them side by side and counting the candidates took `plan_seconds`. `efficiency` is the time of one card over n times that of n;
 with the processor, `gain` is the time of the same cards alone over the time together.
+
+Then k-means of so many points (25 million of 8 dimensions, 400 centroids, 100 rounds; none with ``--points 0``) by
+`engine.clustering.k_means`, with all transfers: `speedup` is the time of one card over that of n, of the whole (`seconds`) and of a round
+(`round_speedup`, by the difference of runs with half as many), and `same` whether labels and sums are those of one card.
 """
 
 from __future__ import annotations
@@ -25,8 +29,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.clustering.k_means import Clusters, Points, k_means
 from engine.execution.cards import open_cards
 from engine.execution.devices import Device, processor
+from engine.execution.executor import Executor
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
 from engine.jobs.progress import Progress
@@ -38,6 +44,7 @@ from tests.benchmarks.search_workload import Workload
 from tests.benchmarks.spectrum_search_gpu import dense
 
 _JITTER = 10.0  # dalton
+_DIMENSIONS, _CENTROIDS = 8, 400  # of k-means
 
 
 def several_times(work: Workload, copies: int) -> Workload:
@@ -65,6 +72,33 @@ def scored(work: Workload, threads: int, used: Sequence[Card], with_processor: b
     return planned - started, time.perf_counter() - planned, hits
 
 
+def cluster_points(n_points: int, rounds: int, every: Sequence[Card], numbers: Sequence[int], arguments: argparse.Namespace) -> None:
+    """k-means on more and more cards."""
+    values = np.random.default_rng(8).random((n_points, _DIMENSIONS), np.float32)
+    data = Points(values)
+    first: Clusters | None = None
+    alone: tuple[float, float] | None = None
+    for n in numbers:
+        taken: dict[int, list[float]] = {rounds: [], rounds // 2: []}
+        for repeat in range(arguments.repeats + 1):
+            for some, seconds in taken.items():
+                started = time.perf_counter()
+                one = k_means(Executor(Resources(arguments.threads, list(every[:n]))), data, values[:_CENTROIDS], rounds=some)
+                if repeat:
+                    seconds.append(time.perf_counter() - started)
+                if some == rounds:
+                    found = one
+        whole, half = (float(np.median(taken[some])) for some in (rounds, rounds // 2))
+        of_round = (whole - half) / (rounds - rounds // 2)
+        first, alone = first or found, alone or (whole, of_round)
+        emit(
+            {"workload": "k-means", "date": date.today().isoformat(), "points": n_points, "d": _DIMENSIONS, "k": _CENTROIDS}, cards=n,
+            rounds=found.rounds, seconds=round(whole, 4), round_ms=round(of_round * 1e3, 3), speedup=round(alone[0] / whole, 3),
+            round_speedup=round(alone[1] / of_round, 3), fastest_seconds=round(min(taken[rounds]), 4),
+            same=bool(np.array_equal(found.labels, first.labels) and np.array_equal(found.sums.sums, first.sums.sums)),
+        )  # fmt: skip
+
+
 def main() -> int:
     """Search on more and more cards."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
@@ -73,9 +107,13 @@ def main() -> int:
     parser.add_argument("--cards", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=available_threads())
+    parser.add_argument("--points", type=int, default=25_000_000)
+    parser.add_argument("--rounds", type=int, default=100)
     arguments = parser.parse_args()
     usable = usable_gpus(needed=True)
     every = open_cards(Device("all", "", 0, True, numbers=tuple(gpu.numbers[0] for gpu in usable)), Progress())
+    if arguments.points:
+        cluster_points(arguments.points, arguments.rounds, every, [n for n in arguments.cards if n <= len(every)], arguments)
     _, once = dense(arguments.data)
     work = several_times(once, arguments.copies)
     size = {

@@ -24,10 +24,11 @@ from engine.execution.threads import available_threads
 from kernels.cpu import peptidoforms, postings
 from kernels.cpu import segments as cpu
 from kernels.cuda.fragment_index import FragmentSearch
+from kernels.cuda.timing import TimedCard
 from kernels.layouts import PEPTIDOFORMS_OF_CHUNK, FragmentIndexArrays, IndexHits, SegmentArrays
 from tests.benchmarks.figures import emit, existing, usable_gpus
 from tests.benchmarks.search_workload import peptides_of, preset, search_workload
-from tests.benchmarks.spectrum_search_gpu import TimedCard, median_seconds
+from tests.benchmarks.spectrum_search_gpu import median_seconds
 from tests.shim.fragment_inputs import Answer, FragmentInputs, empty_answer
 from tests.shim.tuning import limited
 

@@ -34,10 +34,10 @@ from kernels.cpu.processor import Processor
 from kernels.cuda.gapsmis import ReadSearch
 from kernels.cuda.gapsmis_plan import MANY_TEXTS, ONE_TEXT, GapsMisShape, Task, registers, seconds, shapes
 from kernels.cuda.modules import CudaCard, card
+from kernels.cuda.timing import TimedCard
 from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, Alignments, GapRules, Sequences
 from tests.benchmarks.figures import emit, usable_gpus
 from tests.benchmarks.reads import MATRIX, inputs
-from tests.benchmarks.spectrum_search_gpu import TimedCard
 from tests.shim.tuning import tuned
 
 _SAME_PAIRS = 2000
@@ -184,9 +184,9 @@ def attributes(device: CudaCard, shape: GapsMisShape) -> dict[str, Any]:
     return {}
 
 
-def tasks(n: int) -> list[dict[str, Any]]:
+def tasks(n: int, seed: int = 40) -> list[dict[str, Any]]:
     """So many kinds of work: texts, patterns for each of them, their lengths, gaps, mode, letters and whether they are traced."""
-    random, found = np.random.default_rng(40), []
+    random, found = np.random.default_rng(seed), []
     for k in range(n):
         text = int(random.choice([60, 100, 150, 250, 400, 700]))
         texts = int(random.choice([1, 16, 128, 2048, 20_000]))
@@ -207,35 +207,40 @@ def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
     good = 0
     every = tasks(options.shapes)
     for number, asked in enumerate(every):
-        random, letters = np.random.default_rng(number), asked["letters"]
-        texts = random.integers(0, letters, (asked["texts"], asked["text"])).astype(np.int8)
-        patterns = np.tile(texts, (-(-asked["patterns"] // len(texts)), 1))[: asked["patterns"], : asked["pattern"]].copy()
-        wrong = random.random(patterns.shape) < 0.02
-        patterns[wrong] = random.integers(0, letters, wrong.sum())
-        rules = GapRules(np.where(np.eye(letters, dtype=bool), 2, -3).astype(np.int32), 5, 2, asked["gaps"], asked["mode"])
-        n = asked["texts"] * asked["patterns"]
-        pairs = np.tile(np.arange(asked["texts"]), asked["patterns"]), np.repeat(np.arange(asked["patterns"]), asked["texts"])
-        columns = (
-            Sequences(texts.ravel(), np.arange(len(texts) + 1) * texts.shape[1]),
-            Sequences(patterns.ravel(), np.arange(len(patterns) + 1) * patterns.shape[1]),
-        )
+        columns, pairs, rules = made(asked, number)
         times: dict[str, Any] = {}
         one_task(options, columns, pairs, rules, asked, times)
         chosen, fastest = times.pop("chosen"), min(times.values())
         good += times[chosen] <= 1.05 * fastest
         emit(
-            about, part="plans", number=number, pairs=n, **asked, ms={name: round(1e3 * one, 3) for name, one in times.items()},
+            about, part="plans", number=number, pairs=len(pairs[0]), **asked, ms={name: round(1e3 * one, 3) for name, one in times.items()},
             chosen=chosen, over_fastest=round(times[chosen] / fastest - 1, 3),
         )  # fmt: skip
     emit(about, part="plans", shapes=len(every), within_5_percent=good)
 
 
+def made(asked: dict[str, Any], number: int) -> tuple[tuple[Sequences, Sequences], _Pairs, GapRules]:
+    """Texts and patterns of a task, its pairs, and how they are aligned."""
+    random, letters = np.random.default_rng(number), asked["letters"]
+    texts = random.integers(0, letters, (asked["texts"], asked["text"])).astype(np.int8)
+    patterns = np.tile(texts, (-(-asked["patterns"] // len(texts)), 1))[: asked["patterns"], : asked["pattern"]].copy()
+    wrong = random.random(patterns.shape) < 0.02
+    patterns[wrong] = random.integers(0, letters, wrong.sum())
+    rules = GapRules(np.where(np.eye(letters, dtype=bool), 2, -3).astype(np.int32), 5, 2, asked["gaps"], asked["mode"])
+    pairs = np.tile(np.arange(asked["texts"]), asked["patterns"]), np.repeat(np.arange(asked["patterns"]), asked["texts"])
+    columns = (
+        Sequences(texts.ravel(), np.arange(len(texts) + 1) * texts.shape[1]),
+        Sequences(patterns.ravel(), np.arange(len(patterns) + 1) * patterns.shape[1]),
+    )
+    return columns, pairs, rules
+
+
 def one_task(
     options: argparse.Namespace, columns: tuple[Sequences, Sequences], pairs: _Pairs, rules: GapRules,
-    asked: dict[str, Any], times: dict[str, Any],
+    asked: dict[str, Any], times: dict[str, Any], device: CudaCard | None = None,
 ) -> None:  # fmt: skip
     """Seconds of each plan into `times`, and the name of the chosen one."""
-    device = card(0)
+    device = device or card(0)
     plain, n, traces = ReadSearch(device, *columns, rules), len(pairs[0]), asked["traces"]
     per_text = n / len(np.unique(pairs[0]))
     task = plain._task(n, asked["text"], asked["pattern"], traces=traces, patterns_of_text=per_text)

@@ -41,8 +41,8 @@ from engine.execution.devices import Device, processor
 from engine.execution.threads import available_threads, run_on_threads
 from engine.jobs.progress import Progress
 from kernels.cpu.candidates import count_candidates, search_queries
-from kernels.cuda.modules import CudaCard
 from kernels.cuda.scoring import SpectrumSearch
+from kernels.cuda.timing import TimedCard
 from kernels.layouts import HitArrays, QueryArrays
 from kernels.partitions import Partition, equal_partitions
 from tests.benchmarks.figures import emit, existing, usable_gpus
@@ -54,35 +54,6 @@ _BINS_WIDTH = 0.5
 _JITTER = 10.0  # dalton
 _FEW = 600
 _BUDGET = 2_000_000_000
-
-
-class TimedCard(CudaCard):
-    """A card that puts events around its kernels."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.events: list[tuple[str, Any, Any]] = []
-
-    def launch(self, file: str, kernel: str, *arguments: Any, **options: Any) -> None:
-        import cupy
-
-        stream = arguments[3]
-        with self._device:
-            start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-            start.record(stream)
-            super().launch(file, kernel, *arguments, **options)
-            stop.record(stream)
-        self.events.append((kernel, start, stop))
-
-    def kernel_seconds(self) -> dict[str, float]:
-        """Seconds in each kernel since the last call."""
-        import cupy
-
-        seconds: dict[str, float] = {}
-        for kernel, start, stop in self.events:
-            seconds[kernel] = seconds.get(kernel, 0.0) + cupy.cuda.get_elapsed_time(start, stop) / 1e3
-        self.events.clear()
-        return {kernel: round(value, 6) for kernel, value in seconds.items()}
 
 
 def median_seconds(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:

@@ -25,6 +25,7 @@ import tempfile
 import traceback
 from collections.abc import Callable
 from contextlib import closing, redirect_stderr, redirect_stdout, suppress
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -47,6 +48,7 @@ from engine.project.digests import file_digest
 from engine.searches import SEARCHES, search_of_kind
 from engine.sequences.hits import OF_ONE_QUERY
 from engine.spectra.tables import read_spectra_table, spectra_table
+from tests.engine.evidence.evidence_projects import project_with_evidence
 from tests.engine.identification_tables import PARAMETERS, identification
 from tests.engine.imported.small_results import write_database, write_results, write_spectra
 from tests.engine.spectra.made import spectra
@@ -95,6 +97,8 @@ def make(kind: str, folder: Path) -> Project:
         return project_with_search(folder, n_queries=2, n_relatives=6, n_strangers=60)
     if kind == "structures":
         return project_with_structures(folder)
+    if kind == "evidence":
+        return project_with_evidence(folder.parent / f"{folder.name}-files", folder)
     found = identification(n_spectra=N_SPECTRA)
     project = Project.create_or_open(folder)
     parameters: dict[str, Any] = dict(PARAMETERS) if kind == "identify" else ModifiedSearchParameters().model_dump(mode="json")
@@ -290,6 +294,8 @@ def use(folder: Path, kind: str, out: Path) -> bool:
     for command in commands:
         if command[3] in OF_ONE_QUERY:
             command += ["--query", "Q0"]
+    if search_of_kind(kind).pages:
+        commands.append(["report", str(folder), "--out", str(out / "report")])
     if kind in ("identify", "modified"):
         commands.append(["compare", str(folder), str(folder.parent / f"good-{kind}"), "--out", str(out / "compared")])
     for command in commands:
@@ -357,10 +363,10 @@ class Window:
         """Look at a run; whether it is refused as a whole."""
         from PySide6.QtCore import QEvent
 
-        from gui.results.standard_view import StandardView
-        from gui.searches import _OWN_VIEWS
+        from gui.searches import _OWN_VIEWS, _STANDARD_VIEW
 
-        view = _OWN_VIEWS.get(kind, StandardView)(search_of_kind(kind))
+        module, _, name = _OWN_VIEWS.get(kind, _STANDARD_VIEW).rpartition(".")
+        view = getattr(import_module(module), name)(search_of_kind(kind))
         view.resize(1000, 700)
         view.show()
         try:

@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from tests.fuzz import full_disk, kills
+from engine.project.cache import VARIABLE
+from tests.fuzz import full_disk, kills, resumed_kills
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
@@ -17,3 +18,9 @@ def test_a_full_disk_is_told_in_one_line_and_costs_no_result(tmp_path):
         pytest.skip("a small disk can only be mounted by root")
     places = ("project", "cache", "temporary")
     assert len(full_disk.run(1, places, tmp_path)) == 2 * len(places)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
+def test_killed_runs_that_go_on_have_the_tables_of_undisturbed_ones(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))  # which is set back
+    resumed_kills.run(3, 3, tmp_path, ["identify", "k-means"])

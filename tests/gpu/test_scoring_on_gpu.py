@@ -14,7 +14,7 @@ from kernels.cuda import scoring as cuda
 from kernels.cuda.modules import card
 from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.benchmarks.search_workload import peptides_of, preset, search_workload
-from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
+from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search, with_known_modifications
 from tests.shim.tuning import limited, tuned
 
 pytestmark = pytest.mark.gpu
@@ -46,6 +46,15 @@ def test_any_modifications_and_series_agree_with_the_processor(seed, number):
         200 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=1 + seed, most=3, maximum_forms=(3, 1, 50, 200)[seed], n_queries=100
     )
     found, expected = both(inputs, number)
+    assert_same_hits(found, expected)
+
+
+@pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
+@pytest.mark.parametrize("seed", range(3))
+def test_modifications_at_known_residues_agree_with_the_processor(seed, minimum_sharing, number, monkeypatch):
+    monkeypatch.setattr(cuda.SpectrumSearch, "minimum_sharing", minimum_sharing)
+    inputs = random_search(150 + seed, HYPERSCORE, most=(1, 2, 0)[seed], n_peptides=20_000, n_queries=200, precursor=(3.0, 0.0))
+    found, expected = both(with_known_modifications(inputs, seed, 3), number)
     assert_same_hits(found, expected)
 
 

@@ -30,7 +30,7 @@ ERNECFLSHKDDSPDLPKLKPDPNTLCDEFKADEKKFWGKYLYEIARRHPYFYAPELLYYANKYNGVFQECCQAEDKGAC
 
 VIEWS = (
     *("start_and_form", "dialogs", "jobs_and_results", "sequence_search", "structure_search", "structures_3d"),
-    *("clustering", "explanation", "modified", "comparison", "reads"),
+    *("clustering", "explanation", "modified", "comparison", "reads", "runs", "evidence"),
 )
 """Methods of the photographer, in the order in which they are called; the first ones go on from each other."""
 
@@ -97,10 +97,10 @@ class Photographer:
         form.file_lists["database"].add([SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"])
         self.window.menus.run.trigger()
         form.parameters.set_values({"missed_cleavages": 1, "enzyme": "Lys-C", "fdr": 0.05})
-        form.choose_preset("phospho")
+        form.presets.choose("phospho")
         self.window.menus.run.trigger()
         self.take("02-form-preset-undo")
-        form.undo_preset()
+        form.presets.undo()
         form.parameters.set_values({"missed_cleavages": 77, "enzyme": "Lys-C", "fdr": 0.05})
         self.wait(lambda: form.file_lists["spectra"].is_examined)
         self.take("03-form-wrong")
@@ -114,7 +114,7 @@ class Photographer:
         form.parameters.unfold(False)
         form.file_lists["spectra"].lines.item(1).setSelected(True)
         form.file_lists["spectra"].remove_selected()
-        form.choose_preset("low-resolution")
+        form.presets.choose("low-resolution")
         form.set_project_folder(self.temporary / "BSA in trap")
         form.scroll_area.verticalScrollBar().setValue(0)
         self.wait(form.run_button.isEnabled)
@@ -359,7 +359,7 @@ class Photographer:
         form = window.form
         self.take("60-cluster-form-empty")
         form.file_lists["spectra"].add([SAMPLES / "BSA1.mzML.gz"])
-        form.choose_preset("low-resolution")
+        form.presets.choose("low-resolution")
         form.set_project_folder(self.temporary / "BSA clusters")
         self.wait(form.run_button.isEnabled)
         self.take("61-cluster-form-ready")
@@ -403,6 +403,54 @@ class Photographer:
         window.form.file_lists["project"].give_project(SAMPLES)
         self.wait(window.form.file_lists["project"].problem)
         self.take("74-explain-form-wrong")
+
+    def runs(self) -> None:
+        """The sample's run: all spectra, chromatogram, a match mirrored with its prediction, the page of what it was, and advice."""
+        from engine.command_line.main import main as run
+        from gui.conversion_dialog import ConversionDialog
+
+        window, project = self.window, self.temporary / "sample"
+        run(["demo", "--out", str(project), "--quiet", "--device", "cpu"])
+        window.open_project(project)
+        results = window.searches["identify"].results
+        self.wait_for(results)
+        results.lists.setCurrentIndex(1)
+        self.wait_for(results)
+        self.take("100-all-spectra")
+        results.lists.setCurrentIndex(0)
+        results.tabs.setCurrentWidget(results.spectra.chromatogram)
+        self.wait_for(results)
+        self.take("101-chromatogram")
+        results.tabs.setCurrentIndex(0)
+        results.pane.below_actions["prediction"].trigger()
+        self.wait_for(results)
+        self.take("102-mirror-with-prediction")
+        window.project_pane.about_action.trigger()
+        self.wait(seconds=1)
+        self.take("103-about-the-run")
+        window.convert_spectra()
+        self.wait(seconds=1)
+        self.take("104-conversion", window.findChild(ConversionDialog))
+        window.findChild(ConversionDialog).close()
+        window.menus.new["identify"].trigger()
+        window.form.presets.choose("high-resolution")
+        window.form.file_lists["spectra"].add([SAMPLES / "BSA1.mzML.gz"])
+        self.wait(lambda: window.form.advice.isVisible())
+        self.take("105-advice")
+
+    def evidence(self) -> None:
+        """Peptides of the sample on the structure of a relative: a protein, a peptide, and the fold by exposure."""
+        from engine.command_line.main import main as run
+
+        window, project = self.window, self.temporary / "evidence"
+        run(["demo", "evidence", "--out", str(project), "--quiet", "--device", "cpu"])
+        window.open_project(project)
+        results = window.searches["evidence"].results
+        self.wait_for(results)
+        self.take("110-evidence")
+        window.resize(1024, 700)
+        self.take("111-evidence-narrow")
+        window.resize(1280, 860)
 
     def modified(self) -> None:
         """Peptides with modifications that nobody listed: the form, the results zoomed and filtered, and the form of the search again."""
@@ -458,7 +506,7 @@ class Photographer:
         self.take("79-modified-from-project")
 
     def comparison(self) -> None:
-        """Three runs side by side: overlaps and counts, then scores and a spectrum with two answers."""
+        """Three runs side by side: overlaps and counts, then scores and a spectrum with two answers; then what one of them was."""
         from tests.engine.views.compared_projects import project_with_runs
 
         window = self.window
@@ -476,6 +524,10 @@ class Photographer:
         view.panel.view.choose(0)
         self.wait_for(view)
         self.take("79-comparison-two-answers")
+        window.project_pane.select(project.runs()[-1].id)
+        window.project_pane.about_action.trigger()
+        self.wait(lambda: window.pages.currentWidget() is window.run_actions.page)
+        self.take("79-run-page")
 
     def reads(self) -> None:
         """Reads aligned with parts of a made-up genome: the form, the alignment of a row, a place of the depth, distributions."""

@@ -63,3 +63,9 @@ def test_a_database_may_be_given_and_need_not_be(window: MainWindow, tmp_path: P
     qtbot.waitUntil(page.form.run_button.isEnabled)
     page.form.file_lists["database"].clear()
     qtbot.waitUntil(page.form.run_button.isEnabled)
+
+
+@pytest.mark.parametrize("imported", ["peptideshaker"], indirect=True)
+def test_matches_without_q_values_are_counted_and_told_to_have_none(imported: IdentificationView) -> None:
+    assert "4 PSMs" in imported.header.text and "without q-values" in imported.header.text
+    assert "FDR" not in imported.header.text

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -32,10 +32,23 @@ def queue(bridge: JobBridge) -> Iterator[JobQueue]:
     assert queue.shutdown(5)
 
 
+class Facts:
+    """What a dock is told of jobs."""
+
+    left: float | None = None
+
+    def outcome(self, job: Job) -> str:
+        return f"{job.state}: {job.result or job.error}"
+
+    def seconds_left(self, job: Job) -> float | None:
+        return self.left
+
+
 @pytest.fixture
 def dock(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> JobDock:
-    dock = JobDock(bridge, lambda job: f"{job.state}: {job.result or job.error}")
+    dock = JobDock(bridge, Facts())
     dock.cancel_asked.connect(queue.cancel)
+    dock.moved.connect(queue.move)
     qtbot.addWidget(dock)
     dock.resize(900, 200)
     dock.show()
@@ -191,3 +204,36 @@ def test_a_closed_bridge_tells_nothing_more(bridge: JobBridge, queue: JobQueue, 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (59.4, "59 s"), (60, "1 min 0 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")])
 def test_durations_are_for_people(seconds: float, text: str) -> None:
     assert duration_text(seconds) == text
+
+
+def test_a_row_tells_how_long_its_job_has_run_and_will(
+    dock: JobDock, queue: JobQueue, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = queue.add("one", UntilCancelled())
+    qtbot.waitUntil(lambda: job.id in dock.rows and "in this stage" in dock.rows[job.id].time_left.text())
+    assert dock.rows[job.id].time_left.text().startswith("1 s")
+    monkeypatch.setattr(Facts, "left", 200.0)
+    qtbot.waitUntil(lambda: dock.rows[job.id].time_left.text().endswith(", 3 min 20 s left"))
+    queue.cancel(job)
+    qtbot.waitUntil(lambda: job.is_over)
+
+
+def test_a_job_that_waits_is_dragged_before_another(dock: JobDock, queue: JobQueue, qtbot: QtBot) -> None:
+    dock.resize(900, 500)
+    order: list[str] = []
+    running = queue.add("running", UntilCancelled())
+    jobs = [queue.add(name, lambda progress, name=name: order.append(name)) for name in ("one", "two", "three")]
+    qtbot.waitUntil(lambda: len(dock.rows) == 4 and dock.rows[jobs[2].id].y() > dock.rows[jobs[0].id].y() > 0)
+    row, first = dock.rows[jobs[2].id], dock.rows[jobs[0].id]
+    begin = QPoint(30, 10)
+    QTest.mousePress(row, Qt.MouseButton.LeftButton, pos=begin)
+    while row.y() > first.y() or row.pos().y() == first.pos().y():
+        QTest.mouseMove(row, QPoint(30, -40))
+        qtbot.wait(20)
+    QTest.mouseRelease(row, Qt.MouseButton.LeftButton, pos=begin)
+    assert [job.title for job in queue.waiting] == ["three", "one", "two"]
+    QTest.mousePress(dock.rows[running.id], Qt.MouseButton.LeftButton, pos=begin)
+    assert dock.rows[running.id]._pressed is None, "what runs is not moved"
+    queue.cancel(running)
+    qtbot.waitUntil(lambda: len(order) == 3)
+    assert order == ["three", "one", "two"]

@@ -248,5 +248,5 @@ def test_a_search_refused_by_another_process_is_no_run_and_says_whose_it_is(
         assert f"process {other.pid}" in messages.told[0] and "identify-0001" in messages.told[0]
         assert [run.id for run in Project.open(folder).runs()] == ["identify-0001"], "what was refused is not recorded"
         pane = filled.project_pane
-        assert [pane.runs.item(i).toolTip().splitlines()[0] for i in range(pane.runs.count())] == ["identify-0001"]
+        assert [pane.runs.item(i).data(Qt.ItemDataRole.UserRole).id for i in range(pane.runs.count())] == ["identify-0001"]
         other.communicate("\n", timeout=30)

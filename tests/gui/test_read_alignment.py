@@ -176,15 +176,15 @@ def test_a_run_ends_with_its_alignments_which_are_exported(
 
 def test_reads_choose_the_preset_that_maps_them_until_the_user_chooses_another(form: SearchForm, qtbot: QtBot) -> None:
     assert [one.asked.title for one in form.inputs.values()] == ["Genome or reference", "Reads"]
-    qtbot.waitUntil(lambda: form.preset.currentData() == "map-to-genome")
+    qtbot.waitUntil(lambda: form.presets.box.currentData() == "map-to-genome")
     values = form.parameters.values()
     assert (values["mode"], values["strands"], values["places"]) == ("within", "both", "seeds")
-    assert form.suited_text.text() == ""
-    form.preset.setCurrentIndex(form.preset.findData("standard"))
-    form.preset.activated.emit(form.preset.currentIndex())
-    assert form.parameters.values()["mode"] == "prefix" and "map-to-genome suits these files" in form.suited_text.text()
+    assert form.presets.suited_text.text() == ""
+    form.presets.box.setCurrentIndex(form.presets.box.findData("standard"))
+    form.presets.box.activated.emit(form.presets.box.currentIndex())
+    assert form.parameters.values()["mode"] == "prefix" and "map-to-genome suits these files" in form.presets.suited_text.text()
     form.check()
-    assert form.preset.currentData() == "standard"
+    assert form.presets.box.currentData() == "standard"
 
 
 def test_what_does_not_go_together_is_told_in_the_form(form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:

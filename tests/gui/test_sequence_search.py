@@ -84,10 +84,10 @@ def test_a_person_pastes_a_protein_and_sees_its_relatives(
     qtbot.waitUntil(lambda: form.reason.text() == "Add a protein database")
     form.file_lists["database"].add([files[1]])
     qtbot.waitUntil(form.run_button.isEnabled)
-    assert form.project.text() == str(files[1].parent / "database_proteoscope")
+    assert form.project.line.text() == str(files[1].parent / "database_proteoscope")
     qtbot.waitUntil(lambda: form.file_lists["database"].note.text().startswith("186 sequences, "))
-    form.project.selectAll()
-    QTest.keyClicks(form.project, str(tmp_path / "relatives"))
+    form.project.line.selectAll()
+    QTest.keyClicks(form.project.line, str(tmp_path / "relatives"))
     form.device.choose("cpu")
     qtbot.waitUntil(form.run_button.isEnabled)
     with qtbot.waitSignal(window.bridge.finished, timeout=SEARCH_MS) as finished:
@@ -134,7 +134,7 @@ def test_a_search_is_cancelled_and_leaves_nothing(
 def test_the_request_is_what_stands_in_the_form(filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
     assert isinstance(form, SearchForm)
-    form.choose_preset("distant")
+    form.presets.choose("distant")
     form.parameters.set_values({"hits_per_query": 7})
     paste(form, ">mine a protein\nMKWVTFISLLLLFSSAYS", qtbot)
     qtbot.waitUntil(form.run_button.isEnabled)
@@ -151,7 +151,7 @@ def test_the_request_is_what_stands_in_the_form(filled: MainWindow, files: tuple
 @pytest.mark.parametrize("preset", preset_names("align"))
 def test_every_preset_goes_through_the_form_unchanged(window: MainWindow, preset: str) -> None:
     form = window.searches["align"].form
-    form.choose_preset(preset)
+    form.presets.choose(preset)
     assert form.parameters.parameters == SequenceSearchParameters.checked(read_preset("align", preset))
     assert form.parameters.changed_names == []
 
@@ -219,9 +219,9 @@ def test_what_is_wrong_is_said_where_it_stands(filled: MainWindow, tmp_path: Pat
 def test_a_project_folder_that_no_disk_can_have(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
     form.set_project_folder(tmp_path / ("x" * 300))
-    qtbot.waitUntil(lambda: form.project_message.text() == "This folder cannot be used: File name too long")
+    qtbot.waitUntil(lambda: form.project.message.text() == "This folder cannot be used: File name too long")
     assert not form.run_button.isEnabled()
-    form.project.setText("~nobody-of-this-name/project")
+    form.project.line.setText("~nobody-of-this-name/project")
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
@@ -375,7 +375,7 @@ def test_a_preset_dropped_goes_to_its_kind_of_search(window: MainWindow, tmp_pat
     drop(window, tmp_path / "mine.toml")
     form = window.searches["align"].form
     qtbot.waitUntil(lambda: window.pages.currentWidget() is form)
-    assert form.preset.currentText() == "mine" and form.parameters.values()["matrix"] == "PAM70"
+    assert form.presets.box.currentText() == "mine" and form.parameters.values()["matrix"] == "PAM70"
 
 
 @pytest.mark.parametrize("kind", ["align", "identify"])
@@ -525,7 +525,7 @@ def test_runs_of_both_kinds_stand_in_one_project(window: MainWindow, searched_pr
     assert window.pages.currentWidget() is window.searches["identify"].form
     window.menus.new["align"].trigger()
     assert window.pages.currentWidget() is window.searches["align"].form
-    assert window.form.project.text() == str(searched_project)
+    assert window.form.project.line.text() == str(searched_project)
     window.menus.results.trigger()
     assert window.pages.currentWidget() is pages["align"] and pages["align"].text == ""
 
@@ -610,7 +610,7 @@ def test_each_form_is_remembered_by_itself(make_window: Callable[[], MainWindow]
     first = make_window()
     form = first.searches["align"].form
     assert isinstance(form, SearchForm)
-    form.choose_preset("short")
+    form.presets.choose("short")
     form.device.choose("cpu")
     form.file_lists["database"].add([files[1]])
     form.file_lists["queries"].start_folder = str(files[0].parent)
@@ -618,10 +618,10 @@ def test_each_form_is_remembered_by_itself(make_window: Callable[[], MainWindow]
     second = make_window()
     again = second.searches["align"].form
     assert isinstance(again, SearchForm)
-    assert (again.preset.currentText(), again.device.value()) == ("short", "cpu")
+    assert (again.presets.box.currentText(), again.device.value()) == ("short", "cpu")
     assert again.file_lists["database"].paths == [files[1]] and again.file_lists["queries"].start_folder == str(files[0].parent)
     other = second.searches["identify"].form
-    assert other.preset.currentText() == "high-resolution" and other.device.value() == "auto"
+    assert other.presets.box.currentText() == "high-resolution" and other.device.value() == "auto"
     assert other.file_lists["database"].paths == []
 
 

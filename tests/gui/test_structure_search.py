@@ -178,7 +178,7 @@ def test_a_database_is_built_told_about_and_searched(
     with qtbot.waitSignal(window.bridge.finished, timeout=60_000) as finished:
         window.export(view.superposition(tmp_path / "saved", view.alignment.plot.pair))  # type: ignore[arg-type]
     assert finished.args[0].state == "done" and (tmp_path / "saved" / "target.cif").is_file()
-    assert "PyMOL" in window._outcome(finished.args[0])
+    assert "PyMOL" in window.tasks.outcome(finished.args[0])
     # A drop of the database's folder finds the place of databases, not that of queries.
     form.file_lists["database"].clear()
     drop(window, tmp_path / "database", at=ASIDE)

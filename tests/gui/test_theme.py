@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,11 +11,14 @@ import pytest
 from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QComboBox, QLineEdit, QListWidget, QPlainTextEdit, QPushButton, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QListWidget, QPlainTextEdit, QPushButton, QSpinBox, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
+from gui.buttons import PrimaryButton
 from gui.icons import pixmap, set_icon
-from gui.theme import DARK, LIGHT, Colours, Theme, colours, contrast
+from gui.labels import toned_label
+from gui.theme import DARK, LIGHT, Colours, Theme, colours, contrast, scale_letters
+from gui.window import MainWindow
 
 _ICONS = Path(__file__).parents[2] / "resources" / "icons"
 LOOKS = pytest.mark.parametrize("look", [LIGHT, DARK], ids=["light", "dark"])
@@ -116,3 +120,43 @@ def test_the_frames_of_fields_can_be_seen(theme: Theme, qtbot: QtBot, choice: st
         assert contrast(best, look.surface) >= 3, type(field).__name__
     for surface in (look.surface, look.raised, look.field):
         assert contrast(look.frame, surface) >= 3
+
+
+def test_tones_and_the_primary_button_follow_the_look(theme: Theme, qtbot: QtBot) -> None:
+    page = QWidget()
+    qtbot.addWidget(page)
+    column = QVBoxLayout(page)
+    labels = {tone: toned_label(tone, tone) for tone in ("faint", "wrong", "attention", "good")}
+    button = PrimaryButton("Run")
+    for widget in (*labels.values(), button):
+        column.addWidget(widget)
+    page.show()
+    for choice, look in (("dark", DARK), ("light", LIGHT), ("dark", DARK)):
+        theme.choose(choice)  # type: ignore[arg-type]
+        # Widgets hear of it by an event.
+        QApplication.processEvents()
+        named = {"faint": look.faint_text, "wrong": look.wrong, "attention": look.attention, "good": look.good}
+        assert {tone: label.palette().color(QPalette.ColorRole.WindowText).name() for tone, label in labels.items()} == named
+        image = page.grab().toImage()
+        ratio = image.devicePixelRatio()
+        at = button.geometry().center().y() * ratio, (button.geometry().left() + 8) * ratio
+        assert image.pixelColor(round(at[1]), round(at[0])).name() == look.accent
+        assert button.palette().color(QPalette.ColorRole.ButtonText).name() == look.accent_text
+
+
+def test_letters_are_as_large_as_was_chosen_from_the_next_start_on(
+    make_window: Callable[[], MainWindow], qapp: QApplication, qtbot: QtBot
+) -> None:
+    window = make_window()
+    window.menus.letter_sizes[130].trigger()
+    assert "130 %" in window.message_bar.label.text() and window.settings.values.letter_size == 130
+    window.close()
+    again = make_window()
+    assert again.settings.values.letter_size == 130 and again.menus.letter_sizes[130].isChecked()
+    usual = qapp.font()
+    try:
+        scale_letters(qapp, 130)
+        assert qapp.font().pointSizeF() == pytest.approx(1.3 * usual.pointSizeF())
+        assert toned_label("a").font().pointSizeF() == pytest.approx(1.3 * usual.pointSizeF())
+    finally:
+        qapp.setFont(usual)

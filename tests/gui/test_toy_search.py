@@ -52,7 +52,7 @@ def searched(window: MainWindow, form: SearchForm, fasta: Path, tmp_path: Path, 
     assert window.pages.currentWidget() is form and form.reason.text() == "Add proteins, or paste a sequence"
     drop(window, fasta)
     qtbot.waitUntil(form.run_button.isEnabled)
-    assert form.project.text() == str(tmp_path / "proteins_proteoscope")
+    assert form.project.line.text() == str(tmp_path / "proteins_proteoscope")
     box = form.parameters.fields["minimum_length"].editor.findChild(IntegerBox)
     box.lineEdit().selectAll()
     QTest.keyClicks(box, "10")
@@ -86,9 +86,10 @@ def test_it_is_offered_wherever_the_others_are(window: MainWindow) -> None:
         "modified": "New search for modified peptides",
         "reads": "New read alignment",
         "import": "New import of results",
+        "evidence": "New evidence on structures",
         "composition": "New composition",
     }
-    assert [window.menus.new[kind].shortcut().toString() for kind in actions] == ["Ctrl+N", "Ctrl+Shift+N", *[""] * 7]
+    assert [window.menus.new[kind].shortcut().toString() for kind in actions] == ["Ctrl+N", "Ctrl+Shift+N", *[""] * 8]
     click(window.start_page.new_buttons["composition"])
     assert window.pages.currentWidget() is window.searches["composition"].form
 
@@ -165,13 +166,13 @@ def test_what_is_pasted_is_searched_from_the_project(window: MainWindow, form: S
 
 
 def test_a_preset_of_its_own_is_saved_and_dropped(window: MainWindow, form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
-    assert form.preset.count() == 0 and form.preset.currentText() == ""
+    assert form.presets.box.count() == 0 and form.presets.box.currentText() == ""
     form.parameters.set_values({"order": "count"})
-    form.save_preset_file(tmp_path / "mine.toml")
+    form.presets.save_file(tmp_path / "mine.toml")
     window.menus.new["identify"].trigger()
     drop(window, tmp_path / "mine.toml")
     qtbot.waitUntil(lambda: window.pages.currentWidget() is form)
-    assert form.preset.currentText() == "mine" and form.parameters.values()["order"] == "count"
+    assert form.presets.box.currentText() == "mine" and form.parameters.values()["order"] == "count"
 
 
 def test_fasta_dropped_elsewhere_goes_to_the_first_search_that_reads_it(window: MainWindow, fasta: Path, qtbot: QtBot) -> None:

@@ -55,7 +55,7 @@ def filled(window: MainWindow, spectra: Path, database: Path, tmp_path: Path, qt
     window.form.file_lists["spectra"].add([spectra])
     window.form.file_lists["database"].add([database])
     window.form.set_project_folder(tmp_path / "project")
-    window.form.choose_preset("low-resolution")
+    window.form.presets.choose("low-resolution")
     qtbot.waitUntil(window.form.run_button.isEnabled)
     return window
 
@@ -101,11 +101,11 @@ def test_a_person_runs_a_search_and_sees_its_results(
     qtbot.waitUntil(lambda: form.reason.text() == "Add a protein database")
     drop(window, database)
     qtbot.waitUntil(form.run_button.isEnabled)
-    assert form.project.text().endswith("BSA1_proteoscope")
-    form.project.selectAll()
-    QTest.keyClicks(form.project, str(tmp_path / "my project"))
-    form.preset.setCurrentText("low-resolution")
-    form.preset.activated.emit(form.preset.currentIndex())
+    assert form.project.line.text().endswith("BSA1_proteoscope")
+    form.project.line.selectAll()
+    QTest.keyClicks(form.project.line, str(tmp_path / "my project"))
+    form.presets.box.setCurrentText("low-resolution")
+    form.presets.box.activated.emit(form.presets.box.currentIndex())
     box = form.parameters.fields["missed_cleavages"].editor.findChild(IntegerBox)
     box.lineEdit().selectAll()
     QTest.keyClicks(box, "1")
@@ -188,43 +188,43 @@ def test_a_file_of_the_wrong_kind_is_marked_where_it_stands(filled: MainWindow, 
 
 def test_a_folder_with_other_things_is_no_project(filled: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
-    form.project.setText(str(sample_data))
-    qtbot.waitUntil(lambda: form.project_frame.is_wrong)
-    assert "other things" in form.project_message.text() and not form.run_button.isEnabled()
+    form.project.line.setText(str(sample_data))
+    qtbot.waitUntil(lambda: form.project.frame.is_wrong)
+    assert "other things" in form.project.message.text() and not form.run_button.isEnabled()
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    form.project.setText(str(tmp_path / "file"))
-    qtbot.waitUntil(lambda: "This is a file" in form.project_message.text())
-    form.project.setText(str(tmp_path / "new" / "deep"))
+    form.project.line.setText(str(tmp_path / "file"))
+    qtbot.waitUntil(lambda: "This is a file" in form.project.message.text())
+    form.project.line.setText(str(tmp_path / "new" / "deep"))
     qtbot.waitUntil(form.run_button.isEnabled)
-    assert not form.project_frame.is_wrong
+    assert not form.project.frame.is_wrong
 
 
 def test_the_project_field_can_be_cleared_and_typed_anew(window: MainWindow, spectra: Path, tmp_path: Path, qtbot: QtBot) -> None:
     window.menus.new["identify"].trigger()
     form = window.form
     form.file_lists["spectra"].add([spectra])
-    qtbot.waitUntil(lambda: form.project.text().endswith("BSA1_proteoscope"))
-    form.project.selectAll()
-    QTest.keyClick(form.project, Qt.Key.Key_Backspace)
+    qtbot.waitUntil(lambda: form.project.line.text().endswith("BSA1_proteoscope"))
+    form.project.line.selectAll()
+    QTest.keyClick(form.project.line, Qt.Key.Key_Backspace)
     qtbot.wait(50)
-    assert form.project.text() == "", "the suggestion does not come back"
+    assert form.project.line.text() == "", "the suggestion does not come back"
     form.file_lists["spectra"].add([spectra.with_name("Ecoli_MS2_small.mzML.gz")])
     qtbot.wait(50)
-    assert form.project.text() == ""
+    assert form.project.line.text() == ""
     for letter in str(tmp_path / "own"):
-        QTest.keyClicks(form.project, letter)
+        QTest.keyClicks(form.project.line, letter)
         qtbot.wait(1)
-    assert form.project.text() == str(tmp_path / "own"), "nothing is put before what is typed"
+    assert form.project.line.text() == str(tmp_path / "own"), "nothing is put before what is typed"
 
 
 def test_a_project_is_suggested_until_one_is_typed(window: MainWindow, sample_data: Path, qtbot: QtBot) -> None:
     window.menus.new["identify"].trigger()
     form = window.form
     form.file_lists["spectra"].add([sample_data / "BSA1.mzML.gz"])
-    qtbot.waitUntil(lambda: form.project.text().endswith("BSA1_proteoscope"))
+    qtbot.waitUntil(lambda: form.project.line.text().endswith("BSA1_proteoscope"))
     form.file_lists["spectra"].clear()
     form.file_lists["spectra"].add([sample_data / "Ecoli_MS2_small.mzML.gz"])
-    qtbot.waitUntil(lambda: form.project.text().endswith("Ecoli_MS2_small_proteoscope"))
+    qtbot.waitUntil(lambda: form.project.line.text().endswith("Ecoli_MS2_small_proteoscope"))
 
 
 @pytest.mark.parametrize("good", ["spectra", "project", "preset"])
@@ -330,7 +330,7 @@ def test_a_project_dropped_opens_and_a_preset_dropped_is_loaded(window: MainWind
     drop(window, tmp_path / "dropped", tmp_path / "mine.toml")
     qtbot.waitUntil(lambda: window.project_pane.project is not None)
     assert window.project_pane.name.text() == "dropped"
-    assert window.form.preset.currentText() == "mine"
+    assert window.form.presets.box.currentText() == "mine"
     assert window.form.parameters.values()["missed_cleavages"] == 4
     assert window.form.parameters.changed_names == []
 
@@ -338,15 +338,15 @@ def test_a_project_dropped_opens_and_a_preset_dropped_is_loaded(window: MainWind
 def test_a_preset_saved_can_be_loaded(filled: MainWindow, tmp_path: Path) -> None:
     form = filled.form
     form.parameters.set_values({"missed_cleavages": 3})
-    form.save_preset_file(tmp_path / "mine.toml")
-    assert form.preset.currentText() == "mine" and form.parameters.changed_names == []
-    form.choose_preset("phospho")
-    form.load_preset_file(tmp_path / "mine.toml")
+    form.presets.save_file(tmp_path / "mine.toml")
+    assert form.presets.box.currentText() == "mine" and form.parameters.changed_names == []
+    form.presets.choose("phospho")
+    form.presets.load_file(tmp_path / "mine.toml")
     assert form.parameters.values()["missed_cleavages"] == 3
     (tmp_path / "broken.toml").write_text("missed_cleavages = ", encoding="utf-8")
-    form.load_preset_file(tmp_path / "broken.toml")
+    form.presets.load_file(tmp_path / "broken.toml")
     assert "broken.toml" in filled.message_bar.label.text()
-    assert form.preset.currentText() == "mine"
+    assert form.presets.box.currentText() == "mine"
 
 
 def test_runs_queue_and_the_running_one_is_cancelled(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,12 +376,12 @@ def test_a_real_search_is_cancelled_on_its_way(filled: MainWindow, qtbot: QtBot,
     window.form.parameters.set_values({"specificity": "non-specific", "variable_modifications": ("Oxidation (M)", "Phospho (STY)")})
     qtbot.waitUntil(window.form.run_button.isEnabled)
     window.form.run()
-    qtbot.waitUntil(lambda: any("peptide" in stage for stage in window._stages.values()), timeout=SEARCH_MS)
+    qtbot.waitUntil(lambda: any("peptide" in stage for stage in window.tasks.stages.values()), timeout=SEARCH_MS)
     job = window.queue.running
     assert job is not None
     window.queue.cancel(job)
     assert window.queue.wait(60)
-    qtbot.waitUntil(lambda: not window._stages)
+    qtbot.waitUntil(lambda: not window.tasks.stages)
     assert n_late[0] <= 12, "each thread hears of it once"
     assert {run.status for run in Project.open(tmp_path / "project").runs()} == {"cancelled"}
     assert list((tmp_path / "project" / "results").glob("*/*")) == []
@@ -440,9 +440,9 @@ def test_closing_in_the_middle_asks_once_and_keeps_running(filled: MainWindow, q
     assert not filled.close()
     assert not filled.close()
     assert len(filled.findChildren(QMessageBox)) == 1
-    assert filled.question is not None
-    click(filled.question.keep_button)
-    qtbot.waitUntil(lambda: filled.question is None)
+    assert filled.closing.question is not None
+    click(filled.closing.question.keep_button)
+    qtbot.waitUntil(lambda: filled.closing.question is None)
     assert filled.isVisible() and filled.queue.running is not None
 
 
@@ -452,8 +452,8 @@ def test_closing_in_the_middle_cancels_and_closes(filled: MainWindow, qtbot: QtB
     click(filled.form.run_button)
     qtbot.waitUntil(lambda: filled.queue.running is not None)
     assert not filled.close()
-    assert filled.question is not None and "2 runs" in filled.question.text()
-    click(filled.question.close_button)
+    assert filled.closing.question is not None and "2 runs" in filled.closing.question.text()
+    click(filled.closing.question.close_button)
     qtbot.waitUntil(lambda: not filled.isVisible())
     assert filled.queue.is_idle and filled.queue.shutdown(1)
 
@@ -469,7 +469,7 @@ def test_the_window_remembers(make_window: Callable[[], MainWindow], database: P
     first.resize(1011, 777)
     first.open_project(tmp_path / "kept")
     first.form.file_lists["database"].add([database])
-    first.form.choose_preset("phospho")
+    first.form.presets.choose("phospho")
     first.dock_log.show()
     first.menus.looks["dark"].trigger()
     assert first.close()
@@ -478,7 +478,7 @@ def test_the_window_remembers(make_window: Callable[[], MainWindow], database: P
     assert second.settings.values.recent_projects == (str(tmp_path / "kept"),)
     assert second.theme.is_dark and second.menus.looks["dark"].isChecked()
     assert second.dock_log.isVisibleTo(second)
-    assert second.form.preset.currentText() == "phospho"
+    assert second.form.presets.box.currentText() == "phospho"
     assert second.form.file_lists["database"].paths == [database]
     second.start_page.recent.itemClicked.emit(second.start_page.recent.item(0))
     assert second.project_pane.name.text() == "kept"
@@ -599,15 +599,15 @@ def test_a_form_keeps_its_project_while_others_are_opened_to_look(filled: MainWi
     project_with_results(tmp_path / "shew")
     filled.open_project(tmp_path / "shew")
     qtbot.waitUntil(lambda: not filled.results.is_busy)
-    assert form.project.text() == own
-    assert form.open_project_button.text() == "Project: shew (open)" and form.open_project_button.isEnabled()
+    assert form.project.line.text() == own
+    assert form.project.open_button.text() == "Project: shew (open)" and form.project.open_button.isEnabled()
     # A form that nobody has begun with goes on with the open project.
     other = filled.searches["align"].form
-    assert other.project.text() == str(tmp_path / "shew") and not other.open_project_button.isEnabled()
+    assert other.project.line.text() == str(tmp_path / "shew") and not other.project.open_button.isEnabled()
     filled.show_form()
-    click(form.open_project_button)
-    assert form.project.text() == str(tmp_path / "shew")
-    qtbot.waitUntil(lambda: not form.open_project_button.isEnabled())
+    click(form.project.open_button)
+    assert form.project.line.text() == str(tmp_path / "shew")
+    qtbot.waitUntil(lambda: not form.project.open_button.isEnabled())
 
 
 def test_the_project_of_a_run_is_offered_to_the_next_search(
@@ -617,7 +617,7 @@ def test_the_project_of_a_run_is_offered_to_the_next_search(
     monkeypatch.setattr(SearchTask, "run", counting(steps=1))
     with qtbot.waitSignal(filled.bridge.finished):
         click(filled.form.run_button)
-    assert waiting.project.text() == str(tmp_path / "project") and waiting.open_project_button.text() == "Project: project (open)"
+    assert waiting.project.line.text() == str(tmp_path / "project") and waiting.project.open_button.text() == "Project: project (open)"
 
 
 def test_what_is_remembered_is_on_the_disk_before_the_window_closes(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kernels.cpu.candidates import search_queries
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.device import DeviceError, DeviceMemoryError
 from kernels.score_kinds import HYPERSCORE, SDP
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, fragment_inputs, on_card, on_processor, random_fragment_search
-from tests.shim.search_inputs import random_search
+from tests.shim.search_inputs import empty_hits, random_search, with_known_modifications
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.tuning import tuned
 
@@ -56,6 +57,23 @@ def test_windows_that_hold_whole_chunks_agree_with_the_processor(least):
     expected = on_processor(work, 0.5)
     found, _ = on_card(ShimCard(), work, 0.5, forms_of_chunk=128, threads=64)
     assert_same_answer(found, expected)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_modifications_at_known_residues_agree_with_the_processor_and_with_scoring_one_by_one(seed):
+    inputs = random_search(45 + seed, HYPERSCORE, precursor=(100.0, 0.0), n_peptides=200, most=seed, n_queries=20, which=(0, 2))
+    spectra, queries, peptides, modifications, settings = with_known_modifications(inputs, seed, 2)
+    work = fragment_inputs((spectra, queries, peptides, modifications, settings._replace(minimum_matched_ions=1)))
+    expected = on_processor(work, 0.5)
+    found, _ = on_card(ShimCard(), work, 0.5, **SMALL)
+    assert_same_answer(found, expected)
+    one_by_one = empty_hits(len(queries.mass), kept=8)
+    search_queries(*work.inputs, one_by_one, 0, len(queries.mass))
+    # Whatever a form is called, it is the same peptide; scores of an index are rounded.
+    np.testing.assert_array_equal(expected.n_candidates, one_by_one.n_candidates)
+    has_hits = one_by_one.score[:, 0] > 0
+    np.testing.assert_allclose(expected.best.score[has_hits, 0], one_by_one.score[has_hits, 0], atol=0.05)
+    assert has_hits.sum() > 5 and (one_by_one.modification[one_by_one.modification != 255] >= len(inputs[3].mass)).any()
 
 
 def test_windows_of_isotope_errors_that_do_not_touch_agree_with_the_processor():

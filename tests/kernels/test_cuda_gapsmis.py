@@ -178,7 +178,7 @@ def test_much_is_sent_in_pieces_by_several_threads():
 
 def test_blocks_and_an_end_in_between(monkeypatch):
     texts, patterns = damaged_reads(40, 33)
-    monkeypatch.setattr(gapsmis, "_CELLS_OF_LAUNCH", 50_000)
+    monkeypatch.setattr(gapsmis, "CELLS_OF_LAUNCH", 50_000)
     rules, every = GapRules(DNA, 5, 2, 2), np.arange(40)
     whole = check(texts, patterns, rules)
     out = Alignments.none(40, 2)

@@ -10,7 +10,7 @@ from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
 from kernels.cuda.scoring import MAXIMUM_PEAKS, SpectrumSearch
 from kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
 from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
-from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
+from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search, with_known_modifications
 from tests.shim.shim_card import ShimCard, compiled, launch, missing_compiler
 from tests.shim.tuning import limited, tuned
 
@@ -87,6 +87,26 @@ def test_any_modifications_and_series_agree_with_the_processor(seed):
     found, expected, _ = searched_on_both(inputs, card=ShimCard(descending=seed % 2 == 1))
     assert_same_hits(found, expected)
     assert (expected.modification[:, 0] != 255).any()
+
+
+@pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
+@pytest.mark.parametrize("seed", range(4))
+def test_modifications_at_known_residues_agree_with_the_processor(seed, minimum_sharing):
+    most = (3, 2, 3, 3)[seed]
+    inputs = random_search(
+        150 + seed,
+        HYPERSCORE,
+        most=(1, 2, 0, 3)[seed],
+        maximum_forms=(20, 2, 1, 200)[seed],
+        n_peptides=1500,
+        n_queries=34,
+        precursor=(3.0, 0.0),
+    )
+    *others, settings = with_known_modifications(inputs, seed, most)
+    found, expected, _ = searched_on_both((*others, settings._replace(minimum_matched_ions=0)), minimum_sharing=minimum_sharing)
+    assert_same_hits(found, expected)
+    of_known = expected.modification[(expected.modification >= len(inputs[3].mass)) & (expected.modification < 255)]
+    assert len(of_known) > 10 and (np.count_nonzero(expected.modification != 255, axis=2) <= most).all()
 
 
 @pytest.mark.parametrize("maximum_forms", [7, 1000])

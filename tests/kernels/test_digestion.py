@@ -160,7 +160,7 @@ def test_equal_signatures_do_not_join_different_peptides() -> None:
 def decoys(proteins: list[str], method: int, agent: str = "Trypsin", seed: int = 5) -> list[str]:
     residues, offsets = flat(proteins)
     out = np.zeros_like(residues)
-    write_decoys(residues, offsets, method, enzyme(agent).cleavage_table(), seed, out)
+    write_decoys(residues, offsets, method, enzyme(agent).cleavage_table(), seed, out, np.empty(0, np.int64))
     return [bytes(out[a:b]).decode() for a, b in pairwise(offsets)]
 
 

@@ -36,7 +36,7 @@ if [ ! -x "$folder/debian/usr/bin/mkdssp" ] || [ ! -x "$folder/debian/usr/bin/TM
     done
 fi
 
-if ! "$folder/python/bin/python" -c 'import mappy, psims, pyteomics, sagepy' 2>/dev/null; then
+if ! "$folder/python/bin/python" -c 'import mappy, psims, pyopenms, pyteomics, sagepy' 2>/dev/null; then
     python=""
     for candidate in python3.12 python3.11 python3.13 /usr/bin/python3 python3; do
         if "$candidate" -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
@@ -46,7 +46,7 @@ if ! "$folder/python/bin/python" -c 'import mappy, psims, pyteomics, sagepy' 2>/
     done
     [ -n "$python" ] || { echo "sagepy needs Python 3.11 or newer with the venv module" >&2; exit 1; }
     "$python" -m venv --clear "$folder/python"
-    "$folder/python/bin/python" -m pip install --quiet --disable-pip-version-check sagepy pyteomics psims lxml mappy
+    "$folder/python/bin/python" -m pip install --quiet --disable-pip-version-check sagepy pyteomics psims lxml mappy pyopenms
 fi
 
 echo "The peers are in $folder"

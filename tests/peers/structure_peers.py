@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from tests.peers.peer_programs import peers_folder
 
-__all__ = ["dssp_states", "installed", "tm_align", "tm_score"]
+__all__ = ["dssp_areas", "dssp_states", "installed", "tm_align", "tm_score"]
 
 _STATES = {"H": "H", "G": "H", "I": "H", "E": "E", "B": "E"}
 _NEEDED = (
@@ -23,7 +24,9 @@ _NEEDED = (
 
 
 def _program(name: str) -> Path:
-    return peers_folder() / "debian" / "usr" / "bin" / name
+    own = peers_folder() / "debian" / "usr" / "bin" / name
+    found = shutil.which(name)
+    return Path(found) if found is not None and not own.exists() else own
 
 
 def installed(name: str) -> bool:
@@ -34,24 +37,36 @@ def installed(name: str) -> bool:
 def _run(name: str, *arguments: str | Path) -> str:
     usr = peers_folder() / "debian" / "usr"
     libraries = ":".join(str(path) for path in (usr / "lib").glob("*-linux-gnu"))
-    environment = {**os.environ, "LD_LIBRARY_PATH": libraries, "LIBCIFPP_DATA_DIR": str(usr / "share" / "libcifpp")}
+    environment = {**os.environ}
+    if _program(name).is_relative_to(usr):
+        environment |= {"LD_LIBRARY_PATH": libraries, "LIBCIFPP_DATA_DIR": str(usr / "share" / "libcifpp")}
     done = subprocess.run([_program(name), *arguments], env=environment, capture_output=True, text=True, check=False)
     return done.stdout
 
 
 def dssp_states(path: Path, folder: Path) -> dict[tuple[str, int, str], str]:
-    """The state (C, H, E) of each residue by chain, number and insertion code. DSSP wants records that files of domains lack."""
+    """The state (C, H, E) of each residue by chain, number and insertion code."""
+    return {key: _STATES.get(line[16], "C") for key, line in _dssp_lines(path, folder)}
+
+
+def dssp_areas(path: Path, folder: Path) -> dict[tuple[str, int, str], float]:
+    """Å² of each residue that water touches, in whole ones, by chain, number and insertion code."""
+    return {key: float(line[34:38]) for key, line in _dssp_lines(path, folder)}
+
+
+def _dssp_lines(path: Path, folder: Path) -> list[tuple[tuple[str, int, str], str]]:
+    """Lines of residues. DSSP wants records that files of domains lack."""
     if path.suffix != ".cif":
         data = path.read_bytes()
         copy = folder / "dssp.pdb"
         copy.write_bytes(b"".join(line for record, line in _NEEDED if record not in data) + data)
         path = copy
-    states, begun = {}, False
+    lines, begun = [], False
     for line in _run("mkdssp", "--quiet", "--output-format", "dssp", path).splitlines():
         if begun and line[13] != "!":
-            states[line[11], int(line[5:10]), line[10].strip()] = _STATES.get(line[16], "C")
+            lines.append(((line[11], int(line[5:10]), line[10].strip()), line))
         begun = begun or line.startswith("  #  RES")
-    return states
+    return lines
 
 
 def _write(path: Path, position: NDArray, numbers: Sequence[int]) -> Path:

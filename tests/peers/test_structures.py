@@ -1,4 +1,4 @@
-"""Secondary structure beside DSSP, TM-scores and superpositions beside TM-score and TM-align."""
+"""Secondary structure and exposure beside DSSP, TM-scores and superpositions beside TM-score and TM-align."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from engine.errors import InputError
+from engine.structures.exposure import ChainAtoms, read_chain_atoms, residue_areas
 from engine.structures.reading import read_structure
 from engine.structures.superposition import superpose, superpose_many, tm_scores
-from tests.peers.structure_peers import dssp_states, installed, tm_align, tm_score
+from tests.engine.evidence.evidence_projects import write_albumin
+from tests.peers.structure_peers import dssp_areas, dssp_states, installed, tm_align, tm_score
 
 pytestmark = pytest.mark.peers
 NONE = np.empty((0, 2), np.int32)
@@ -42,6 +44,19 @@ def test_secondary_structure_is_that_of_dssp(shared_data, tmp_path):
                     n_equal += expected[key] == state
     assert n > 10_000
     assert n_equal / n > 0.995
+
+
+@pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")
+def test_exposure_is_that_of_dssp(tmp_path):
+    path = write_albumin(tmp_path)
+    chains = read_structure(path).chains
+    atoms = read_chain_atoms(path, [chains])[0]
+    assert isinstance(atoms, ChainAtoms)
+    own = residue_areas([atoms], [len(chains.residue)])[0]
+    theirs = dssp_areas(path, tmp_path)
+    wanted = np.array([theirs["A", number, ""] for number in chains.author_number.tolist()])
+    assert own.sum() == pytest.approx(wanted.sum(), rel=0.01)
+    assert np.corrcoef(own, wanted)[0, 1] > 0.999
 
 
 @pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")

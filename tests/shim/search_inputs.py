@@ -6,7 +6,7 @@ import numpy as np
 
 from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
 
-__all__ = ["assert_same_hits", "empty_hits", "random_modifications", "random_search"]
+__all__ = ["assert_same_hits", "empty_hits", "random_modifications", "random_search", "with_known_modifications"]
 
 _PROTON = 1.007276466621
 _WATER = 18.010564684
@@ -113,6 +113,44 @@ def random_search(
         score, 2,
     )  # fmt: skip
     return spectra, queries, peptides, modifications, settings
+
+
+def with_known_modifications(
+    inputs: tuple[SpectrumArrays, QueryArrays, PeptideArrays, ModificationArrays, ScoringSettings], seed: int, most: int
+) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, ModificationArrays, ScoringSettings]:
+    """The same search with entries for peptides with known modifications besides, up to `most` of them: two on residues, one on either
+    end, one on the residue at an end."""
+    spectra, queries, peptides, modifications, settings = inputs
+    random, n_variable = np.random.default_rng(seed), len(modifications.mass)
+    masses, places = np.array([79.9663, 14.0157, 42.0106, -0.984, -17.0265]), np.array([0, 0, 1, 2, 1])
+    rows, added, owner = [np.full((2, most), 255, np.uint8)], [], []
+    for i in random.choice(len(peptides.mass), len(peptides.mass) // 3, replace=False).tolist():
+        length = int(peptides.length[i])
+        residues = random.choice(np.arange(1, length + 1), min(2, length), replace=False)
+        possible = [(0, int(residues[0])), (random.integers(2), int(residues[-1])), (2, 0), (3, length + 1), (4, 1)]
+        chosen = sorted(
+            (possible[k] for k in random.choice(4, random.integers(1, most + 1), replace=False)), key=lambda one: (one[0], one[1])
+        )
+        if len({site for _, site in chosen}) < len(chosen):
+            continue
+        row = np.full((2, most), 255, np.uint8)
+        row[0, : len(chosen)] = [site for _, site in chosen]
+        row[1, : len(chosen)] = [n_variable + kind for kind, _ in chosen]
+        rows.append(row)
+        added.append(masses[[kind for kind, _ in chosen]].sum())
+        owner.append(i)
+    mass = np.concatenate((peptides.mass, peptides.mass[owner] + added))
+    order = np.argsort(mass, kind="stable")
+    source = np.concatenate((np.arange(len(peptides.mass)), owner))[order]
+    known = np.concatenate((np.zeros(len(peptides.mass), np.uint32), np.arange(1, len(rows), dtype=np.uint32)))[order]
+    table = np.stack(rows)
+    columns = {name: getattr(peptides, name)[source] for name in ("position", "length", "flags", "letters")}
+    with_known = peptides._replace(
+        mass=mass[order], **columns, known=known, known_site=np.ascontiguousarray(table[:, 0]),
+        known_modification=np.ascontiguousarray(table[:, 1]),
+    )  # fmt: skip
+    more = modifications._replace(mass=np.concatenate((modifications.mass, masses)), place=np.concatenate((modifications.place, places)))
+    return spectra, queries, with_known, more, settings
 
 
 def empty_hits(n: int, *, kept: int = 5, slots: int = 3, bins: int = 96, width: float = 0.5) -> HitArrays:

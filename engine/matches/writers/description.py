@@ -133,7 +133,8 @@ class SearchDescription:
         variable = [name for one in self.passes for name in one.variable_modifications] or self.parameters.get("variable_modifications", ())
         every = [name for one in self.passes for name in one.fixed_modifications] or self.parameters.get("fixed_modifications", ())
         fixed = dict.fromkeys(map(parse_modification, every), True)
-        return tuple({**dict.fromkeys(map(parse_modification, variable), False), **fixed}.items())
+        known = [name for one in self.passes for name in one.known_modifications]
+        return tuple({**dict.fromkeys(map(parse_modification, (*variable, *known)), False), **fixed}.items())
 
     def named_values(self) -> list[tuple[str, str]]:
         """All parameters as names and texts, for formats that take any: booleans as true and false, lists joined by commas.

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from engine.errors import InputError, ProteoscopeError, StorageError
 from engine.jobs.progress import Cancelled, Progress
 from engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS, READING_FRAMES
+from engine.project import RowMark
 from engine.results.queries import create_view, is_out_of_memory, shut_off
 from engine.results.reader import TableFile, row_count
 
@@ -46,6 +47,8 @@ class IdentificationTables:
     proteins: Path | pa.Table
     reading_frames: Path | None = None
     """Of a search that translated nucleotides."""
+    marks: Mapping[int, RowMark] = field(default_factory=dict)
+    """What people put on PSMs, by their rows."""
 
     @classmethod
     def of_folder(cls, folder: str | Path) -> IdentificationTables:
@@ -55,12 +58,12 @@ class IdentificationTables:
         ------
         InputError : one is missing.
         """
-        paths = {name: Path(folder) / f"{name}.parquet" for name in _TABLES}
-        for path in paths.values():
+        psms, peptides, proteins = (Path(folder) / f"{name}.parquet" for name in _TABLES)
+        for path in (psms, peptides, proteins):
             if not path.is_file():
                 raise InputError(path, "does not exist", remedy="Give the folder of an identification's results")
         frames = Path(folder) / f"{READING_FRAMES.name}.parquet"
-        return cls(**paths, reading_frames=frames if frames.is_file() else None)
+        return cls(psms, peptides, proteins, reading_frames=frames if frames.is_file() else None)
 
     @contextmanager
     def opened(self, name: str, needed: Iterable[str] | None = None) -> Iterator[TableFile | pa.Table]:

@@ -103,7 +103,7 @@ def test_one_absurd_spectrum_does_not_lose_the_run(work, refused, capsys):
     assert main([*arguments, "--skip-broken"]) == 0
     captured = capsys.readouterr()
     assert "1 broken spectra left out; the first: line 26, the precursor m/z is larger than 100,000" in captured.err
-    assert "1 of 1 spectra searched" in captured.out
+    assert "1 of 1 spectrum searched" in captured.out
 
 
 DATABASES = {

@@ -404,7 +404,8 @@ def test_compare_takes_the_same_run_of_several_projects(two_runs, tmp_path, caps
     ("arguments", "reason"),
     [
         (["--threshold", "2"], "--threshold is 2; expected a q-value from 0 to 1"),
-        (["--mirrors", "-1"], "--mirrors is -1; expected 0 or more"),
+        (["--mirrors", "-1"], "--mirrors is -1; expected 0 to 10,000"),
+        (["--mirrors", str(10**400)], f"--mirrors is 1{23 * '0'}; expected 0 to 10,000"),
         (["--run", "identify-0001"], "1 run is given; from 2 to 12 can be compared"),
         (["--run", "identify-0001", "--run", "identify-0009"], "there is no finished run identify-0009"),
         (["--run", "identify-0001", "--run", "identify-0001"], "run identify-0001 is given twice"),

@@ -144,7 +144,6 @@ BROKEN = {
     "a sequence too short": (SWISS.replace("MADEAALALQ", "MADEA"), rf"line {_SECOND}: the sequence has 53 residues, .* 58"),
     "a sequence of signs": (SWISS.replace("MADEAALALQ", "MADE#ALALQ"), rf"line {_SECOND}: '#' in the sequence of tr.Q00002.TWO_BOVIN"),
     "no accession": (SWISS.replace("AC   Q00002; Z99999;\n", ""), rf"line {_SECOND}: the entry has no accession"),
-    "no numbers": (SWISS.replace("1..18", "one..two"), r"line 1: the entry is broken"),
     "XML cut off": (XML[:-30], r"cut off"),
     "XML cut off in an entry": (XML[: XML.index("<proteinExistence")], r"line 3: .*cut off"),
     "XML that is not nested": (XML.replace("</gene>", "", 1), r"line \d+: the XML is broken"),
@@ -219,3 +218,30 @@ def test_each_format_of_entries_is_named_as_the_registry_has_it() -> None:
         if written_as.sort == "proteins" and written_as.reader:
             module, _, name = written_as.reader.partition(":")
             assert getattr(import_module(module), name)().name == written_as.name
+
+
+@pytest.mark.parametrize("place", ["x..y", "3..7..9", "-4..z", "P1:Q2:5..9", "99999999999999999999..7"])
+def test_a_feature_with_a_broken_place_is_left_out_and_told(written: Callable[..., Path], place: str) -> None:
+    progress = RecordingProgress(Progress())
+    proteins = read_proteins([written(SWISS.replace("3..7", place), "database.dat")], progress=progress)
+    whole = read_proteins([written(SWISS, "whole.dat")])
+    assert proteins.residues.tolist() == whole.residues.tolist()
+    assert set(FEATURES) - set(features_of(proteins, 0)) == {found for found in FEATURES if (found[1], found[2]) == (3, 7)}
+    assert any("1 feature whose place" in text or "1 feature that lies outside" in text for text in map(str, progress.messages))
+
+
+def test_a_broken_place_in_xml_costs_that_feature_alone(written: Callable[..., Path]) -> None:
+    entry = (
+        '<entry dataset="Swiss-Prot"><accession>{0}</accession><name>N{0}</name><protein><recommendedName><fullName>T</fullName>'
+        '</recommendedName></protein><organism><name type="scientific">B</name></organism>{1}'
+        '<sequence length="5">MAAAK</sequence></entry>\n'
+    )
+    feature = '<feature type="site"><location><position position="{}"/></location></feature>'
+    places = {"P1": "1", "P2": "2x3", "P3": "4", "P4": "y"}
+    entries = (entry.format(name, "".join(map(feature.format, told))) for name, told in places.items())
+    progress = RecordingProgress(Progress())
+    text = f'<?xml version="1.0" encoding="UTF-8"?>\n<uniprot xmlns="http://uniprot.org/uniprot">\n{"".join(entries)}</uniprot>\n'
+    found = read_proteins([written(text, "database.xml")], progress=progress)
+    assert [found.accession(i) for i in range(len(found))] == [f"sp|{name}|N{name}" for name in places]
+    assert found.features is not None and found.features.first.tolist() == [1, 2, 3, 4]
+    assert any("2 features whose places" in text for text in map(str, progress.messages))

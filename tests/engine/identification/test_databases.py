@@ -115,6 +115,21 @@ def test_a_known_variant_is_found_only_where_it_is_asked_for_and_is_named(tmp_pa
         rows = parquet.read_table(Project.open(folder).table("peptides", None)).to_pylist()
         found[is_asked] = {row["sequence"]: row["proteins"] for row in rows if not row["is_decoy"] and row["q_value"] <= 0.01}
     assert "HLVDEPQNLIK" not in found[False]
+    run = open_run(tmp_path / "asked-True")
+    source = run.tables.source("proteins")
+    where = "FROM proteins WHERE list_contains(accessions, ?)"
+    row = source.query(f"SELECT file_row_number AS row, coverage, length {where}", [f"sp|A0A0000000|P0_BOVIN:A{at + 1}I"]).to_pylist()[0]
+    shown = coverage_of_group(source, row["row"], 0.01)
+    whole = other[:at] + "I" + other[at + 1 :]
+    assert shown.sequence == whole and row["length"] == len(whole)
+    assert {(one.start, one.end) for one in shown.peptides} == {(at - 9, at + 2)}
+    assert [(one.kind, one.start, one.end) for one in shown.features] == [("variant", at, at + 1)]
+    assert row["coverage"] == pytest.approx(11 / len(whole)) and shown.fraction == pytest.approx(11 / len(whole))
+    starts = run.tables.source("psms").query(
+        "SELECT DISTINCT protein_starts AS s FROM psms WHERE sequence = 'HLVDEPQNLIK' AND NOT is_decoy"
+    )
+    assert starts["s"].to_pylist() == [[at - 8]]
+    run.tables.close()
     assert found[True].pop("HLVDEPQNLIK") == [f"sp|A0A0000000|P0_BOVIN:A{at + 1}I"]
     assert all(":" not in name for names in found[True].values() for name in names)
 

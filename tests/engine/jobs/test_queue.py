@@ -225,3 +225,19 @@ def test_what_writes_does_not_wait_for_a_search_and_each_lane_keeps_its_order(qu
     search.opened.set()
     assert queue.wait(5)
     assert order == [*range(5), "search"]
+
+
+def test_a_job_that_waits_is_moved_within_its_lane(queue: JobQueue) -> None:
+    gate = Gate()
+    running = queue.add("running", gate)
+    assert gate.entered.wait(5)
+    one, two, three = (queue.add(name, lambda progress: None) for name in ("one", "two", "three"))
+    queue.move(three, one)
+    assert queue.waiting == [three, one, two]
+    queue.move(three, None)
+    assert queue.waiting == [one, two, three]
+    for job, before in ((running, one), (one, running), (one, one)):
+        queue.move(job, before)
+    assert queue.waiting == [one, two, three], "what runs, or is moved before itself, stays"
+    gate.opened.set()
+    assert queue.wait(5)

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from lxml import etree
 from pyteomics import mzid, parser, pepxml
@@ -22,11 +23,14 @@ from engine.matches.search_passes import passes_of_run
 from engine.modified_search.parameters import ModifiedSearchParameters, shift_range
 from engine.parameters import read_preset
 from engine.project import Project
+from tests.engine.formats.entry_files import swiss_prot_entry
+from tests.engine.identification.test_databases import CODONS
 from tests.engine.matches.writers.test_mzidentml import LEFT_OPEN
 from tests.engine.simulation import Simulation, proteins_of
 from tests.searching import find_modified
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+SAMPLE = REPOSITORY / "resources" / "samples" / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
 SHIFTS = (("Oxidation", "M"), ("Phospho", "STY"), ("Acetyl", "K"), ("Deamidated", "N"), ("GG", "K"), ("Methyl", "DE"))
 N_PLAIN, N_SHIFTED, N_NOISE = 60, 120, 60
 RESIDUES = set("ADEFGHIKLMNPQRSTVWY")
@@ -36,7 +40,7 @@ class Made:
     """Spectra, proteins, and what is planted: sequence, name and site by the spectrum's title."""
 
     def __init__(self, folder):
-        proteins = proteins_of(REPOSITORY / "resources" / "samples" / "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
+        proteins = proteins_of(SAMPLE)
         self.database = folder / "proteins.fasta"
         self.database.write_text("".join(f">{name} a protein\n{one}\n" for name, one in proteins.items()))
         every = {peptide for protein in proteins.values() for peptide in parser.cleave(protein, "trypsin")}
@@ -264,7 +268,8 @@ def test_a_range_of_shifts_that_is_none_is_refused(text):
 def test_no_decoys_no_rates(made, tmp_path):
     parameters = ModifiedSearchParameters(decoys="none")
     summary = find_modified([made.spectra], [made.database], tmp_path / "p", parameters, device="cpu", threads=2)
-    assert summary.n_psms == 0 and {row["q_value"] for row in rows_of(tmp_path / "p")} == {""}
+    rows = rows_of(tmp_path / "p")
+    assert summary.n_psms == len(rows) and {row["q_value"] for row in rows} == {""}
     assert len(rows_of(tmp_path / "p", "modifications")) > 0
 
 
@@ -289,3 +294,26 @@ def test_gzipped_spectra_from_the_command_line(made, tmp_path):
     assert {row["rank"] for row in rows} == {"1", "2"}
     shifts = [float(row["mass_shift"]) for row in rows if row["shift_kind"] != "none"]
     assert shifts and min(shifts) > 9.9 and max(shifts) < 20.1
+
+
+def test_what_the_database_knows_of_the_proteins_found_is_kept(made, tmp_path):
+    entries = list(proteins_of(SAMPLE).items())
+    feature = 'FT   DOMAIN          2..30\nFT                   /note="First"\n'
+    text = "".join(swiss_prot_entry(f"A0A{i:07d}", f"P{i}_X", one, feature) for i, (_, one) in enumerate(entries))
+    (tmp_path / "same.dat").write_text(text)
+    parameters = ModifiedSearchParameters()
+    summary = find_modified([made.spectra], [tmp_path / "same.dat"], tmp_path / "project", parameters, threads=2)
+    features = pq.read_table(Project.open(tmp_path / "project").table("features", summary.run_id)).to_pylist()
+    assert features and {(row["kind"], row["first"], row["last"], row["description"]) for row in features} == {("domain", 2, 30, "First")}
+
+
+def test_a_database_of_nucleotides_is_translated(made, tmp_path):
+    genes = ["".join(CODONS[residue] for residue in one if residue in CODONS) for one in proteins_of(SAMPLE).values()]
+    (tmp_path / "genome.fasta").write_text(">one\nAC" + "TAA".join(genes[:400]) + "TAA\n")
+    parameters = ModifiedSearchParameters(translation="forward", minimum_frame=20)
+    summary = find_modified([made.spectra], [tmp_path / "genome.fasta"], tmp_path / "project", parameters, threads=2)
+    frames = pq.read_table(Project.open(tmp_path / "project").table("reading_frames", summary.run_id)).to_pylist()
+    assert frames and all(row["accession"] == f"one:{row['first']}-{row['last']}(+)" for row in frames)
+    assert main(["export", str(tmp_path / "project"), "--format", "bed", "--out", str(tmp_path / "places.bed")]) == 0
+    lines = [line.split("\t") for line in (tmp_path / "places.bed").read_text().splitlines()]
+    assert lines and all(line[0] == "one" and line[5] == "+" for line in lines)

@@ -207,3 +207,27 @@ def test_of_some_proteins_the_same_peptides_count(known, tmp_path: Path) -> None
     of_some = np.repeat(np.arange(len(some)), np.diff(some.pointer))
     found = zip(np.asarray(some.occurrence).tolist(), some.length[of_some].tolist(), strict=True)
     assert {(start, residues[start : start + length]) for start, length in found} == expected
+
+
+@pytest.mark.parametrize("decoys", ["reverse", "shuffle"])
+def test_entries_are_placed_in_whole_proteins_with_the_variant_marked(known, tmp_path: Path, decoys: str) -> None:
+    database, sequences, variants = known
+    proteins = built(tmp_path / "index", database, parameters(decoys=decoys)).proteins
+    expected = {f"{name}:{old}{first}{new or 'del'}": (name, first, old, new) for name in sequences for first, old, new in variants[name]}
+    begins, lengths, features = proteins.first_in_whole(), proteins.whole_lengths(), proteins.features
+    assert features is not None and proteins.n_targets == len(sequences) + len(expected)
+    for i in range(proteins.n_targets):
+        accession, whole, begin = proteins.proteins.accession(i), proteins.whole_sequence(i), int(begins[i])
+        own, decoy = proteins.proteins.sequence(i), proteins.whole_sequence(proteins.n_targets + i)
+        assert whole[begin : begin + len(own)] == own and len(whole) == lengths[i] == lengths[proteins.n_targets + i] == len(decoy)
+        if decoys == "reverse":
+            assert decoy == whole[::-1]
+        if ":" not in accession:
+            assert whole == own == sequences[accession.split("|")[1]]
+            continue
+        key = accession.split("|")[1] + ":" + accession.rpartition(":")[2]
+        name, first, old, new = expected[key]
+        assert whole == changed(sequences[name], first, old, new)
+        (row,) = range(features.offsets[i], features.offsets[i + 1])
+        marked = (int(features.first[row]) + begin, int(features.last[row]) + begin)
+        assert marked == ((first, first + len(new) - 1) if new else (max(1, first - 1), min(first, len(whole))))

@@ -245,3 +245,20 @@ def test_a_cancel_leaves_no_file(tmp_path):
     with pytest.raises(Cancelled):
         align_reads(*files, tmp_path / "found.tsv", ReadAlignmentParameters(), progress=progress, device="cpu")
     assert not (tmp_path / "found.tsv").exists()
+
+
+@pytest.mark.parametrize("has_qualities", [True, False])
+@pytest.mark.parametrize("preset", ["map-to-genome", ""])
+def test_reads_in_the_place_of_their_reference_are_refused(tmp_path, capsys, has_qualities, preset):
+    random = np.random.default_rng(3)
+    genome = "".join(random.choice(list("ACGT"), 30_000))
+    reads = [genome[at : at + 100] for at in random.integers(0, 29_900, 50).tolist()]
+    fasta(tmp_path / "genome.fasta", [genome])
+    if has_qualities:
+        (tmp_path / "reads").write_text("".join(f"@r{i}\n{read}\n+\n{'I' * 100}\n" for i, read in enumerate(reads)))
+    else:
+        fasta(tmp_path / "reads", reads)
+    wrong = ["reads", str(tmp_path / "reads"), str(tmp_path / "genome.fasta"), "--out", str(tmp_path / "o.sam"), "--device", "cpu"]
+    assert main([*wrong, *(["--preset", preset] if preset else [])]) == 2
+    error = capsys.readouterr().err
+    assert "looks like reads" in error and "Exchange the two" in error and not (tmp_path / "o.sam").exists()

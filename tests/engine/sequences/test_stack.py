@@ -275,3 +275,17 @@ def test_a_file_of_one_stack_is_not_written_for_two_queries(tmp_path: Path, rand
     assert main(["export", str(tmp_path / "P"), "--format", "a3m", "--out", str(tmp_path / "o"), "--query", "three"]) == 2
     assert "run align-0001 has no query 'three'" in capsys.readouterr().err
     assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize("format", ["stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl"])
+def test_a_stack_of_no_hits_is_told_and_not_written(format: str, tmp_path: Path, random_protein, fasta, capsys) -> None:
+    from engine.command_line.main import main
+
+    files = fasta("q.fasta", [("one", random_protein(1, 120))]), fasta("d.fasta", [("other", random_protein(5, 90))])
+    search = ["align", *map(str, files), "--device", "cpu", "--set", "maximum_e_value=1e-30"]
+    direct = tmp_path / "direct"
+    assert main([*search, "--out", str(direct), "--format", format, "--project", str(tmp_path / "P")]) == 0
+    assert "is not written: no query has a hit" in capsys.readouterr().err
+    assert main(["export", str(tmp_path / "P"), "--format", format, "--out", str(tmp_path / "o")]) == 2
+    assert f"no query has a hit, so that there is nothing to write as {format}" in capsys.readouterr().err
+    assert not direct.exists() and not (tmp_path / "o").exists()

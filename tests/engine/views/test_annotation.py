@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from pyteomics import mass
 
-from engine.chemistry.fragments import SERIES
+from engine.chemistry.fragments import IMMONIUM, SERIES
 from engine.chemistry.tolerance import Tolerance
-from engine.views.annotation import IonSettings, annotate_match
+from engine.views.annotation import LOSSES, OF_MODIFICATIONS, IonSettings, annotate_match
+from engine.views.annotation_choice import AnnotationChoice
 from engine.views.peaks import Peaks
 from engine.views.shown_peaks import LOSS
-from tests.engine.views.result_projects import fragment_mz
+from tests.engine.views.result_projects import PROTON, fragment_mz
 
 SETTINGS = IonSettings(Tolerance(20, "ppm"), "by", 2)
 
@@ -76,3 +82,49 @@ def test_bonds_are_proven_by_what_is_found() -> None:
     empty = annotate_match(ROW, Peaks(np.empty(0), np.empty(0)), SETTINGS)
     assert len(empty.bonds("by")) == len(empty.matches) == 0
     assert empty.explained == 0
+
+
+def test_immonium_ions_have_the_masses_of_pyteomics() -> None:
+    spectrum = annotate_match(ROW, made_peaks(), replace(SETTINGS, shows_immonium=True))
+    ions = spectrum.ions
+    found = {spectrum.name(i): float(ions.mz[i]) for i in np.flatnonzero(ions.series == IMMONIUM).tolist()}
+    alone = {letter: mass.std_aa_mass[letter] - mass.calculate_mass(formula="CO") + PROTON for letter in "LVNETFMK"}
+    expected = {f"i{letter}": alone[letter] for letter in "LVNEFK"}
+    expected |= {"iT[Phospho]": alone["T"] + 79.966331, "iM[Oxidation]": alone["M"] + 15.994915}
+    assert found == pytest.approx(expected, abs=1e-4), "each kind of residue has one"
+    assert IMMONIUM not in annotate_match(ROW, made_peaks(), SETTINGS).ions.series
+
+
+def test_only_peaks_above_the_threshold_are_named_and_all_are_coloured() -> None:
+    spectrum = annotate_match(ROW, made_peaks(), SETTINGS)
+    strict = annotate_match(ROW, made_peaks(), replace(SETTINGS, least_labelled=20.0))
+    assert (strict.shown.kinds == spectrum.shown.kinds).all()
+    assert set(strict.shown.named.tolist()) == {peak for peak in spectrum.shown.named.tolist() if spectrum.relative[peak] >= 20}
+    assert 0 < len(strict.shown.named) < len(spectrum.shown.named) == len(spectrum.shown.labels)
+    assert [spectrum.labels[spectrum.match_of_peak[peak]] for peak in strict.shown.named.tolist()] == list(strict.shown.labels)
+
+
+def test_losses_are_chosen_one_by_one() -> None:
+    lost = {kind: set(annotate_match(ROW, made_peaks(), replace(SETTINGS, losses=(kind,))).ions.loss_names) - {""} for kind in LOSSES}
+    assert lost == {"H2O": {"H2O"}, "NH3": {"NH3"}, OF_MODIFICATIONS: {"H3PO4", "CH4OS"}}
+
+
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=9), lambda one: st.dictionaries(st.sampled_from(
+    ["series", "losses", "tolerance", "least_labelled", "shows_immonium"]), one) | st.lists(one, max_size=3)))  # fmt: skip
+def test_a_choice_that_was_stored_by_anybody_is_read_or_is_the_usual_one(stored: Any) -> None:
+    choice = AnnotationChoice.restored(stored)
+    assert AnnotationChoice.restored(choice.model_dump(mode="json")) == choice
+    asked = choice.settings(SETTINGS)
+    assert 0 <= asked.least_labelled <= 100
+    assert set(asked.series) <= set("abcxyz")
+    annotate_match(ROW, made_peaks(), asked)
+
+
+def test_a_choice_goes_over_what_the_search_looked_for() -> None:
+    choice = AnnotationChoice(series="zcba", losses=("NH3",), tolerance="0.5 Da", shows_precursor=False, least_labelled=2.5)
+    asked = choice.settings(SETTINGS)
+    assert (asked.series, asked.losses, str(asked.tolerance), asked.least_labelled) == ("abcz", ("NH3",), "0.5 Da", 2.5)
+    assert AnnotationChoice().settings(SETTINGS) == SETTINGS
+    for wrong in ({"series": "q"}, {"tolerance": "0 ppm"}, {"tolerance": "90 Da"}, {"least_labelled": 101}, {"losses": ["CO"]}):
+        with pytest.raises(ValidationError):
+            AnnotationChoice.model_validate(wrong)

@@ -10,6 +10,7 @@ import pytest
 
 from engine.errors import InputError, ProteoscopeError
 from engine.project import Project
+from engine.views.annotation import LOSSES
 from engine.views.clusters import compared_member
 from engine.views.explanations import compared_explanation, overview, source_run, spectrum_alone
 from engine.views.finished_run import FinishedRun, open_run
@@ -75,7 +76,7 @@ def test_a_psm_is_annotated_with_the_ions_of_its_run(tmp_path: Path) -> None:
             for letter, number in (("b", 2), ("y", 3)):
                 mz = fragment_mz(rows[row], letter, number, 1)
                 assert np.abs(ions.mz - mz).min() < 1e-3
-            assert spectrum.settings.shows_losses and spectrum.settings.series == "by"
+            assert spectrum.settings.losses == LOSSES and spectrum.settings.series == "by"
 
 
 def assert_without_peaks(run: FinishedRun) -> None:

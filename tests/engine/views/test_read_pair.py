@@ -76,11 +76,11 @@ def test_columns_have_colours_numbers_and_words() -> None:
     pair = pair_of()
     assert (pair.query, pair.middle, pair.subject) == ("ACGT-TA", "AC   TA", "ACACGTA")
     assert pair.kinds.tolist() == [IDENTICAL, IDENTICAL, DIFFERENT, DIFFERENT, GAP, IDENTICAL, IDENTICAL]
-    assert pair.numbers(0, 7) == ((3, 8), (11, 17)) and pair.titles == ("Pattern", "Text")
-    assert pair.column_text(2) == "Pattern G5, text A13: different"
-    assert pair.column_text(4) == "Pattern gap after 6, text G15: gap"
+    assert pair.numbers(0, 7) == ((3, 8), (11, 17)) and pair.titles == ("Read", "Reference")
+    assert pair.column_text(2) == "Read G5, reference A13: different"
+    assert pair.column_text(4) == "Read gap after 6, reference G15: gap"
     assert not pair.has_qualities and [text for _, text in pair.legend] == ["identical", "different", "gap (-)"]
-    assert "Pattern   3  ACGT-TA  8" in pair.text() and "Text     11  ACACGTA  17" in pair.text()
+    assert "Read        3  ACGT-TA  8" in pair.text() and "Reference  11  ACACGTA  17" in pair.text()
 
 
 def test_of_a_reverse_complement_the_numbers_go_down_and_qualities_go_along() -> None:
@@ -91,7 +91,7 @@ def test_of_a_reverse_complement_the_numbers_go_down_and_qualities_go_along() ->
     assert pair.numbers(0, 7) == ((8, 3), (11, 17)) and pair.labels(0, 4)[0] == ("8", "5")
     assert pair.numbers(4, 5)[0] == (5, 5), "a gap is behind the letter that was drawn before it"
     assert pair.quality.tolist() == [ord(sign) - 33 if sign else -1 for sign in ("4", "5", "6", "7", "", "8", "9")]
-    assert pair.column_text(0).startswith("Pattern A8, text A11: identical; quality 19 (one of 79 ")
+    assert pair.column_text(0).startswith("Read A8, reference A11: identical; quality 19 (one of 79 ")
 
 
 def test_letters_of_low_quality_are_of_a_kind_of_their_own() -> None:

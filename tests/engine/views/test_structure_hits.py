@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.views.structure_hits import BOUNDED, StructureFilter, structure_conditions, threshold_columns
+from engine.views.structure_hits import BOUNDED, StructureFilter, StructureSummary, structure_conditions, threshold_columns
 from engine.views.tables import ResultTables, TableSource
 from tests.effort import lines_run
 
@@ -46,3 +46,11 @@ def test_not_a_number_passes_no_threshold(tmp_path: Path) -> None:
         assert threshold_columns(source, None).count(one, 1.0) == 1
     source.close()
     tables.close()
+
+
+def test_hits_are_chance_where_the_best_of_them_is() -> None:
+    def is_chance(e_value: float | None, probability: float | None, n_hits: int = 9) -> bool:
+        return StructureSummary("q", n_hits, 1, 1, 100, e_value, probability).is_all_chance
+
+    assert is_chance(3.0, 0.02) and is_chance(1.0, None) and is_chance(None, 0.1)
+    assert not is_chance(0.5, 0.02) and not is_chance(30.0, 0.7) and not is_chance(None, None) and not is_chance(3.0, 0.02, 0)

@@ -134,7 +134,7 @@ def test_a_box_that_was_clicked_is_turned(window: MainWindow, name: str, qtbot: 
     form = brought_up(window, "identify", "form")
     assert isinstance(form, SearchForm)
     qtbot.waitExposed(window)
-    box = {"preset": form.preset, "device": form.device.box}.get(name) or boxes_within(form.parameters.fields[name].editor)[-1]
+    box = {"preset": form.presets.box, "device": form.device.box}.get(name) or boxes_within(form.parameters.fields[name].editor)[-1]
     scroll_to(box, qtbot)
     can_turn(box)
     before = state_of(box)
@@ -154,34 +154,34 @@ def test_a_box_that_the_page_gave_the_focus_is_not_turned(window: MainWindow, qt
     form = brought_up(window, "identify", "form")
     assert isinstance(form, SearchForm)
     qtbot.waitExposed(window)
-    form.preset.setFocus(Qt.FocusReason.OtherFocusReason)
-    qtbot.waitUntil(form.preset.hasFocus)
-    scroll_to(form.preset, qtbot)
-    before = form.preset.currentIndex()
-    wheel(form.preset)
-    assert form.preset.currentIndex() == before
-    QTest.keyClick(form.preset, Qt.Key.Key_Down)
-    assert form.preset.currentIndex() != before, "keys are for the box with the focus"
-    before = form.preset.currentIndex()
-    wheel(form.preset)
-    assert form.preset.currentIndex() != before, "whoever uses the keys is at the box"
+    form.presets.box.setFocus(Qt.FocusReason.OtherFocusReason)
+    qtbot.waitUntil(form.presets.box.hasFocus)
+    scroll_to(form.presets.box, qtbot)
+    before = form.presets.box.currentIndex()
+    wheel(form.presets.box)
+    assert form.presets.box.currentIndex() == before
+    QTest.keyClick(form.presets.box, Qt.Key.Key_Down)
+    assert form.presets.box.currentIndex() != before, "keys are for the box with the focus"
+    before = form.presets.box.currentIndex()
+    wheel(form.presets.box)
+    assert form.presets.box.currentIndex() != before, "whoever uses the keys is at the box"
 
 
 @pytest.fixture
 def form(window: MainWindow, qtbot: QtBot) -> Iterator[SearchForm]:
     window.menus.new["identify"].trigger()
-    window.form.choose_preset("high-resolution")
+    window.form.presets.choose("high-resolution")
     yield window.form
 
 
 def choose(form: SearchForm, preset: str) -> None:
     """Choose a preset as a person does: with the keys, in the closed box."""
-    form.preset.setFocus(Qt.FocusReason.TabFocusReason)
-    wanted = form.preset.findData(preset)
-    for _ in range(form.preset.count()):
-        if form.preset.currentIndex() == wanted:
+    form.presets.box.setFocus(Qt.FocusReason.TabFocusReason)
+    wanted = form.presets.box.findData(preset)
+    for _ in range(form.presets.box.count()):
+        if form.presets.box.currentIndex() == wanted:
             return
-        QTest.keyClick(form.preset, Qt.Key.Key_Down if form.preset.currentIndex() < wanted else Qt.Key.Key_Up)
+        QTest.keyClick(form.presets.box, Qt.Key.Key_Down if form.presets.box.currentIndex() < wanted else Qt.Key.Key_Up)
 
 
 def type_missed_cleavages(form: SearchForm, text: str) -> None:
@@ -194,17 +194,17 @@ def test_a_preset_over_edited_values_can_be_undone(form: SearchForm) -> None:
     type_missed_cleavages(form, "4")
     form.parameters.set_values({"enzyme": "Lys-C", "fdr": 0.05})
     edited, names = form.parameters.values(), form.parameters.changed_names
-    assert len(names) == 3 and not form.undo_button.isVisible()
-    form.load_preset_file(Path("resources/presets/identify") / "absent.toml")
-    assert not form.undo_button.isVisible(), "what could not be read replaced nothing"
-    before = (form.preset.currentText(), form.preset_text.text())
-    form.choose_preset("low-resolution")
-    assert form.undo_text.text() == "Preset low-resolution replaced 3 edited values."
-    assert form.undo_button.isVisible() and form.parameters.changed_names == []
-    QTest.mouseClick(form.undo_button, Qt.MouseButton.LeftButton)
+    assert len(names) == 3 and not form.presets.undo_button.isVisible()
+    form.presets.load_file(Path("resources/presets/identify") / "absent.toml")
+    assert not form.presets.undo_button.isVisible(), "what could not be read replaced nothing"
+    before = (form.presets.box.currentText(), form.presets.description.text())
+    form.presets.choose("low-resolution")
+    assert form.presets.undo_text.text() == "Preset low-resolution replaced 3 edited values."
+    assert form.presets.undo_button.isVisible() and form.parameters.changed_names == []
+    QTest.mouseClick(form.presets.undo_button, Qt.MouseButton.LeftButton)
     assert form.parameters.values() == edited and form.parameters.changed_names == names
-    assert (form.preset.currentText(), form.preset_text.text()) == before
-    assert not form.undo_button.isVisible() and not form.undo_text.isVisible()
+    assert (form.presets.box.currentText(), form.presets.description.text()) == before
+    assert not form.presets.undo_button.isVisible() and not form.presets.undo_text.isVisible()
     form.parameters.reset_all()
     assert form.parameters.parameters is not None and form.parameters.changed_names == [], "resetting leads to the preset of before"
 
@@ -213,34 +213,34 @@ def test_values_edited_before_a_walk_through_presets_are_not_lost(form: SearchFo
     form.parameters.set_values({"missed_cleavages": 4})
     edited = form.parameters.values()
     choose(form, "phospho")
-    assert form.undo_button.isVisible()
+    assert form.presets.undo_button.isVisible()
     form.parameters.set_values({"fdr": 0.05})
     later = form.parameters.values()
-    form.undo_preset()
+    form.presets.undo()
     assert form.parameters.values() == edited
-    assert form.undo_text.text() == "Undo replaced 1 edited value."
-    form.undo_preset()
-    assert form.parameters.values() == later and form.preset.currentData() == "phospho"
+    assert form.presets.undo_text.text() == "Undo replaced 1 edited value."
+    form.presets.undo()
+    assert form.parameters.values() == later and form.presets.box.currentData() == "phospho"
 
 
 def test_a_preset_over_a_preset_says_nothing(form: SearchForm) -> None:
-    form.choose_preset("low-resolution")
-    form.choose_preset("phospho")
-    assert not form.undo_button.isVisible()
+    form.presets.choose("low-resolution")
+    form.presets.choose("phospho")
+    assert not form.presets.undo_button.isVisible()
 
 
 def test_a_preset_that_was_saved_replaces_nothing(form: SearchForm, tmp_path: Path) -> None:
     form.parameters.set_values({"missed_cleavages": 4})
-    form.save_preset_file(tmp_path / "mine.toml")
-    assert form.preset.currentText() == "mine" and not form.undo_button.isVisible()
+    form.presets.save_file(tmp_path / "mine.toml")
+    assert form.presets.box.currentText() == "mine" and not form.presets.undo_button.isVisible()
 
 
 def test_a_preset_that_cannot_be_read_is_not_the_one_chosen(form: SearchForm, tmp_path: Path) -> None:
-    form.save_preset_file(tmp_path / "mine.toml")
-    form.choose_preset("phospho")
+    form.presets.save_file(tmp_path / "mine.toml")
+    form.presets.choose("phospho")
     (tmp_path / "mine.toml").unlink()
-    form.choose_preset(str(tmp_path / "mine.toml"))
-    assert form.preset.currentData() == "phospho"
+    form.presets.choose(str(tmp_path / "mine.toml"))
+    assert form.presets.box.currentData() == "phospho"
 
 
 def test_going_back_does_not_change_the_gap_costs(window: MainWindow) -> None:
@@ -251,9 +251,9 @@ def test_going_back_does_not_change_the_gap_costs(window: MainWindow) -> None:
     form.parameters.set_values({"gap_open": 11, "gap_extend": 1})
     edited = form.parameters.values()
     assert (edited["matrix"], edited["gap_open"]) == ("PAM70", 11)
-    presets = [form.preset.itemData(i) for i in range(form.preset.count())]
-    form.choose_preset(presets[-1])
-    form.undo_preset()
+    presets = [form.presets.box.itemData(i) for i in range(form.presets.box.count())]
+    form.presets.choose(presets[-1])
+    form.presets.undo()
     assert form.parameters.values() == edited
 
 
@@ -262,7 +262,29 @@ def test_what_a_run_used_needs_no_undoing(form: SearchForm, monkeypatch: pytest.
     form.run_asked.disconnect()
     form.run_asked.connect(asked.append)
     form.parameters.set_values({"missed_cleavages": 4})
-    form.choose_preset("phospho")
+    form.presets.choose("phospho")
     monkeypatch.setattr(form, "task", lambda: object())
     form.run()
-    assert asked and not form.undo_button.isVisible()
+    assert asked and not form.presets.undo_button.isVisible()
+
+
+def test_ctrl_z_takes_back_a_reset_and_a_preset(window: MainWindow, qtbot: QtBot) -> None:
+    form = window.searches["identify"].form
+    window.show_page(form)
+    form.presets.choose("high-resolution")
+    form.parameters.set_values({"missed_cleavages": 1, "fdr": 0.05})
+    edited = form.parameters.values()
+    QTest.mouseClick(form.parameters.reset_button, Qt.MouseButton.LeftButton)
+    assert form.parameters.changed_names == [] and form.presets.undo_text.text() == "Reset replaced 2 edited values."
+    QTest.keyClick(form.parameters.reset_button, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert form.parameters.values() == edited
+    form.parameters.reset_all()
+    form.presets.forget_replaced()
+    box = form.presets.box
+    box.setFocus(Qt.FocusReason.TabFocusReason)
+    box.setCurrentIndex(box.findData("phospho"))
+    box.activated.emit(box.currentIndex())
+    assert form.presets.undo_text.text() == "Preset phospho chosen." and form.presets.name == "phospho"
+    QTest.keyClick(box, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert form.presets.name == "high-resolution" and form.parameters.changed_names == []
+    assert not form.presets.undo_button.isVisible()

@@ -49,7 +49,7 @@ def choices(form: SearchForm) -> list[str]:
 
 def test_it_asks_for_a_project_and_for_no_other_folder(form: SearchForm) -> None:
     assert form.what_is_missing() == "Add a project with an identification"
-    assert not form.project.isVisible() and not form.file_lists["project"].add_button.isVisible()
+    assert not form.project.line.isVisible() and not form.file_lists["project"].add_button.isVisible()
     assert (
         form.file_lists["project"].folder_button.text() == "Choose project…" and not form.file_lists["project"].project_button.isEnabled()
     )
@@ -154,7 +154,7 @@ def test_a_saved_preset_does_not_name_a_run_of_one_project(form: SearchForm, pro
     form.go_on_from(project.folder, "identify-0001")
     parameters = form.parameters.parameters
     assert parameters is not None and parameters.model_dump()["run"] == "identify-0001"
-    form.save_preset_file(tmp_path / "mine.toml")
+    form.presets.save_file(tmp_path / "mine.toml")
     text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
     assert "minimum_similarity = 0.6" in text and "identify-0001" not in text
 

@@ -176,10 +176,9 @@ def test_without_points_it_says_why(shown: RunMap) -> None:
     assert shown.text == "There is no map." and not shown.boxes[EXPLAINED].isVisible()
 
 
-def test_it_takes_the_colours_of_the_look(shown: RunMap, theme: Theme) -> None:
+def test_it_takes_the_colours_of_the_look(shown: RunMap, theme: Theme, qtbot: QtBot) -> None:
     theme.choose("dark")
-    background = shown.canvas.grab().toImage().pixelColor(2, 2)
-    assert background.lightness() < 128
+    qtbot.waitUntil(lambda: shown.canvas.grab().toImage().pixelColor(2, 2).lightness() < 128)
     assert shown.boxes[EXPLAINED].icon().pixmap(4).toImage().pixelColor(1, 1) == QColor(plot_colours(shown.palette()).decoy)
 
 

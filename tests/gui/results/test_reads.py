@@ -54,7 +54,7 @@ def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ReadsView]:
 def test_the_first_row_is_drawn_and_the_header_counts(view: ReadsView, project: Project) -> None:
     rows = rows_of(project, "alignments")
     n_patterns = len({row["pattern"] for row in rows})
-    assert view.header.text == f"{len(rows)} alignments of {n_patterns} patterns with 3 texts"
+    assert view.header.text == f"{len(rows)} alignments of {n_patterns} reads with 3 references"
     assert "parts of both, at most 2 gaps, both strands" in view.header.facts and "match 1, mismatch -3" in view.header.facts
     assert shown(view.alignments, "score") == [row["score"] for row in rows] and view.alignments.view.chosen == 0
     pair = view.alignment.plot.pair
@@ -131,7 +131,7 @@ def test_pairs_without_an_alignment_are_shown_and_said(within: Project, qtbot: Q
     n_none = sum(row["score"] is None for row in rows)
     assert n_none >= 3 * N_STRANGERS - 3 and len(view.alignments.model.rows) == len(rows)
     n_patterns = len({row["pattern"] for row in rows})
-    assert view.header.text == f"{len(rows) - n_none} alignments of {n_patterns} patterns with 3 texts, {n_none} without an alignment"
+    assert view.header.text == f"{len(rows) - n_none} alignments of {n_patterns} reads with 3 references, {n_none} without an alignment"
     choose(view, {"rows": "none"}, qtbot)
     assert view.alignment.plot.pair is None and view.alignment.plot._text.endswith("with so few gaps.")
     assert view.coverage.marked is None and view.coverage.shown is not None and view.coverage.shown.n_alignments == 0
@@ -278,7 +278,7 @@ def test_without_any_alignment_all_is_said(project: Project, tmp_path: Path, qtb
     with empty.run("reads", ReadAlignmentParameters().model_dump(mode="json")) as run:
         run.write_table("alignments", table.slice(0, 0))
     view = view_of(empty, qtbot)
-    assert view.coverage.text == "No pattern has an alignment." and view.header.text == "0 alignments of 0 patterns with 0 texts"
+    assert view.coverage.text == "No read has an alignment." and view.header.text == "0 alignments of 0 reads with 0 references"
     view.show_place(1, 2)
     view.clear()
 

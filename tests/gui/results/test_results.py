@@ -16,13 +16,15 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
+from engine.project import Project, RowMark
 from engine.results.counts import Certainty, Count
 from engine.statistics.target_decoy import false_share_interval
+from engine.views.annotation_choice import AnnotationChoice
 from gui.certainty import certainty_text
 from gui.results.identification_view import IdentificationView
 from gui.tasks import SearchTask
 from gui.theme import Theme
+from gui.window import MainWindow
 from tests.engine.identification_tables import Identification, identification
 from tests.engine.views.result_projects import project_with_results
 from tests.engine.views.search_projects import said
@@ -340,10 +342,13 @@ def test_columns_and_sizes_are_remembered(open_results: Opener, qtbot: QtBot) ->
     with qtbot.waitSignal(view.stateChanged):
         next(action for action in menu.actions() if action.text() == "Matched").trigger()
     menu.deleteLater()
+    choice = AnnotationChoice(series="by", shows_immonium=True, tolerance="0.05 Da", least_labelled=3.0)
+    view.spectrum.show_choice(choice)
     state = view.state()
     other, _ = open_results()
     assert "matched_ions" not in other.psms.view.hidden_columns()
     other.restore_state(state)
+    assert other.spectrum.annotation.choice == choice, "the ions that are looked for are kept too"
     assert "matched_ions" in other.psms.view.hidden_columns()
     for nonsense in ("", "{", "[]", '{"version": 99}', '{"version": 1, "hidden": {"psms": 3}, "sizes": {"down": ["x"]}}'):
         other.restore_state(nonsense)
@@ -379,7 +384,9 @@ def test_everything_has_a_name_and_is_reached_by_the_tab_key(open_results: Opene
         assert isinstance(focused, QWidget)
         reached.append(focused.accessibleName() or getattr(focused, "text", lambda: "")() or type(focused).__name__)
         qtbot.keyClick(focused, Qt.Key.Key_Tab)
-    for name in ("Filter by text", "Proteins", "Peptides", "PSMs", "Annotated spectrum", "Unit of m/z errors", "Charge", "Largest q-value"):
+    for name in (
+        "Filter by text", "Proteins", "Peptides", "PSMs", "Annotated spectrum", "Ions that are looked for", "Charge", "Largest q-value",
+    ):  # fmt: skip
         assert name in reached
     assert "QTableView" not in reached
     assert "QWidget" not in reached
@@ -435,3 +442,91 @@ def test_the_spectrum_is_that_of_the_chosen_psm_and_there_is_none_without(open_r
     qtbot.mouseClick(view.psms.view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, at.y()))
     settle(view, qtbot)
     assert view.spectrum.spectrum is not None
+
+
+def test_a_star_and_a_comment_are_kept_shown_and_filtered_by(open_results: Opener, qtbot: QtBot) -> None:
+    view, _ = open_results()
+    project, run = view._project, view.run
+    assert project is not None and run is not None
+    first, second = (int(view.psms.model.rows[at]) for at in (0, 1))
+    view.psms.view.choose(0)
+    settle(view, qtbot)
+    view.pane.marks.star_action.trigger()
+    settle(view, qtbot)
+    assert shown(view.psms, "starred")[0] == "★"
+    qtbot.keyClicks(view.pane.marks.comment, "odd y3")
+    # What is typed belongs to the PSM that was chosen, also where another is chosen before the line is ended.
+    view.psms.view.choose(1)
+    settle(view, qtbot)
+    assert view.pane.marks.comment.text() == "" and not view.pane.marks.star_button.isChecked()
+    assert project.row_marks(run.id, "psms") == {first: RowMark(True, "odd y3")}
+    assert shown(view.psms, "comment")[:2] == ["odd y3", ""]
+    qtbot.mouseClick(view.filters.marked, Qt.MouseButton.LeftButton, pos=QPoint(8, view.filters.marked.height() // 2))
+    settle(view, qtbot)
+    assert view.psms.model.rows.tolist() == [first] and view.pane.marks.comment.text() == "odd y3"
+    view.filters.reset()
+    settle(view, qtbot)
+    view.psms.view.choose(1)
+    settle(view, qtbot)
+    qtbot.keyClicks(view.pane.marks.comment, "last words")
+    view.clear()
+    assert project.row_marks(run.id, "psms") == {first: RowMark(True, "odd y3"), second: RowMark(comment="last words")}
+    view.show_run(project, None)
+    settle(view, qtbot)
+    assert shown(view.psms, "comment")[:2] == ["odd y3", "last words"]
+
+
+def test_a_mark_that_cannot_be_kept_is_told_and_taken_back(open_results: Opener, qtbot: QtBot) -> None:
+    view, _ = open_results()
+    project = view._project
+    assert project is not None
+    project.read_only = True
+    with qtbot.waitSignal(view.message) as told:
+        view.pane.marks.star_action.trigger()
+    settle(view, qtbot)
+    assert "may not write" in told.args[0]
+    assert not view.pane.marks.star_button.isChecked() and shown(view.psms, "starred")[0] == ""
+
+
+def test_a_spectrum_is_mirrored_with_a_prediction_another_or_a_kept_one(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+    view, _ = open_results()
+    pane = view.pane
+    name = str(view.psms.model.values(0)["peptide"])  # type: ignore[index]
+    pane.below_actions["prediction"].trigger()
+    settle(view, qtbot)
+    assert pane.mirror.isVisible() and not pane.spectrum.isVisible()
+    mirrored = pane.mirror.spectra
+    assert mirrored is not None and mirrored.lower is not None
+    assert mirrored.lower.name == "predicted b and y ions" and name in mirrored.upper.name
+    pane.mirror.export_action.write(tmp_path / "mirror.svg")
+    assert "predicted b and y ions" in (tmp_path / "mirror.svg").read_text()
+    pane.keep()
+    settle(view, qtbot)
+    assert pane.spectrum.isVisible(), "with itself there is nothing to compare"
+    view.psms.view.choose(1)
+    settle(view, qtbot)
+    mirrored = pane.mirror.spectra
+    assert pane.mirror.isVisible() and mirrored is not None and mirrored.lower is not None and name in mirrored.lower.name
+    view.spectrum.annotation.series["a"].click()
+    settle(view, qtbot)
+    assert pane.mirror.spectra is not None and pane.mirror.spectra.upper.ions is not None
+    assert pane.mirror.spectra.upper.ions.settings.series == "aby", "the ions that are chosen are those of both views"
+    pane.below_actions["other"].trigger()
+    settle(view, qtbot)
+    assert pane.mirror.spectra.lower is None and "No other PSM" in pane.mirror.readout.text()
+    pane.below_actions["nothing"].trigger()
+    settle(view, qtbot)
+    assert pane.spectrum.isVisible() and view.spectrum.spectrum is not None
+    view.clear()
+    assert pane.kept is None and not pane.below_actions["kept"].isEnabled()
+
+
+def test_a_table_that_cannot_be_saved_is_told_where_nobody_overlooks_it(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    project = project_with_results(tmp_path / "project")[0]
+    window.open_project(project.folder)
+    settle(window.results, qtbot)
+    (tmp_path / "absent").write_text("a file where a folder is needed")
+    window.results.panels["psms"].view.save(tmp_path / "absent" / "psms.tsv")
+    qtbot.waitUntil(window.message_bar.isVisible)
+    assert window.message_bar.label.text().startswith("The table was not saved.")
+    assert str(tmp_path / "absent") in window.message_bar.label.text()

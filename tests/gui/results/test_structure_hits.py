@@ -69,6 +69,15 @@ def pair_of(view: StructureView) -> StructurePair:
     return pair
 
 
+def test_the_header_of_ranks_says_what_orders_the_hits(view: StructureView) -> None:
+    model = view.hits.model
+    section = [column.name for column in model.columns].index("rank")
+    header = model.headerData(section, Qt.Orientation.Horizontal)
+    assert view._finished is not None
+    wanted = {"sensitive": "Rank (TM, z)", "published": "Rank (score)"}
+    assert header == wanted[str(view._finished.parameters["mode"])]
+
+
 def test_the_first_query_is_chosen_with_its_best_hit_aligned(view: StructureView, project: Project) -> None:
     rows = rows_of(project)
     assert view.queries.isVisible() and view.queries.view.chosen == 0

@@ -12,17 +12,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QImage, QMouseEvent, QWheelEvent
-from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox
+from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox
 from pytestqt.qtbot import QtBot
 
+from engine.chemistry.fragments import SERIES
+from engine.chemistry.tolerance import Tolerance
 from engine.errors import StorageError
+from engine.views.annotation_choice import AnnotationChoice
 from gui.plots.label_layout import place_labels
 from gui.spectrum.spectrum_view import SpectrumView
 from gui.theme import Theme
 from tests.engine.views.result_projects import fragment_mz
 from tests.engine.views.test_annotation import ROW, SETTINGS, made_peaks
+from tests.gui.result_views import cut_off
 
 
 @pytest.fixture
@@ -47,19 +51,35 @@ def test_labels_never_cover_each_other_or_a_higher_peak(peaks: list[tuple[float,
     x, y, widths = (np.array(column, np.float64) for column in zip(*peaks, strict=True))
     height = 12.0
     placed = place_labels(x, y, widths, height, 300 - y, x, y, (0.0, 0.0, 600.0, 300.0))
-    rectangles = [(left, top, left + widths[label], top + height) for label, left, top in placed]
+    rectangles = [(one.left, one.top, one.left + widths[one.label], one.top + height) for one in placed]
     for i, one in enumerate(rectangles):
         for other in rectangles[:i]:
             assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
-        label = placed[i][0]
+        label = placed[i].label
         assert one[0] >= 0
         assert one[1] >= 0
         for at in range(len(x)):
             if one[0] <= x[at] <= one[2] and x[at] != x[label]:
                 assert y[at] >= one[3], "the line of another peak runs below the label"
+        for j, other in enumerate(placed):
+            if other.foot is not None and j != i:
+                start, end = np.array([other.foot, other.top + height]), np.array([x[other.label], y[other.label]])
+                way = start + np.linspace(0, 1, 50)[:, None] * (end - start)
+                inside = (way[:, 0] > one[0]) & (way[:, 0] < one[2]) & (way[:, 1] > one[1]) & (way[:, 1] < one[3])
+                assert not inside.any(), "the line to another peak runs beside the label"
     highest = int(np.argmin(y))
     if y[highest] > 14 and (y == y[highest]).sum() == 1:
-        assert highest in {label for label, _, _ in placed}, "the base peak always has its name"
+        assert highest in {one.label for one in placed}, "the base peak always has its name"
+
+
+def test_crowded_labels_stand_apart_from_their_peaks_with_a_line() -> None:
+    x = np.array([300.0, 306.0, 312.0, 318.0, 324.0])
+    y = np.array([150.0, 60.0, 140.0, 130.0, 145.0])
+    placed = place_labels(x, y, np.full(5, 30.0), 12.0, 300 - y, x, y, (0.0, 0.0, 600.0, 300.0))
+    assert placed[0].label == 1, "the strongest has its name first"
+    assert placed[0].foot is None
+    assert len(placed) == 5, "each finds a place, where there was one for the strongest alone"
+    assert [one.foot is not None for one in placed[1:]] == [True] * 4
 
 
 def test_labels_on_the_screen_do_not_overlap_at_any_zoom(view: SpectrumView) -> None:
@@ -206,11 +226,56 @@ def test_the_ion_table_marks_what_is_found(view: SpectrumView) -> None:
     assert model.index(0, 3).data(Qt.ItemDataRole.ToolTipRole) == "Acetyl"
 
 
+def test_ions_are_chosen_in_the_menu_above_the_spectrum(view: SpectrumView, qtbot: QtBot) -> None:
+    menu = view.annotation
+    QTimer.singleShot(0, lambda: grab_and_close(menu))
+    qtbot.mouseClick(view.annotation_button, Qt.MouseButton.LeftButton)
+    told = []
+    view.choiceChanged.connect(lambda: told.append(menu.choice))
+    for box in (menu.series["a"], menu.immonium, menu.precursor):
+        qtbot.mouseClick(box, Qt.MouseButton.LeftButton, pos=QPoint(8, box.height() // 2))
+    spectrum = view.spectrum
+    assert spectrum is not None
+    assert {SERIES[one] for one in spectrum.ions.series} == set("abyi")
+    assert told[-1].series == "aby"
+    menu.tolerance.setText("0.4 Da")
+    qtbot.keyClick(menu.tolerance, Qt.Key.Key_Return)
+    assert view.spectrum.settings.tolerance == Tolerance(0.4, "Da")
+    assert view.unit.currentText() == "Da"
+    menu.tolerance.setText("wide")
+    qtbot.keyClick(menu.tolerance, Qt.Key.Key_Return)
+    assert "0.5 Da" in menu.problem.text()
+    assert view.spectrum.settings.tolerance == Tolerance(0.4, "Da"), "what cannot be read changes nothing"
+    qtbot.mouseClick(menu.reset_button, Qt.MouseButton.LeftButton)
+    assert view.spectrum.settings == SETTINGS
+    assert menu.choice == AnnotationChoice()
+    assert told[-1] == AnnotationChoice()
+
+
+def grab_and_close(menu: QMenu) -> None:
+    assert menu.isVisible()
+    assert not cut_off(menu)
+    menu.close()
+
+
+def test_the_label_threshold_leaves_the_strong(view: SpectrumView, qtbot: QtBot) -> None:
+    before = set(view.plot.label_texts)
+    view.annotation.least_labelled.setValue(30)
+    view.plot.viewport().repaint()
+    after = set(view.plot.label_texts)
+    spectrum = view.spectrum
+    assert spectrum is not None
+    strong = {label for label, peak in zip(spectrum.labels, spectrum.matches.peak.tolist(), strict=True) if spectrum.relative[peak] >= 30}
+    assert after
+    assert after <= strong
+    assert len(after) < len(before)
+
+
 def test_losses_are_looked_for_only_when_asked(view: SpectrumView, qtbot: QtBot) -> None:
     before = view.plot.shown_range
     view.plot.upper.vb.setXRange(300, 700, padding=0)
-    view.losses.setFocus()
-    qtbot.keyClick(view.losses, Qt.Key.Key_Space)
+    for box in view.annotation.losses.values():
+        qtbot.keyClick(box, Qt.Key.Key_Space)
     assert view.spectrum is not None
     assert not view.spectrum.ions.loss.any()
     assert view.plot.shown_range.low == pytest.approx(300), "the zoom stays"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine.structures.colouring import CHAIN_COLOURS, SCHEMES
+from engine.structures.residue_atoms import Atoms
 from engine.views.traces import trace_of_hit, trace_of_query
 from gui.structure.scene import MAXIMUM_HITS, STYLES, Pick, Scene, _detail
 from tests.engine.views.trace_examples import chain, fold, hit_row, query_and_hits
@@ -129,3 +130,31 @@ def test_odd_coordinates_are_drawn_as_far_as_they_can_be(case: str, style: str) 
         sphere = scene.sphere()
     assert np.isfinite(sphere.centre).all() and np.isfinite(sphere.radius)
     assert all(np.isfinite(pick.place).all() for pick in scene.picks)
+
+
+def test_ligands_are_drawn_where_they_are_wanted() -> None:
+    scene = scene_of()
+    assert scene.query is not None
+    n_before = len(scene.bodies(100_000))
+    place = scene.query.position[3] + np.float32(2.0)
+    scene.ligands[scene.query] = Atoms(
+        ("HEM FE", "HEM O"), ("FE", "O"), np.stack([place, place + 1.5]), np.zeros(2, np.int32), np.array([[0, 1]], np.int32)
+    )
+    bodies = scene.bodies(100_000)
+    assert len(bodies) == n_before + 1
+    assert np.abs(bodies[-1].mesh.vertices - place).max() < 2.5
+    assert len(scene.copied().bodies(100_000)) == n_before + 1
+    scene.shows_ligands = False
+    assert len(scene.bodies(100_000)) == n_before
+
+
+def test_the_nearest_atoms_of_two_picked_residues_are_told() -> None:
+    scene = scene_of()
+    assert scene.query is not None
+    one, other = Pick(scene.query, 3), Pick(scene.query, 8)
+    scene.pick([one, other])
+    assert scene.nearest_atoms(one, other) is None
+    bonds, owner = np.array([[0, 1]], np.int32), np.zeros(2, np.int32)
+    scene.atoms[one] = Atoms(("CA", "CB"), ("C", "C"), np.array([[0, 0, 0], [1, 0, 0]], np.float32), owner, bonds)
+    scene.atoms[other] = Atoms(("CA", "NZ"), ("C", "N"), np.array([[9, 0, 0], [4, 4, 0]], np.float32), owner, bonds)
+    assert scene.nearest_atoms(one, other) == ("CB", "NZ", 5.0)

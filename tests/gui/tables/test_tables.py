@@ -205,7 +205,7 @@ def test_a_saved_table_holds_all_rows_in_their_order(view: TableView, psms: pa.T
 
 
 def test_the_disk_s_refusal_is_told(view: TableView, tmp_path: Path, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(view.message) as told:
+    with qtbot.waitSignal(view.failed) as told:
         (tmp_path / "a file").touch()
         view.save(tmp_path / "a file" / "out.tsv")
     assert "a file" in told.args[0]

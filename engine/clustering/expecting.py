@@ -1,0 +1,42 @@
+"""What grouping spectra, and explaining them, takes, told by the request."""
+
+from __future__ import annotations
+
+from engine.clustering import assignment, grouping
+from engine.clustering.parameters import ClusteringParameters
+from engine.entry import SearchRequest
+from engine.estimates import Expectation, ExpectedWork
+from engine.execution.cost.parameters import WorkSize
+from engine.execution.work import CardShape
+from engine.formats.sizes import input_size
+
+__all__ = ["expected"]
+
+_READ, _VECTOR, _DESCRIBE, _ROW = 1.2e-8, 4e-5, 1.5e-5, 1.2e-5  # seconds of a byte, and of a spectrum in the steps
+_ELEMENTS, _ELEMENT_BYTES, _VECTOR_BYTES = 40.0, 6.0, 40.0
+_RANGE, _CROWDING = 1200.0, 12.0  # thomson in which precursors lie, and how much they crowd at some places of each
+_PRECURSOR = 700.0
+_COST_OF_ELEMENT = 0.1
+_USUAL_CLUSTERS = 5.0  # spectra of one
+
+
+def expected(request: SearchRequest) -> Expectation:
+    """See `engine.estimates`."""
+    parameters = request.parameters_as(ClusteringParameters)
+    size = input_size(request.files("spectra"))
+    n = size.records
+    moved = n * (_ELEMENTS * _ELEMENT_BYTES + _VECTOR_BYTES)
+    if parameters.method == "k-means":
+        k, rounds = float(parameters.clusters or n / _USUAL_CLUSTERS), int(parameters.rounds)
+        operations = n * k * (1.0 + _COST_OF_ELEMENT * _ELEMENTS) * rounds
+        work = ExpectedWork(assignment.VECTORS, lambda card: WorkSize(operations, int(n) * rounds, moved, 4 * n, rounds))
+    else:
+        pairs = n * n * 2 * parameters.precursor_tolerance.width(_PRECURSOR) / _RANGE * _CROWDING / 2
+        products = (n + pairs) * _ELEMENTS
+
+        def grouped(card: CardShape | None) -> WorkSize:
+            return WorkSize(products, int(n), moved, 8 * n)
+
+        work = ExpectedWork(grouping.KIND, grouped)
+    host = {"read": size.unpacked * _READ, "index": n * _VECTOR, "report": n * (_DESCRIBE + _ROW)}
+    return Expectation((work,), host, {"spectra": n}, 3 * size.unpacked)

@@ -1,0 +1,75 @@
+"""``proteoscope cost-model report``: the thesis's analyses, predicted and measured on this machine, as a page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from engine.command_line.terminal import TerminalProgress, interruptible, say
+
+__all__ = ["add_cost_model"]
+
+_SIZES = tuple(1_000_000 * number for number in range(1, 11))
+_SIDES = (64, 128, 256, 384, 512, 768, 1024)
+_EPILOG = """
+Vector addition, matrix multiplication, reduction and prefix scan run in several sizes on a GPU, or on the processor where none is
+usable, beside what the ATGPU cost function predicts. A device that was not measured is measured first.
+"""
+
+
+def add_cost_model(commands: Any) -> None:
+    """Add ``cost-model`` to the sub-commands, which are argparse's sub-parsers."""
+    parser = commands.add_parser("cost-model", help="show how well the cost model predicts on this machine", epilog=_EPILOG)
+    parser.add_argument("what", choices=("report",), help="report: write a page")
+    parser.add_argument("--out", required=True, metavar="FILE.html")
+    parser.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="default: %(default)s")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    parser.set_defaults(command=_report)
+
+
+def _report(options: argparse.Namespace) -> None:
+    from engine.errors import ParameterError
+    from engine.execution.cards import open_cards
+    from engine.execution.cost.analyses import compared
+    from engine.execution.cost.calibration import calibrate_card, calibrate_processor
+    from engine.execution.cost.kept import device_key, known_parameters
+    from engine.execution.devices import chosen_device, processor
+    from engine.execution.threads import available_threads
+    from engine.files import atomic_file
+    from engine.jobs.progress import Progress
+    from engine.views.predictions import report_page
+    from kernels.analyses_layouts import PROBLEMS
+    from kernels.cpu.processor import Processor
+
+    path, threads, notes = Path(options.out), available_threads(), list[str]()
+    if not path.parent.is_dir():
+        raise ParameterError(f"--out {options.out}: there is no folder {path.parent}")
+    with TerminalProgress(None if options.quiet else sys.stderr) as terminal:
+        progress = Progress(terminal.handle)
+        with interruptible(progress):
+            device = chosen_device(options.device, progress)
+            cards = open_cards(device, progress)
+            if not cards:
+                device = processor()
+                notes.append("No GPU is used: these are the processor's times, which nothing is moved for.")
+            parameters = known_parameters(device, threads)
+            if parameters is None:
+                key = device_key(device, threads)
+                parameters = (
+                    calibrate_card(device.numbers[0], key, device.description, (), progress)
+                    if cards
+                    else calibrate_processor(threads, key, (), progress)
+                )
+            used = cards[0] if cards else Processor(threads)
+            progress.stage("Comparing", len(PROBLEMS))
+            found = {}
+            for problem in PROBLEMS:
+                progress.check()
+                found[problem] = compared(used, parameters, problem, _SIDES if problem == "matrix multiplication" else _SIZES)
+                progress.advance(1)
+    with atomic_file(path) as file:
+        file.write(report_page(parameters, found, notes).encode())
+    if not options.quiet:
+        say(f"Report: {path}")

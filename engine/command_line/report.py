@@ -1,0 +1,54 @@
+"""``proteoscope report``: the sub-command that writes a finished run as a page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from engine.command_line.terminal import interruptible, printable, say
+from engine.errors import InputError
+from engine.jobs.progress import Progress
+
+__all__ = ["add_report"]
+
+_DESCRIPTION = "Write a finished run as an HTML page, and how it was done as a paragraph for a paper."
+_EPILOG = """
+Into DIR go RUN.html, one file that needs nothing else (counts with their intervals, figures, the first rows of each table, files with
+digests, parameters, messages), and RUN-methods.txt, plain text made from the record of the run. Any kind of run has them.
+"""
+_MAXIMUM_PROBLEMS = 3  # of a damaged project that are told
+
+
+def add_report(commands: Any) -> None:
+    """Add ``report`` to the sub-commands, which are argparse's sub-parsers."""
+    parser = commands.add_parser("report", help="write a finished run as an HTML page", description=_DESCRIPTION, epilog=_EPILOG)
+    parser.add_argument("project", metavar="PROJECT", help="project folder")
+    parser.add_argument("--run", metavar="ID", help="a run of the project; the newest that is done when not given")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder for the page, made where it is missing")
+    parser.set_defaults(command=_report)
+
+
+def _report(options: argparse.Namespace) -> None:
+    from engine.project import Project
+    from engine.project.outputs import check_outputs
+    from engine.searches import SEARCHES
+    from engine.views.run_report import write_report
+
+    project, kinds = Project.open(options.project), {search.kind: search for search in SEARCHES}
+    for problem in project.problems[:_MAXIMUM_PROBLEMS]:
+        print(f"proteoscope: {printable(problem)}", file=sys.stderr)
+    done = [run for run in project.runs() if run.status == "done" and run.kind in kinds and options.run in (None, run.id)]
+    if not done:
+        missing = "holds no finished run" if options.run is None else f"holds no finished run {options.run:.60}"
+        raise InputError(project.folder, missing, remedy="See the folder results for their names")
+    run, folder, progress = done[-1], Path(options.out), Progress()
+    check_outputs([folder / f"{run.id}.html", folder / f"{run.id}-methods.txt"], [], project.folder)
+    with interruptible(progress):
+        search = kinds[run.kind]
+        for path in write_report(project, run, search, folder, progress):
+            say(str(path))
+        if search.pages:
+            pages = search.write_pages(project, run.id, folder / f"{run.id}-pages", progress)
+            say(f"{pages[-1]}, with {len(pages) - 1:,} pages beside it")

@@ -1,0 +1,104 @@
+"""``proteoscope resume`` and ``proteoscope runs``: go on with a run that was stopped, and list what a project holds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from engine.command_line.terminal import TerminalProgress, interruptible, say
+from engine.errors import InputError
+from engine.jobs.progress import Progress
+
+__all__ = ["add_resume", "add_runs"]
+
+_EPILOG = """
+A run that was stopped or killed after its first seconds goes on where it was: what it had computed is kept in the project until it ends. It
+goes on with the same files, parameters and version of the program; another device or number of threads gives the same results.
+"""
+
+
+def add_resume(commands: Any) -> None:
+    """Add ``resume`` to the sub-commands, which are argparse's sub-parsers."""
+    from engine.command_line.search import thread_count
+
+    parser = commands.add_parser("resume", help="go on with a run that was stopped", epilog=_EPILOG)
+    parser.add_argument("project", metavar="DIR", help="project folder")
+    parser.add_argument("--run", default="", metavar="ID", help="the run to go on with (default: the last that can be)")
+    parser.add_argument("--device", default="", metavar="auto|cpu|cuda|cuda:N|all", help="what computes (default: as it was begun)")
+    parser.add_argument("--threads", type=thread_count, metavar="N", help="threads of the processor (default: as it was begun)")
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    output.add_argument("--json", action="store_true", help="print the summary as JSON")
+    parser.set_defaults(command=_resume)
+
+
+def add_runs(commands: Any) -> None:
+    """Add ``runs`` to the sub-commands, which are argparse's sub-parsers."""
+    parser = commands.add_parser("runs", help="list the runs of a project, and which can be resumed")
+    parser.add_argument("project", metavar="DIR", help="project folder")
+    parser.add_argument(
+        "--delete", default="", metavar="ID", help="remove a run that has ended from the project for good, with its results or what it kept"
+    )
+    parser.add_argument("--json", action="store_true", help="for scripts")
+    parser.set_defaults(command=_runs)
+
+
+def _resume(options: argparse.Namespace) -> None:
+    from engine.command_line.search import begin_gpus, print_summary
+    from engine.project import Project
+    from engine.resumption import stopped_run
+    from engine.searches import search_of_kind
+
+    project = Project.open(options.project)
+    stopped = stopped_run(project, options.run)
+    search = search_of_kind(stopped.kind)
+    if stopped.folder.is_dir():
+        os.chdir(stopped.folder)  # from where paths of files and in parameters are meant
+    request = stopped.request(search, options.device, options.threads)
+    if request.device != "cpu":
+        begin_gpus(request.device)
+    with TerminalProgress(None if options.quiet or options.json else sys.stderr) as terminal:
+        progress = Progress(terminal.handle)
+        if stopped.lost_output is not None:
+            progress.message(f"{stopped.lost_output} is not written, since its folder is gone; proteoscope export writes the results")
+        with interruptible(progress):
+            summary = search.run(request, progress)
+    if options.json:
+        print(json.dumps(summary.record(), indent=2))
+    elif not options.quiet:
+        print_summary(search, summary, None if request.out is None else str(request.out))
+
+
+def _runs(options: argparse.Namespace) -> None:
+    from engine.project import Project
+
+    if not (Path(options.project)).is_dir():
+        raise InputError(options.project, "is no folder", remedy="Give the folder of a project")
+    project = Project.open(options.project)
+    if options.delete:
+        project.delete_run(options.delete)
+        project.remove_deleted([options.delete])
+        say(f"{options.delete} is deleted")
+        return
+    runs, resumable = project.runs(), project.resumable()
+    if options.json:
+        rows = [
+            {
+                "id": run.id, "kind": run.kind, "status": run.status, "can_be_resumed": run.id in resumable,
+                "started": run.started.isoformat(), "finished": None if run.finished is None else run.finished.isoformat(),
+                "device": run.device, "version": run.version, "message": run.message,
+            }
+            for run in runs
+        ]  # fmt: skip
+        print(json.dumps(rows, indent=2))
+        return
+    width = max((len(run.id) for run in runs), default=0)
+    for run in runs:
+        state = "can be resumed" if run.id in resumable else run.status
+        say(f"{run.id:<{width}}  {run.started.astimezone():%Y-%m-%d %H:%M}  {state:<14}  {run.message}")
+    for problem in project.problems:
+        say(problem, sys.stderr)

@@ -1,0 +1,32 @@
+"""What a Slurm job runs: the workers of its node, with the arguments that `dask_jobqueue` writes into the script of a job."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the workers until the scheduler goes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("address")
+    parser.add_argument("--count", type=int, default=1)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--nthreads", type=int)
+    for part in ("ca-file", "cert", "key"):
+        parser.add_argument(f"--tls-{part}", type=Path, required=True)
+    options, _ = parser.parse_known_args()  # of names and memory, which Slurm bounds
+
+    from distributed import Security
+
+    from engine.execution.cluster.serving import serve_workers
+
+    files = {"tls_worker_cert": str(options.tls_cert), "tls_worker_key": str(options.tls_key)}
+    security = Security(require_encryption=True, tls_ca_file=str(options.tls_ca_file), **files)
+    serve_workers(options.address, security, count=options.count, threads=options.nthreads, device=options.device)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""``proteoscope workers``: certificates, a scheduler, and workers on other machines, for ``--workers`` of the searches."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from engine.command_line.search import thread_count
+from engine.command_line.terminal import say
+from engine.errors import ParameterError
+
+__all__ = ["add_workers"]
+
+_DAYS = 365
+_ADDRESS = "tls://HOST:PORT"
+_EPILOG = """
+Whoever has the certificates can run any program, as you, on every machine with a scheduler or workers: keep them as you keep a password.
+docs/cluster.md goes through it step by step.
+"""
+
+
+def add_workers(commands: Any) -> None:
+    """Add ``workers`` to the sub-commands, which are argparse's sub-parsers."""
+    parser = commands.add_parser("workers", help="let other machines compute: certificates, a scheduler, and workers", epilog=_EPILOG)
+    own = parser.add_subparsers(title="what", metavar="WHAT", required=True)
+    certificates = own.add_parser("certificates", help="make certificates by which scheduler, workers and runs know each other")
+    certificates.add_argument("--out", required=True, metavar="DIR", help="folder for them, which only you can read")
+    certificates.add_argument("--days", type=int, default=_DAYS, metavar="N", help="how long they are valid (default: %(default)s)")
+    certificates.set_defaults(command=_make_certificates)
+    scheduler = own.add_parser("scheduler", help="run a scheduler, where workers and runs find each other, until it is interrupted")
+    scheduler.add_argument("address", metavar=_ADDRESS, help="where to listen: the name or number of this machine, and a port")
+    scheduler.add_argument("--certificates", metavar="DIR", help="the folder of the certificates")
+    scheduler.set_defaults(command=_run_scheduler)
+    start = own.add_parser("start", help="run workers on this machine until they are interrupted: one for each GPU, else one")
+    start.add_argument("address", metavar=_ADDRESS, help="of the scheduler")
+    start.add_argument("--certificates", metavar="DIR", help="the folder of the certificates; - for those of a run, on standard input")
+    start.add_argument("--count", type=thread_count, metavar="N", help="so many workers (default: one for each GPU, else one)")
+    start.add_argument("--threads", type=thread_count, metavar="N", help="threads of the processor for all of them together (default: all)")
+    start.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all", help="what they compute with (default: %(default)s)")
+    start.set_defaults(command=_start_workers)
+
+
+def _make_certificates(options: argparse.Namespace) -> None:
+    from engine.execution.cluster.certificates import make_certificates, needs_cryptography, write_certificates
+
+    needs_cryptography()
+    written = write_certificates(make_certificates(options.days), Path(options.out))
+    say(f"{len(written)} files in {options.out}: copy the folder to the machines of scheduler and workers, and let nobody else read it.")
+
+
+def _run_scheduler(options: argparse.Namespace) -> None:
+    security = _security(options, "scheduler")
+    from engine.execution.cluster.serving import serve_scheduler
+
+    serve_scheduler(options.address, security, lambda address: say(f"The scheduler listens at {address}"))
+
+
+def _start_workers(options: argparse.Namespace) -> None:
+    security = _security(options, "worker")
+    from engine.execution.cluster.serving import serve_workers
+
+    serve_workers(
+        options.address, security, count=options.count, threads=options.threads, device=options.device,
+        ends_with_input=options.certificates == "-",
+    )  # fmt: skip
+
+
+def _security(options: argparse.Namespace, role: Any) -> Any:
+    """Certificates of a role, as `distributed` takes them; None on this machine alone without.
+
+    Raises
+    ------
+    ParameterError : they are not given, and the address is beyond this machine.
+    """
+    from engine.execution.cluster.certificates import Certificates, needs_cryptography, read_certificates
+    from engine.execution.cluster.option import checked_address
+
+    is_encrypted = checked_address(options.address).startswith("tls:")
+    needs_cryptography()
+    if not is_encrypted:
+        return None
+    if options.certificates is None:
+        raise ParameterError(f"{options.address}: give the folder of the certificates with --certificates DIR")
+    if options.certificates == "-":
+        return Certificates.from_bundle(sys.stdin.buffer.readline(1 << 20).decode("ascii", "replace")).security()
+    return read_certificates(Path(options.certificates), role).security()

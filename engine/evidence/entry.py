@@ -1,0 +1,86 @@
+"""The entry of evidence on structures in the list of searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.jobs.progress import Progress
+
+if TYPE_CHECKING:
+    from engine.evidence.summary import EvidenceSummary
+    from engine.project import Project
+
+__all__ = ["EVIDENCE"]
+
+_EPILOG = """
+Peptides of an identification (also an imported one, one of modified peptides, or an explanation of unidentified spectra) are placed on
+their proteins, these are aligned with every chain of the structures (Smith-Waterman, BLOSUM62, 11/1), and what is known of a residue of
+the nearest chains is told of the protein's: coverage, stretches that were never seen and the enzymes that would show them, modified
+residues with their exposure and what lies near them, lysines and modified residues near enough to touch, proteins that share peptides.
+
+Exposure is that of the chain alone, by all of its atoms (Shrake & Rupley); files of Cα have none.
+"""
+
+
+def _run(request: SearchRequest, progress: Progress) -> EvidenceSummary:
+    from engine.evidence.search import find_evidence
+    from engine.project import Project
+
+    summary, folder = find_evidence(request, progress), request.path("report")
+    if folder is not None and summary.folder is not None and summary.run_id is not None:
+        EVIDENCE.write_pages(Project.open(summary.folder), summary.run_id, folder, progress)
+    return summary
+
+
+def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    from engine.evidence.exporting import export_evidence
+
+    return export_evidence(project, request, progress)
+
+
+EVIDENCE = Search(
+    kind="evidence",
+    name="evidence on structures",
+    question="Where on the fold do my peptides lie?",
+    purpose="See identified peptides and modified residues on the structures of their proteins",
+    description="Place the peptides of an identification on their proteins, and these on the nearest structures of a database.",
+    epilog=_EPILOG,
+    job="Show {project} on {structures}",
+    icon="evidence",
+    parameters="engine.evidence.parameters:EvidenceParameters",
+    preset="standard",
+    inputs=(
+        Input(
+            "project", "Project", "project", "PROJECT", "the folder of a project with an identification", several=False,
+            wanted="a project with an identification", one="project", hint="the folder of a project",
+        ),
+        Input(
+            "structures", "Structures", "structures", "STRUCTURES", "a structure database, or files, folders or lists of files",
+            option="--structures", is_kept=True, wanted="structures to show the peptides on", one="database",
+            hint="a structure database, or files with structures,", also="structure database",
+        ),
+    ),
+    options=(
+        Option("report", "Pages of proteins", "write a page for each protein into this folder, made where it is missing", metavar="DIR"),
+    ),
+    methods="engine.evidence.methods_paragraph:methods",
+    pages="engine.views.evidence_pages:write_pages",
+    shortcuts=("run", "proteins", "chains_per_protein", "maximum_e_value"),
+    writes="given project",
+    run=_run,
+    kernels=("engine.structures.compilation:STRUCTURE_KERNELS", "engine.sequence_search.compilation:ALIGNMENT"),
+    modules=("engine.evidence.search",),
+    expecting="engine.evidence.expecting",
+    tables="engine.evidence.tables:TABLES",
+    stored="engine.evidence.tables:STORED",
+    exports=(
+        Export("tsv", "Tables, tab-separated"),
+        Export("gff3", "Peptides and modified residues along proteins (GFF3)", (".gff3", ".gff")),
+        Export("structures", "Structures with their coverage, for PyMOL, ChimeraX and others"),
+    ),
+    export=_export,
+    demo=Demo({"structures": "1ao6_A.pdb.gz"}, "standard", after="identify"),
+    work=(("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),),
+)  # fmt: skip

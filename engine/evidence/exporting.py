@@ -1,0 +1,203 @@
+"""Export evidence on structures: tables, GFF3 of peptides and sites, and structures with their coverage for other viewers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.entry import ExportRequest
+from engine.errors import InputError, ParameterError
+from engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES, file_of
+from engine.files import atomic_file, storage_errors
+from engine.jobs.progress import Progress
+from engine.project import Project
+from engine.project.outputs import check_outputs
+from engine.results.reader import read_stored
+from engine.results.separated import ROUNDED, write_separated
+from engine.structures.chains import Chains
+from engine.structures.colouring import UNALIGNED, scale_colours
+from engine.structures.outputs import PictureChain, chain_atoms, write_picture
+from engine.structures.reading import read_structure
+from engine.structures.scripts import ScriptedChain
+
+if TYPE_CHECKING:
+    import gemmi
+
+__all__ = ["export_evidence"]
+
+_IN_NAMES, _IN_ATTRIBUTES = "!$*+-.:?@^_|~", " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
+_MISSED = np.array((0xD5, 0x5E, 0x00), np.uint8)
+_MODIFIED = np.array((0xCC, 0x79, 0xA7), np.uint8)
+_UNKNOWN_B = -1.0
+_MAXIMUM_LETTERS = 40
+
+
+def export_evidence(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write a run as ``tsv`` (a folder of tables), ``gff3`` or ``structures``; the paths.
+
+    ``structures``: a folder with a folder for each protein that has a near chain, and in it the chain's coordinates with the number of
+    spectra of each residue in the B-factor column (-1: no residue of the protein stands there), and scripts for PyMOL and ChimeraX.
+
+    Raises
+    ------
+    ParameterError : there is no such format, or something that is needed would be written over.
+    InputError : the project has no such finished run, or a table of it is not sound. StorageError : the disk refused.
+    Cancelled : the user asked to stop.
+    """
+    check_outputs([request.target], [one.path for one in project.inputs(request.run_id)], project.folder)
+    if request.format == "tsv":
+        return _write_tables(project, request, progress)
+    if request.format == "gff3":
+        return [_write_gff3(project, request, progress)]
+    if request.format == "structures":
+        return _write_structures(project, request, progress)
+    raise ParameterError(f"there is no format '{request.format:.40}'; expected tsv, gff3 or structures")
+
+
+def _write_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    written = []
+    for one in TABLES:
+        found = read_stored(project, request.run_id, one, one.saved)
+        progress.stage(f"Exporting {one.title.lower()}", len(found))
+        written.append(request.target / file_of(one))
+        write_separated(written[-1], found, one.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
+    return written
+
+
+def _write_gff3(project: Project, request: ExportRequest, progress: Progress) -> Path:
+    """Peptides and modified residues along their proteins (counted from 1)."""
+    proteins = read_stored(project, request.run_id, PROTEINS, ("accession", "length")).to_pylist()
+    peptides = read_stored(project, request.run_id, PEPTIDE_PLACES, ("accession", "peptide", "first", "last", "q_value", "n_psms"))
+    sites = read_stored(project, request.run_id, SITES, ("accession", "position", "modification", "q_value", "n_psms", "place"))
+    progress.stage("Exporting GFF3", len(peptides) + len(sites))
+    with atomic_file(request.target) as file:
+        file.write(b"##gff-version 3\n")
+        for one in proteins:
+            file.write(f"##sequence-region {quote(one['accession'], safe=_IN_NAMES)} 1 {one['length']}\n".encode())
+        for number, one in enumerate(peptides.to_pylist(), 1):
+            told = f"ID=peptide{number};Name={quote(one['peptide'], safe=_IN_ATTRIBUTES)};psms={one['n_psms']}"
+            _write_line(file.write, one["accession"], "peptide", one["first"], one["last"], one["q_value"], told)
+            progress.advance(1)
+        for number, one in enumerate(sites.to_pylist(), 1):
+            told = f"ID=site{number};Name={quote(one['modification'], safe=_IN_ATTRIBUTES)};psms={one['n_psms']};place={one['place']}"
+            _write_line(file.write, one["accession"], "modified_residue", one["position"], one["position"], one["q_value"], told)
+            progress.advance(1)
+    return request.target
+
+
+def _write_line(write: Any, accession: str, kind: str, first: int, last: int, q_value: float | None, told: str) -> None:
+    cells = (
+        quote(accession, safe=_IN_NAMES),
+        "Proteoscope",
+        kind,
+        first,
+        last,
+        "." if q_value is None else f"{q_value:.4g}",
+        ".",
+        ".",
+        told,
+    )
+    write(("\t".join(map(str, cells)) + "\n").encode())
+
+
+def _write_structures(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    chains = read_stored(project, request.run_id, CHAINS, ("protein", "accession", "rank", "chain", "path")).to_pylist()
+    residues = read_stored(project, request.run_id, RESIDUES, ("protein", "position", "n_psms", "modifications"))
+    mapped = read_stored(project, request.run_id, MAPPED_RESIDUES, ("chain_row", "position", "chain_residue"))
+    evidence = _Evidence(residues, mapped)
+    nearest = [(number, one) for number, one in enumerate(chains) if one["rank"] == 1]
+    progress.stage("Exporting structures", len(nearest))
+    written: list[Path] = []
+    names = dict[str, int]()
+    for number, one in nearest:
+        progress.check()
+        rows = evidence.of_chain(number, one["protein"])
+        name = re.sub("[^A-Za-z0-9_]", "_", one["accession"])[:_MAXIMUM_LETTERS]
+        names[name] = names.get(name, 0) + 1
+        folder = request.target / (name if names[name] == 1 else f"{name}_{names[name]}")
+        try:
+            chain, atoms = _chain(Path(one["path"]), one["chain"])
+        except InputError as error:
+            progress.message(f"{one['accession']} is left out: {error}", "warning")
+        else:
+            with storage_errors(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+            written += write_picture(folder, [_painted(name, chain, atoms, *rows)])
+        progress.advance(1)
+    return written
+
+
+class _Evidence:
+    """Residues of proteins and chains, looked up by number: each kind of row is sorted once."""
+
+    def __init__(self, residues: Any, mapped: Any) -> None:
+        import pyarrow.compute as pc
+
+        mapped = mapped.filter(pc.is_valid(mapped["chain_residue"]))
+        self._residues = _Groups(
+            residues["protein"].to_numpy(), residues["position"].to_numpy(), residues["n_psms"].to_numpy().astype(np.int64),
+            pc.list_value_length(residues["modifications"]).to_numpy() > 0,
+        )  # fmt: skip
+        self._mapped = _Groups(mapped["chain_row"].to_numpy(), mapped["position"].to_numpy(), mapped["chain_residue"].to_numpy())
+
+    def of_chain(self, chain: int, protein: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+        """Rows of a chain under residues of the protein, the spectra of each, and whether it is modified."""
+        position, rows = self._mapped.of(chain)
+        known, n_psms, is_modified = self._residues.of(protein)
+        place = np.minimum(np.searchsorted(known, position), max(len(known) - 1, 0))
+        # A stranger's tables may tell of residues that the protein has not.
+        is_there = known[place] == position if len(known) else np.zeros(len(position), np.bool_)
+        return rows[is_there], n_psms[place[is_there]], is_modified[place[is_there]]
+
+
+class _Groups:
+    """Columns by the group that each row belongs to, and in it by the first of them."""
+
+    def __init__(self, group: NDArray[Any], *columns: NDArray[Any]) -> None:
+        order = np.lexsort((columns[0], group))
+        self._group, self._columns = group[order], [column[order] for column in columns]
+
+    def of(self, group: int) -> list[NDArray[Any]]:
+        """The columns of a group."""
+        first, last = np.searchsorted(self._group, (group, group + 1))
+        return [column[first:last] for column in self._columns]
+
+
+def _chain(path: Path, name: str) -> tuple[Chains, gemmi.Structure]:
+    file = read_structure(path)
+    if name not in file.chains.names:
+        raise InputError(path, f"has no chain {name}", remedy="Put the file back as it was, or search again")
+    chain = file.chains.taken([file.chains.names.index(name)])
+    return chain, chain_atoms(path, chain)
+
+
+def _painted(
+    name: str, chain: Chains, atoms: gemmi.Structure, rows: NDArray[np.int64], n_psms: NDArray[np.int64], is_modified: NDArray[np.bool_]
+) -> PictureChain:
+    """A chain whose colours and B-factors tell what was seen of it."""
+    n = len(chain.residue)
+    inside = rows < n
+    rows, n_psms, is_modified = rows[inside], n_psms[inside], is_modified[inside]
+    spectra = np.full(n, _UNKNOWN_B)
+    spectra[rows] = n_psms
+    colours = np.tile(np.array(UNALIGNED, np.uint8), (n, 1))
+    colours[rows] = np.where((n_psms > 0)[:, None], scale_colours(np.log2(1.0 + n_psms), 0.0, 8.0), _MISSED)
+    colours[rows[is_modified]] = _MODIFIED
+    for residue, value in _residues_of(chain, atoms, spectra):
+        for atom in residue:
+            atom.b_iso = value
+    return PictureChain(ScriptedChain(name, chain, colours), atoms)
+
+
+def _residues_of(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.float64]) -> Iterator[tuple[gemmi.Residue, float]]:
+    """Residues of a file with the value of the chain's residue whose Cα stands where theirs does; of others, that of none."""
+    value_at = {tuple(place): float(value) for place, value in zip(chain.position.tolist(), values, strict=True)}
+    for residue in atoms[0][0]:
+        places = [tuple(np.array(atom.pos.tolist(), np.float32).tolist()) for atom in residue if atom.name == "CA"]
+        yield residue, next((value_at[place] for place in places if place in value_at), _UNKNOWN_B)

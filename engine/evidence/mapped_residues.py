@@ -1,0 +1,160 @@
+"""Residues of proteins on those of near chains: numbers, secondary structure, exposure, and what lies near.
+
+A residue of the protein stands on one of the chain where the alignment says so. Between two that do, residues that the chain's numbers
+leave room for, exactly as many as the protein has there, are in its sequence and were not seen in the crystal or the map; of others nothing
+is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.evidence.chain_files import ChainFiles
+from engine.evidence.identified_peptides import ProteinEntry
+from engine.evidence.nearest_chains import NearChain
+from engine.execution.resources import Resources
+from engine.execution.threads import run_on_threads
+from engine.structures.chains import Chains
+from engine.structures.exposure import GREATEST_AREA, ChainAtoms, Ligands, read_chain_atoms, residue_areas
+
+__all__ = ["NO_ATOMS", "MappedChain", "mapped_chains"]
+
+_MAXIMUM_FAULTS_TOLD = 5
+_FARTHEST_SHIFT = 8  # residues that a gap is moved by, to where the chain's numbers have a break
+NO_ATOMS = Ligands(np.zeros((0, 3)), np.zeros(0, np.int64), ())
+
+
+@dataclass(frozen=True)
+class MappedChain:
+    """A near chain with what its file says of its residues.
+
+    Attributes
+    ----------
+    near : which one, and its alignment. chains : holds it alone. path : its file.
+    exposure : (r,) float64, part of each residue's greatest area that water touches, NaN where its atoms are not known.
+    atoms : heavy ones, None where the file could not be read; `ligands` : of its file.
+    unseen : (u,) int64, residues of the protein that its sequence has and nobody saw.
+    fault : why its atoms could not be read.
+    """
+
+    near: NearChain
+    chains: Chains
+    path: Path
+    exposure: NDArray[np.float64]
+    atoms: ChainAtoms | None
+    unseen: NDArray[np.int64]
+    fault: str = ""
+
+    @property
+    def ligands(self) -> Ligands:
+        """Of its file."""
+        return NO_ATOMS if self.atoms is None else self.atoms.ligands
+
+
+def mapped_chains(
+    near: Sequence[NearChain], proteins: Sequence[ProteinEntry], source: ChainFiles, resources: Resources
+) -> list[MappedChain]:
+    """Near chains with exposure and ligands, each file read once; the user is told of files that could not be read.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    wanted = np.unique([one.chain for one in near]) if near else np.zeros(0, np.int64)
+    alone = {chain: source.chains.taken([chain]) for chain in wanted.tolist()}
+    by_file: dict[int, list[int]] = {}
+    for chain in wanted.tolist():
+        by_file.setdefault(int(source.file[chain]), []).append(chain)
+    files = list(by_file.items())
+
+    def read(one: tuple[int, list[int]]) -> list[tuple[int, ChainAtoms | InputError, NDArray[np.float64]]]:
+        file, chains = one
+        none = [np.full(len(alone[chain].residue), np.nan) for chain in chains]
+        try:
+            atoms = read_chain_atoms(source.files[file], [alone[chain] for chain in chains])
+        except InputError as error:
+            return [(chain, error, blank) for chain, blank in zip(chains, none, strict=True)]
+        good = [(place, one) for place, one in enumerate(atoms) if not isinstance(one, InputError)]
+        areas = residue_areas([one for _, one in good], [len(none[place]) for place, _ in good])
+        for (place, _), area in zip(good, areas, strict=True):
+            none[place] = np.minimum(1.0, area / GREATEST_AREA[alone[chains[place]].residue])
+        return list(zip(chains, atoms, none, strict=True))
+
+    resources.progress.stage("Reading the structures", len(files))
+    found = {
+        chain: (atoms, exposure)
+        for some in run_on_threads(read, files, resources.threads, resources.progress)
+        for chain, atoms, exposure in some
+    }
+    mapped, faults = [], list[str]()
+    for one in near:
+        atoms, exposure = found[one.chain]
+        fault = str(atoms) if isinstance(atoms, InputError) else ""
+        if fault and fault not in faults:
+            faults.append(fault)
+        own = alone[one.chain]
+        pairs = _with_gaps_at_breaks(one.pairs, own, proteins[one.protein].sequence)
+        mapped.append(
+            MappedChain(
+                replace(one, pairs=pairs), own, source.files[int(source.file[one.chain])], exposure,
+                None if isinstance(atoms, InputError) else atoms, _unseen(pairs, own), fault,
+            )
+        )  # fmt: skip
+    for text in faults[:_MAXIMUM_FAULTS_TOLD]:
+        resources.progress.message(f"Exposure and distances are not known: {text}", "warning")
+    if len(faults) > _MAXIMUM_FAULTS_TOLD:
+        resources.progress.message(f"The atoms of {len(faults) - _MAXIMUM_FAULTS_TOLD:,} more files could not be read", "warning")
+    return mapped
+
+
+def _with_gaps_at_breaks(pairs: NDArray[np.int64], chains: Chains, sequence: str) -> NDArray[np.int64]:
+    """The same alignment with gaps where the chain's numbers have a break of their length, if a gap can be there with the same letters:
+    of such places an alignment takes any."""
+    missing = np.diff(pairs[:, 0]) - 1
+    gaps = np.flatnonzero((missing > 0) & (np.diff(pairs[:, 1]) == 1))
+    if not len(gaps):
+        return pairs
+    settled, number = pairs.copy(), chains.author_number.astype(np.int64)
+    for k in gaps.tolist():
+        length = int(missing[k])
+        around = slice(max(0, k - _FARTHEST_SHIFT), k + _FARTHEST_SHIFT + 2)
+        before = settled[around, 0].copy()
+        for step in (1, -1):
+            at = k
+            for _ in range(_FARTHEST_SHIFT):
+                rows = settled[at : at + 2, 1]
+                if len(rows) < 2 or number[rows[1]] - number[rows[0]] - 1 == length:
+                    break
+                # The pair beside the gap goes to its other side, where the protein has the same residue.
+                moved = at + 1 if step > 0 else at
+                place, other = int(settled[moved, 0]), int(settled[moved, 0]) - step * length
+                beyond = moved + step
+                is_next = 0 <= beyond < len(settled) and settled[beyond, 1] == settled[moved, 1] + step
+                if not is_next or settled[beyond, 0] != place + step or sequence[other] != sequence[place]:
+                    at = -1
+                    break
+                settled[moved, 0] = other
+                at += step
+            rows = settled[at : at + 2, 1] if at >= 0 else settled[:0, 1]
+            if len(rows) == 2 and number[rows[1]] - number[rows[0]] - 1 == length:
+                break
+            # No break there: as it was.
+            settled[around, 0] = before
+    return settled
+
+
+def _unseen(pairs: NDArray[np.int64], chains: Chains) -> NDArray[np.int64]:
+    """Residues of the protein between two aligned ones that are neighbours in the chain's columns and as far apart by its numbers."""
+    before, after = pairs[:-1], pairs[1:]
+    missing = after[:, 0] - before[:, 0] - 1
+    is_gap = (missing > 0) & (after[:, 1] == before[:, 1] + 1)
+    apart = [number[after[:, 1]].astype(np.int64) - number[before[:, 1]] - 1 for number in (chains.label_number, chains.author_number)]
+    is_gap &= (apart[0] == missing) | ((apart[1] == missing) & (chains.insertion[after[:, 1]] == 0) & (chains.insertion[before[:, 1]] == 0))
+    found = [np.arange(before[k, 0] + 1, after[k, 0]) for k in np.flatnonzero(is_gap).tolist()]
+    return np.concatenate([np.zeros(0, np.int64), *found])

@@ -1,0 +1,34 @@
+"""How peptides were shown on structures, for a paper."""
+
+from __future__ import annotations
+
+from engine.results.methods import Methods, RunFacts, plural
+
+__all__ = ["methods"]
+
+_CITATIONS = (
+    "Smith TF, Waterman MS. Identification of common molecular subsequences. J Mol Biol 147, 195-197 (1981)",
+    "Henikoff S, Henikoff JG. Amino acid substitution matrices from protein blocks. PNAS 89, 10915-10919 (1992)",
+    "Shrake A, Rupley JA. Environment and exposure to solvent of protein atoms. J Mol Biol 79, 351-371 (1973)",
+)
+
+
+def methods(facts: RunFacts) -> Methods:
+    """What was done, from the record of the run."""
+    source = facts.record.get("source_run")
+    of = f" of run {source:.60}" if isinstance(source, str) else ""
+    sentences = [
+        f"Peptides{of} up to a q-value of {facts.text('psm_fdr')} were placed at every position of the proteins of groups up to"
+        f" {facts.text('protein_fdr')} where their residues, leucine and isoleucine taken as equal, occur.",
+        "Each protein was aligned with the observed residues of every chain by exhaustive Smith-Waterman search (BLOSUM62, gaps 11/1), and"
+        f" the {facts.text('chains_per_protein')} best chains with an E-value of at most {facts.text('maximum_e_value')} were near.",
+        "Solvent exposure is that of the chain alone, as the part of the greatest area of each residue (Shrake and Rupley); from"
+        f" {facts.text('surface_exposure')} on a residue was taken to lie on the surface. Distances are of the deposited coordinates.",
+    ]
+    proteins, on = facts.count("proteins"), facts.count("on_structures")
+    chains, sites, placed = facts.count("chains"), facts.count("sites"), facts.count("placed_sites")
+    if proteins is not None and on is not None and chains is not None:
+        sentences.append(f"Of {plural(proteins, 'protein')}, {on:,} had a near chain among {plural(chains, 'chain')}.")
+    if sites and placed is not None:
+        sentences.append(f"Of {plural(sites, 'modified residue')}, {placed:,} stood on a near chain.")
+    return Methods(sentences, _CITATIONS)

@@ -1,0 +1,57 @@
+"""Parameters of evidence on structures: the one place where each exists."""
+
+from __future__ import annotations
+
+from pydantic import field_validator
+
+from engine.parameters import SearchParameters, parameter
+
+__all__ = ["EvidenceParameters"]
+
+_WHICH, _STRUCTURES, _SITES = "Evidence", "Structures", "Sites"
+_MAXIMUM_PROTEINS = 100_000
+
+
+class EvidenceParameters(SearchParameters):
+    """All that decides what is shown on which structures, besides the run that is looked at and the structures."""
+
+    run: str = parameter(
+        "", title="Run", group=_WHICH, editor="run",
+        help="The identification, search for modified peptides or explanation whose peptides are shown; the newest where it is empty.",
+    )  # fmt: skip
+    proteins: tuple[str, ...] = parameter(
+        (),
+        title="Proteins",
+        group=_WHICH,
+        help="Accessions of the proteins that are looked at, commas between; all where it is empty.",
+    )
+    psm_fdr: float = parameter(
+        0.01, gt=0, le=1, title="PSMs up to", group=_WHICH, help="Matches of spectra up to this q-value are evidence."
+    )
+    protein_fdr: float = parameter(
+        0.01, gt=0, le=1, title="Proteins up to", group=_WHICH, help="Protein groups up to this q-value are looked at."
+    )
+    chains_per_protein: int = parameter(
+        3, ge=1, le=20, title="Chains of a protein", unit="chains", group=_STRUCTURES,
+        help="The nearest chains of each protein, by the scores of exhaustive Smith-Waterman alignments.",
+    )  # fmt: skip
+    maximum_e_value: float = parameter(
+        1e-3, gt=0, le=1e6, title="Largest E-value", group=_STRUCTURES,
+        help="Chains whose sequence chance would align to the protein's more often than this are not near.",
+    )  # fmt: skip
+    surface_exposure: float = parameter(
+        0.25, ge=0, le=1, title="Surface from", group=_SITES,
+        help="Part of the greatest area of a residue that water must touch for it to lie on the surface.",
+    )  # fmt: skip
+    contact_distance: float = parameter(
+        30.0, gt=0, le=200, title="Contacts up to", unit="Å", group=_SITES,
+        help="Modified residues and lysines whose Cα lie as near are listed as pairs; 30 Å is the reach of common cross-linkers.",
+    )  # fmt: skip
+
+    @field_validator("proteins")
+    @classmethod
+    def _are_few(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(one.strip() for one in value if one.strip()))
+        if len(names) > _MAXIMUM_PROTEINS:
+            raise ValueError(f"expected at most {_MAXIMUM_PROTEINS:,} accessions")
+        return names

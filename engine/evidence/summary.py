@@ -1,0 +1,44 @@
+"""Summary of evidence on structures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.results.counts import Count
+from engine.summary import Summary
+
+__all__ = ["EvidenceSummary"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceSummary(Summary):
+    """Proteins and how many of them have a near chain, modified residues and how many lie on one, on its surface or inside.
+
+    `source_run`: the run whose peptides these are.
+    """
+
+    source_run: str
+    n_proteins: int
+    n_on_structures: int
+    n_chains: int
+    n_peptides: int
+    n_sites: int
+    n_placed_sites: int
+    n_on_surface: int
+    n_buried: int
+
+    def counts(self) -> list[Count]:
+        """Proteins on structures, and modified residues on them."""
+        return [
+            Count(self.n_on_structures, "protein on a structure", "proteins on structures", total=self.n_proteins),
+            Count(self.n_placed_sites, "modified residue on a structure", "modified residues on structures", total=self.n_sites),
+        ]
+
+    def lines(self) -> list[str]:
+        """What lies where."""
+        return [
+            f"{self.n_peptides:,} peptides of run {self.source_run} lie in {self.n_proteins:,} proteins",
+            f"{self.n_on_structures:,} of these have a near structure, among {self.n_chains:,} chains",
+            f"{self.n_placed_sites:,} of {self.n_sites:,} modified residues stand on one: {self.n_on_surface:,} on the surface,"
+            f" {self.n_buried:,} buried",
+        ]

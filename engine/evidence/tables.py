@@ -1,0 +1,246 @@
+"""Tables of evidence on structures, each column described once."""
+
+from __future__ import annotations
+
+from engine.results.columns import Column, Table
+
+__all__ = [
+    "CHAINS",
+    "CONTACTS",
+    "MAPPED_RESIDUES",
+    "MISSED",
+    "PARALOGUES",
+    "PEPTIDE_PLACES",
+    "PROTEINS",
+    "RESIDUES",
+    "SITES",
+    "STORED",
+    "TABLES",
+    "file_of",
+]
+
+_PROTEIN = Column("protein", meaning="Row of the table of proteins", kind="identifier", rows_of="proteins")
+_ACCESSION = Column("accession", "Protein", "Accession of the protein", width=18)
+_CHAIN = Column("chain", "Chain", "The structure: its file, and after a colon the chain", width=16, is_nullable=True)
+_CHAIN_ROW = Column("chain_row", meaning="Row of the table of chains", kind="identifier", rows_of="chains", is_nullable=True)
+_POSITION = Column("position", "Position", "Residue of the protein, from 1", "integer", 8, low=1)
+_RESIDUE = Column("residue", "Residue", "Its letter", width=7, pattern="[A-Z]")
+_AUTHOR = Column(
+    "author_number", "In structure", "Number that the structure's authors gave the residue, with its insertion code", width=10,
+    is_nullable=True,
+)  # fmt: skip
+_EXPOSURE = Column(
+    "exposure", "Exposure", "Part of the residue's greatest area that water touches in this chain alone", "percent", 8, unit="%",
+    is_nullable=True, low=0, high=1, saved=".4f",
+)  # fmt: skip
+_STATE = Column("secondary_structure", "Structure", "H helix, E strand, C coil", width=8, pattern="[HEC]", is_nullable=True)
+_PSMS = Column("n_psms", "PSMs", "Spectra", "integer", 6, low=0)
+_Q = Column("q_value", "q-value", "Least false discovery rate at which a spectrum of it is accepted", "probability", 8, is_nullable=True)
+
+PROTEINS = Table.of(
+    "proteins",
+    "Proteins",
+    (
+        _ACCESSION,
+        Column("other_accessions", "Others", "Proteins that the same peptides prove", "texts", 20, is_shown=False),
+        Column("description", "Description", "What the database says of it", width=40),
+        Column("length", "Length", "Residues", "integer", 7, low=1),
+        Column("n_peptides", "Peptides", "Peptidoforms that lie in it", "integer", 8, low=0),
+        _PSMS,
+        Column("coverage", "Coverage", "Part of the residues that peptides cover", "percent", 8, unit="%", low=0, high=1, saved=".4f"),
+        Column("n_sites", "Sites", "Modified residues", "integer", 6, low=0),
+        Column("n_chains", "Chains", "Near chains", "integer", 7, low=0),
+        _CHAIN,
+        Column("identity", "Identity", "Of the aligned residues of the nearest chain", "percent", 8, unit="%", is_nullable=True, low=0,
+               high=1, saved=".4f"),
+        Column("mapped", "On structure", "Part of the residues that stand on the nearest chain", "percent", 10, unit="%", low=0, high=1,
+               saved=".4f"),
+        Column("mapped_coverage", "Seen on it", "Part of those that peptides cover", "percent", 9, unit="%", is_nullable=True, low=0,
+               saved=".4f"),
+        Column("q_value", "q-value", "Of its group", "probability", 8, is_nullable=True),
+        Column("sequence", meaning="Its residues", pattern="[A-Z]+"),
+    ),
+    shown="accession n_peptides n_psms coverage n_sites n_chains chain identity mapped mapped_coverage description length q_value "
+    "other_accessions",
+    links="accession",
+    saved="accession other_accessions description length n_peptides n_psms coverage n_sites n_chains chain identity mapped mapped_coverage "
+    "q_value",
+)  # fmt: skip
+CHAINS = Table.of(
+    "chains",
+    "Near chains",
+    (
+        _PROTEIN,
+        _ACCESSION,
+        Column("rank", "Rank", "Place among the chains of the protein, by score", "integer", 5, low=1),
+        Column("chain", "Chain", "The structure: its file, and after a colon the chain", width=16),
+        Column("kind", "Kind", "same (95 % identity and more), homologous (30 % and more) or distant", width=11,
+               pattern="same|homologous|distant"),
+        Column("identity", "Identity", "Share of aligned residues that are the same", "percent", 8, unit="%", low=0, high=1, saved=".4f"),
+        Column("n_aligned", "Aligned", "Residues of the protein that stand on it", "integer", 8, low=0),
+        Column("n_gaps", "Gaps", "Residues of either that stand against none", "integer", 6, low=0),
+        Column("n_unseen", "Unseen", "Residues that its sequence has and nobody saw in the crystal or the map", "integer", 7, low=0),
+        Column("first", "From", "First aligned residue of the protein, from 1", "integer", 6, low=1),
+        Column("last", "To", "Last aligned residue of the protein", "integer", 6, low=1),
+        Column("covered", "Seen on it", "Part of its aligned residues that peptides cover", "percent", 9, unit="%", low=0, high=1,
+               saved=".4f"),
+        Column("e_value", "E-value", "Such scores that chance gives in this database", "e_value", 9, low=0),
+        Column("bit_score", "Bits", "Bit score of the alignment", "number", 7, 1),
+        Column("has_atoms", "Atoms", "Whether its file has more than Cα, which exposure needs", "truth", 6),
+        Column("description", "Description", "What the file says of it", width=40),
+        Column("path", meaning="Its file"),
+    ),
+    shown="accession rank chain kind identity n_aligned n_gaps n_unseen first last covered e_value bit_score has_atoms description",
+    links="protein path",
+    saved="accession rank chain kind identity n_aligned n_gaps n_unseen first last covered e_value bit_score has_atoms description path",
+)  # fmt: skip
+SITES = Table.of(
+    "sites",
+    "Modified residues",
+    (
+        _PROTEIN,
+        _ACCESSION,
+        _POSITION,
+        _RESIDUE,
+        Column("modification", "Modification", "What it carries", width=18),
+        Column("mass", "Mass", "Of the modification", "number", 10, 4, unit="Da", saved=".6f", low=-1e6, high=1e6),
+        _PSMS,
+        Column("n_peptides", "Peptides", "Peptidoforms that carry it there", "integer", 8, low=0),
+        _Q,
+        Column("site_probability", "Site prob.", "Probability of that residue, where the search computed one", "number", 9, 3,
+               is_nullable=True),
+        _CHAIN,
+        _AUTHOR,
+        _STATE,
+        _EXPOSURE,
+        Column("place", "Place", "surface, buried, or unknown", width=8, pattern="surface|buried|unknown"),
+        Column("nearest_site", "Next site", "Position of the nearest other modified residue", "integer", 8, is_nullable=True),
+        Column("site_distance", "Distance", "To it, from Cα to Cα", "number", 8, 1, unit="Å", is_nullable=True, saved=".2f"),
+        Column("ligand", "Ligand", "The nearest ligand of the file", width=10, is_nullable=True),
+        Column("ligand_distance", "To ligand", "Between the nearest atoms", "number", 8, 1, unit="Å", is_nullable=True, saved=".2f"),
+        _CHAIN_ROW,
+    ),
+    shown="accession position residue modification n_psms site_probability chain author_number place exposure secondary_structure "
+    "nearest_site site_distance ligand ligand_distance mass n_peptides q_value",
+    links="protein chain_row",
+    saved="accession position residue modification mass n_psms n_peptides q_value site_probability chain author_number secondary_structure "
+    "exposure place nearest_site site_distance ligand ligand_distance",
+)  # fmt: skip
+MISSED = Table.of(
+    "missed",
+    "Never seen",
+    (
+        _PROTEIN,
+        _ACCESSION,
+        Column("first", "From", "First residue that no peptide covers, from 1", "integer", 6, low=1),
+        Column("last", "To", "Last such residue", "integer", 6, low=1),
+        Column("length", "Length", "Residues", "integer", 7, low=1),
+        Column("n_mapped", "On structure", "Residues that stand on the nearest chain", "integer", 10, low=0),
+        _EXPOSURE,
+        Column("enzymes", "Enzymes that would see it", "With how many of its residues, in peptides of 7 to 30 residues", "texts", 44),
+    ),
+    shown="accession first last length n_mapped exposure enzymes",
+    links="protein",
+    saved="accession first last length n_mapped exposure enzymes",
+)
+CONTACTS = Table.of(
+    "contacts",
+    "Contacts",
+    (
+        _PROTEIN,
+        _ACCESSION,
+        Column("first_position", "First", "Residue of the protein, from 1", "integer", 7, low=1),
+        Column("first_residue", "Residue", "Its letter", width=7, pattern="[A-Z]"),
+        Column("second_position", "Second", "Residue of the protein, from 1", "integer", 7, low=1),
+        Column("second_residue", "Residue", "Its letter", width=7, pattern="[A-Z]"),
+        Column("alpha_distance", "Cα to Cα", "Distance", "number", 9, 1, unit="Å", low=0, saved=".2f"),
+        Column("atom_distance", "Nearest atoms", "Distance of the nearest atoms", "number", 10, 1, unit="Å", is_nullable=True, low=0,
+               saved=".2f"),
+        Column("is_modified", "Modified", "Whether either is modified", "truth", 8),
+        _CHAIN,
+        _CHAIN_ROW,
+    ),
+    shown="accession first_position first_residue second_position second_residue alpha_distance atom_distance is_modified chain",
+    links="protein chain_row",
+    saved="accession first_position first_residue second_position second_residue alpha_distance atom_distance is_modified chain",
+)  # fmt: skip
+PARALOGUES = Table.of(
+    "paralogues",
+    "Shared peptides",
+    (
+        _PROTEIN,
+        _ACCESSION,
+        Column("other", "Other protein", "Accession of a protein that shares peptides with it", width=18),
+        Column("n_shared", "Shared", "Sequences that both have", "integer", 7, low=0),
+        Column("n_own", "Its own", "Sequences that the first has and the other has not", "integer", 7, low=0),
+        Column("n_of_other", "Of other", "Sequences that the other has and the first has not", "integer", 8, low=0),
+        Column("supported", "Supported", "Which of both sequences of their own support: first, other, both or neither", width=9,
+               pattern="first|other|both|neither"),
+    ),
+    shown="accession other n_shared n_own n_of_other supported",
+    links="protein",
+    saved="accession other n_shared n_own n_of_other supported",
+)  # fmt: skip
+PEPTIDE_PLACES = Table.of(
+    "peptide_places",
+    "Peptides at their places",
+    (
+        _PROTEIN,
+        _ACCESSION,
+        Column("peptide", "Peptide", "In ProForma", width=26),
+        Column("sequence", "Sequence", "Without modifications", width=22, is_shown=False, pattern="[A-Z]+"),
+        Column("first", "From", "First residue in the protein, from 1", "integer", 6, low=1),
+        Column("last", "To", "Last residue in the protein", "integer", 6, low=1),
+        _PSMS,
+        _Q,
+        Column("n_places", "Places", "Where it lies in all proteins of this table", "integer", 6, low=1),
+    ),
+    shown="accession peptide first last n_psms q_value n_places sequence",
+    links="protein sequence",
+    saved="accession peptide sequence first last n_psms q_value n_places",
+)
+RESIDUES = Table.of(
+    "residues",
+    "Residues",
+    (
+        _PROTEIN,
+        _POSITION,
+        _RESIDUE,
+        Column("n_peptides", meaning="Peptidoforms that cover it", kind="integer", type="int32", low=0),
+        Column("n_psms", meaning="Spectra of these", kind="integer", type="int32", low=0),
+        Column("q_value", meaning="The least of these", kind="probability", is_nullable=True),
+        Column("modifications", meaning="What it carries", kind="texts"),
+    ),
+)
+"""A row for each residue of each protein."""
+MAPPED_RESIDUES = Table.of(
+    "mapped_residues",
+    "Residues on structures",
+    (
+        Column("chain_row", meaning="Row of the table of chains", kind="identifier", rows_of="chains"),
+        _POSITION,
+        Column(
+            "chain_residue",
+            meaning="Row of the chain, from 0; missing where nobody saw the residue",
+            kind="integer",
+            is_nullable=True,
+            low=0,
+        ),
+        Column("author_number", meaning="The authors' number and insertion code", is_nullable=True),
+        Column("label_number", meaning="Number in the sequence of its entity", kind="integer", is_nullable=True),
+        Column("chain_letter", meaning="Residue of the chain", pattern="[A-Z*]", is_nullable=True),
+        Column("is_identical", meaning="Whether both are the same", kind="truth"),
+        Column("secondary_structure", meaning="H helix, E strand, C coil", pattern="[HEC]", is_nullable=True),
+        Column("exposure", meaning="Part of its greatest area that water touches", kind="number", is_nullable=True, low=0, high=1),
+    ),
+)
+"""A row for each residue of a protein that stands on a near chain, or that the chain's sequence has and nobody saw."""
+
+TABLES = (PROTEINS, CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES)
+"""From the protein to what is known of it."""
+STORED = (RESIDUES, MAPPED_RESIDUES)
+
+
+def file_of(table: Table) -> str:
+    """The name of a table as text; not its own, which files of the identification in the same project have."""
+    return f"evidence_{table.name}.tsv"

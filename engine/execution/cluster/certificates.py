@@ -1,0 +1,208 @@
+"""Certificates of the scheduler, the workers and the client of a cluster: each shows its own, and believes nobody without one.
+
+Whoever has one can run any program on all of the machines, since `distributed` sends functions around: they are the boundary of trust.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from engine.errors import InputError, ParameterError, WorkersError
+from engine.files import atomic_file, storage_errors
+
+if TYPE_CHECKING:
+    from distributed import Security
+
+__all__ = [
+    "AUTHORITY",
+    "ROLES",
+    "Certificates",
+    "Role",
+    "make_certificates",
+    "needs_cryptography",
+    "read_certificates",
+    "write_certificates",
+]
+
+Role = Literal["scheduler", "worker", "client"]
+ROLES: tuple[Role, ...] = ("scheduler", "worker", "client")
+AUTHORITY = "authority.pem"
+_MAXIMUM_BYTES = 1 << 20
+_MAXIMUM_DAYS = 3650
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """PEM texts: of the authority that signed them, and for each role its certificate with its key."""
+
+    authority: str
+    of_role: dict[Role, tuple[str, str]]
+
+    def security(self) -> Security:
+        """As `distributed` takes them; without encryption it connects nothing."""
+        from distributed import Security
+
+        fields = {}
+        for role, (certificate, key) in self.of_role.items():
+            fields[f"tls_{role}_cert"], fields[f"tls_{role}_key"] = certificate, key
+        return Security(require_encryption=True, tls_ca_file=self.authority, **fields)
+
+    def bundle(self, role: Role) -> str:
+        """What one role needs, as a line of JSON."""
+        return json.dumps({"authority": self.authority, "role": role, "certificate": list(self.of_role[role])})
+
+    @classmethod
+    def from_bundle(cls, line: str) -> Certificates:
+        """What `bundle` gave.
+
+        Raises
+        ------
+        ParameterError : it is something else.
+        """
+        try:
+            found = json.loads(line)
+            authority, role, (certificate, key) = found["authority"], found["role"], found["certificate"]
+            if role not in ROLES or not all(isinstance(text, str) for text in (authority, certificate, key)):
+                raise ValueError
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise ParameterError("--certificates -: expected one line from a run of the program on standard input") from None
+        return cls(authority, {role: (certificate, key)})
+
+
+def make_certificates(days: int = 1) -> Certificates:
+    """New ones, which are valid for so many days. The key of the authority is kept nowhere: nobody can make more of them.
+
+    Raises
+    ------
+    ParameterError : so many days cannot be.
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    if not 1 <= days <= _MAXIMUM_DAYS:
+        raise ParameterError(f"days = {days}: expected 1 to {_MAXIMUM_DAYS}")
+    now = datetime.datetime.now(datetime.UTC)
+    begin, end = now - datetime.timedelta(hours=1), now + datetime.timedelta(days=days)  # clocks differ
+
+    def named(name: str) -> x509.Name:
+        return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"proteoscope {name}")])
+
+    def certificate(name: str, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey, *, is_authority: bool) -> str:
+        made = (
+            x509.CertificateBuilder()
+            .subject_name(named(name))
+            .issuer_name(named("authority"))
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(begin)
+            .not_valid_after(end)
+            .add_extension(x509.BasicConstraints(is_authority, 0 if is_authority else None), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
+            .add_extension(
+                x509.KeyUsage(not is_authority, False, False, False, False, is_authority, is_authority, False, False), critical=True
+            )
+            .sign(signer, hashes.SHA256())
+        )
+        return made.public_bytes(serialization.Encoding.PEM).decode()
+
+    def text(key: ec.EllipticCurvePrivateKey) -> str:
+        plain = serialization.NoEncryption()
+        return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain).decode()
+
+    authority = ec.generate_private_key(ec.SECP256R1())
+    keys: dict[Role, ec.EllipticCurvePrivateKey] = {role: ec.generate_private_key(ec.SECP256R1()) for role in ROLES}
+    return Certificates(
+        certificate("authority", authority, authority, is_authority=True),
+        {role: (certificate(role, key, authority, is_authority=False), text(key)) for role, key in keys.items()},
+    )
+
+
+def write_certificates(certificates: Certificates, folder: Path) -> list[Path]:
+    """Write them into a folder that only the user can read, which is made; the paths of what was written.
+
+    Raises
+    ------
+    ParameterError : there are some already. StorageError : the disk refuses.
+    """
+    if (folder / AUTHORITY).exists():
+        raise ParameterError(f"{folder}: there are certificates in it already; give a folder that is not there yet")
+    texts = {AUTHORITY: certificates.authority}
+    for role, (certificate, key) in certificates.of_role.items():
+        texts[f"{role}.pem"], texts[f"{role}-key.pem"] = certificate, key
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    written = []
+    for name, text in sorted(texts.items(), reverse=True):  # the authority is there when all are
+        with atomic_file(folder / name) as file:
+            os.chmod(file.fileno(), 0o600)  # noqa: PTH101 - the file has no name of its own yet
+            file.write(text.encode())
+        written.append(folder / name)
+    return sorted(written)
+
+
+def read_certificates(folder: Path, *roles: Role) -> Certificates:
+    """Those of some roles in a folder.
+
+    Raises
+    ------
+    InputError : one is missing, is none, is past its time, or its key can be read by others.
+    """
+    authority = _read(folder / AUTHORITY)
+    found: dict[Role, tuple[str, str]] = {}
+    for role in roles:
+        key = folder / f"{role}-key.pem"
+        found[role] = _read(folder / f"{role}.pem"), _read(key)
+        if os.name == "posix" and key.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise InputError(key, "others than you can read this key", remedy=f"chmod 600 {key}")
+    _check(folder, authority, *(certificate for certificate, _ in found.values()))
+    return Certificates(authority, found)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MAXIMUM_BYTES)
+        return text.decode("ascii")
+    except (OSError, ValueError) as error:
+        remedy = "Make them with: proteoscope workers certificates --out DIR"
+        raise InputError(path, f"is no certificate ({getattr(error, 'strerror', None) or error})", remedy=remedy) from None
+
+
+def _check(folder: Path, *texts: str) -> None:
+    needs_cryptography()
+    from cryptography import x509
+
+    for text in texts:
+        try:
+            end = x509.load_pem_x509_certificate(text.encode()).not_valid_after_utc
+        except ValueError as error:
+            raise InputError(folder, f"holds a certificate that is none ({error})", remedy="Make them anew") from None
+        if end < datetime.datetime.now(datetime.UTC):
+            remedy = "Make new ones with: proteoscope workers certificates --out DIR"
+            raise InputError(folder, f"its certificates were valid until {end:%Y-%m-%d}", remedy=remedy)
+
+
+def needs_cryptography() -> None:
+    """Say what is missing where the libraries for workers are not installed.
+
+    Raises
+    ------
+    WorkersError : they are not.
+    """
+    try:
+        import cryptography
+        import distributed  # noqa: F401
+
+        del cryptography
+    except ImportError as error:
+        raise WorkersError(f"workers need libraries that are not installed ({error}); install proteoscope[workers]") from None

@@ -1,0 +1,259 @@
+"""The connection of a run with its workers: who is there, tasks for one of them, and what is known when one is lost.
+
+`distributed` carries messages, tells who comes and who goes, and starts workers again that were killed. Which partition goes where is
+decided by the scheduler that all devices share (`engine.execution.scheduler`): each task here is for one worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from engine.errors import WorkersError
+from engine.execution.cluster import remote
+from engine.execution.cluster.payload import unpack
+from engine.execution.elsewhere import WorkerLostError
+from engine.jobs.progress import Progress
+from kernels.device import DeviceError
+
+__all__ = ["CONFIGURATION", "SILENT", "Connection", "RemoteDevice", "configured", "nothing_to_stop"]
+
+_LOOK_SECONDS = 0.05  # between two looks at a cancel while a worker is asked
+_MAXIMUM_LETTERS = 300
+SILENT = logging.CRITICAL + 1
+"""Of the log of `distributed`."""
+
+CONFIGURATION: dict[str, Any] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "distributed.scheduler.work-stealing": False,
+    "distributed.scheduler.worker-ttl": "60s",
+    "distributed.worker.profile.enabled": False,
+    "distributed.diagnostics.nvml": False,
+    "distributed.admin.large-graph-warning-threshold": "1GiB",
+    "distributed.comm.timeouts.connect": "20s",
+    "distributed.worker.multiprocessing-method": "spawn",
+}
+"""Of `distributed`, here and in workers: no web pages, no tasks that move, no samples of what the program is at."""
+
+
+def configured() -> None:
+    """Prepare `distributed` in this process: quiet, and as `CONFIGURATION` says."""
+    import dask
+    import distributed  # noqa: F401 - it sets what is changed here
+
+    dask.config.set(CONFIGURATION)
+    # What goes wrong is told by errors of ours; a connection that ends beside another is nothing that a user could mend.
+    for handler in logging.getLogger("distributed").handlers:
+        handler.setLevel(SILENT)
+    for name in ("asyncio", "tornado.application"):
+        logging.getLogger(name).addFilter(_is_of_others)
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:
+    """Whether a complaint is about something else than a connection of `distributed` that ended."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not type(error).__module__.startswith("distributed")
+
+
+def nothing_to_stop() -> None:
+    """Of a call that nobody stops."""
+
+
+class RemoteDevice:
+    """A worker, as `kernels.device.Device`.
+
+    Attributes
+    ----------
+    name : ``worker 3``, of which there is one in a run. address : where it is reached. host, process : on which it runs. description : of
+        its device. is_card : whether that is a GPU. store : where columns lie that were copied there.
+    """
+
+    kernels = ""
+    is_processor = False
+
+    def __init__(self, name: str, address: str, greeting: dict[str, Any]) -> None:
+        self.name, self.address = name, address
+        self.host, self.process, self.store = str(greeting["host"]), int(greeting["process"]), str(greeting["store"])
+        self.is_card = str(greeting["device"]) != "cpu"
+        self.description = f"{self.host}, {greeting['description']}"
+
+
+class Connection:
+    """Workers that a scheduler knows.
+
+    Parameters
+    ----------
+    client : of `distributed`, connected. tell : told of workers that come, go, or cannot be used.
+    """
+
+    def __init__(self, client: Any, tell: Callable[[str], None]) -> None:
+        self._client, self._tell = client, tell
+        self._changed = threading.Condition()
+        self._present: set[str] = set()
+        self._devices: dict[str, RemoteDevice] = {}
+        self._numbers = itertools.count(1)
+        self._refusals: list[str] = []
+        self._is_closed = False
+        client.subscribe_topic("all", self._hear)
+        for address in client.scheduler_info(n_workers=-1)["workers"]:
+            self._arrive(address)
+
+    def devices(self) -> list[RemoteDevice]:
+        """The workers that can be used now."""
+        with self._changed:
+            return list(self._devices.values())
+
+    def wait(self, n: int, seconds: float, progress: Progress, check: Callable[[], None] = nothing_to_stop) -> bool:
+        """Wait for so many workers, and for all that the scheduler knows by then, so long at the most; whether there are some.
+
+        Raises
+        ------
+        Cancelled : the user asked to stop. WorkersError : those that came cannot be used. And what `check` raises.
+        """
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            progress.check()
+            check()
+            with self._changed:
+                if self._devices and len(self._devices) + len(self._refusals) >= max(n, len(self._present)):
+                    return True
+                if self._refusals and not self._devices:
+                    raise WorkersError(self._refusals[0])
+                self._changed.wait(_LOOK_SECONDS)
+        return bool(self.devices())
+
+    def is_there(self, device: RemoteDevice) -> bool:
+        """Whether nobody has heard that it is gone."""
+        return device.address in self._present
+
+    def call(
+        self, device: RemoteDevice, function: Callable[..., bytes], *arguments: Any, check: Callable[[], None] = nothing_to_stop,
+        priority: int = 0,
+    ) -> bytes:  # fmt: skip
+        """Call a function of `engine.execution.cluster.remote` in a worker.
+
+        Raises
+        ------
+        DeviceError : the worker was gone already. WorkerLostError : it went meanwhile. WorkersError : the function failed, or the
+        connection did. And what `check` raises.
+        """
+        if not self.is_there(device) and not self._is_closed:
+            raise DeviceError(f"{device.name} ({device.description}) is gone")
+        future = self._submit(device.address, function, *arguments, priority=priority)
+        done = threading.Event()
+        future.add_done_callback(lambda _: done.set())
+        try:
+            while not done.wait(_LOOK_SECONDS):
+                check()
+                self._look_at(device)
+            return self._result(device, future, function, check)
+        finally:
+            future.release()
+
+    def tell(self, device: RemoteDevice, function: Callable[..., bytes], *arguments: Any) -> None:
+        """Call a function and do not wait for it."""
+        from distributed import fire_and_forget
+
+        if self.is_there(device) and not self._is_closed:
+            with contextlib.suppress(Exception):  # who cannot be told is gone, or we are
+                fire_and_forget(self._submit(device.address, function, *arguments, priority=100))
+
+    def close(self) -> None:
+        """No more workers are heard of."""
+        with self._changed:
+            self._is_closed = True
+            self._present.clear()
+            self._devices.clear()
+            self._changed.notify_all()
+
+    def _submit(self, address: str, function: Callable[..., bytes], *arguments: Any, priority: int = 0) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return self._client.submit(
+                function, *arguments, workers=[address], allow_other_workers=False, pure=False, retries=0, priority=priority
+            )
+
+    def _look_at(self, device: RemoteDevice) -> None:
+        if self._is_closed or self._client.status not in ("running", "connecting"):
+            raise WorkersError("the connection with the scheduler of the workers is lost; start it again, and run this again")
+        if not self.is_there(device):
+            raise WorkerLostError(f"{device.name} ({device.description}) is lost")
+
+    def _result(self, device: RemoteDevice, future: Any, function: Callable[..., bytes], check: Callable[[], None]) -> bytes:
+        from distributed.client import TimeoutError as DaskTimeoutError
+
+        while True:
+            try:
+                found: bytes = future.result(timeout=1.0)
+                return found
+            except (TimeoutError, DaskTimeoutError):
+                check()
+                self._look_at(device)
+            except Exception as error:
+                # Whether the function failed or the worker: who is gone is heard of a moment later.
+                time.sleep(_LOOK_SECONDS)
+                self._look_at(device)
+                text = " ".join(str(error).split())[:_MAXIMUM_LETTERS]
+                if future.status in ("lost", "cancelled") or type(error).__module__.startswith("distributed"):
+                    raise WorkerLostError(f"{device.name} ({device.description}) does not answer: {text}") from None
+                raise WorkersError(
+                    f"{device.name} ({device.description}) could not {function.__name__.replace('_', ' ')}: {type(error).__name__}: {text}"
+                ) from None
+
+    def _hear(self, event: tuple[float, Any]) -> None:
+        """An event of the scheduler, on the thread of the client."""
+        _, content = event
+        match content:
+            case {"action": "add-worker", "worker": str(address)}:
+                self._arrive(address)
+            case {"action": "remove-worker", "worker": str(address)}:
+                self._leave(address)
+
+    def _arrive(self, address: str) -> None:
+        with self._changed:
+            if address in self._present or self._is_closed:
+                return
+            self._present.add(address)
+        threading.Thread(target=self._greet, args=(address,), name="proteoscope-greeting", daemon=True).start()
+
+    def _greet(self, address: str) -> None:
+        """Compare a worker's program with this one, before it gets work."""
+        unknown = {"host": "a worker", "process": 0, "store": "", "device": "cpu", "description": address}
+        try:
+            greeting = unpack(self.call(RemoteDevice("it", address, unknown), remote.greet))
+        except (WorkersError, DeviceError) as error:
+            if not self._is_closed and address in self._present:
+                self._refuse(f"The worker at {address} cannot be used: {error}")
+            return
+        difference = remote.described(greeting["make"], remote.make())
+        if difference:
+            self._refuse(f"The worker on {greeting['host']} is another Proteoscope: {difference}; install the same on both")
+            return
+        if greeting["reason"]:
+            self._refuse(f"The worker on {greeting['host']} cannot compute: {greeting['reason']}")
+            return
+        with self._changed:
+            if address not in self._present or self._is_closed:
+                return
+            device = self._devices[address] = RemoteDevice(f"worker {next(self._numbers)}", address, greeting)
+            self._changed.notify_all()
+        self._tell(f"{device.name} is there: {device.description}")
+
+    def _refuse(self, reason: str) -> None:
+        with self._changed:
+            self._refusals.append(reason)
+            self._changed.notify_all()
+        self._tell(reason)
+
+    def _leave(self, address: str) -> None:
+        with self._changed:
+            self._present.discard(address)
+            self._devices.pop(address, None)
+            self._changed.notify_all()

@@ -1,0 +1,351 @@
+"""What a worker does in its own process: opens works, and computes partitions of them on its device.
+
+The functions are called by name through `distributed`, take texts, numbers and bytes of `engine.execution.cluster.payload`, and return such
+bytes. A partition is computed by a thread of its own, which goes on while its rows are fetched; it stops between two pieces when it is told
+to, or when nobody has asked for a minute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import secrets
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from engine.execution.cluster.columns import ColumnFile, file_digest, open_column, store_folder, trim_store
+from engine.execution.cluster.payload import pack, unpack
+from engine.execution.kinds import register_kinds
+from engine.execution.threads import available_threads
+from engine.execution.work import Computation, Work, kind_of
+from engine.project.cache import cache_folder
+from engine.version import VERSION
+from kernels.cpu.processor import Processor
+from kernels.device import Device, DeviceError
+
+__all__ = [
+    "DEVICE",
+    "THREADS",
+    "begin",
+    "close",
+    "described",
+    "fetch",
+    "greet",
+    "look_for",
+    "make",
+    "open_work",
+    "receive",
+    "source_digest",
+    "start",
+    "stop",
+]
+
+DEVICE, THREADS = "PROTEOSCOPE_WORKER_DEVICE", "PROTEOSCOPE_WORKER_THREADS"
+"""Of the environment of a worker: what it computes with, ``cpu`` or ``cuda:0``, and with how many threads."""
+_SEARCHES = "engine.searches"  # above this package: named, not imported
+_WAIT_SECONDS = 0.5  # for a first piece, before the asker is told that there is none
+_FORGOTTEN_SECONDS = 60.0  # after which nobody asks any more
+_MAXIMUM_WAITING = 64 << 20  # bytes of rows that wait to be fetched
+_SOURCES = "*.py", "*.cu", "*.cuh", "*.h"
+
+
+@cache
+def source_digest() -> str:
+    """SHA-256 of the programs that decide what rows are: of all sources of the kernels and of the searches."""
+    digest = hashlib.sha256()
+    for name in ("kernels", "engine"):
+        folder = Path(str(import_module(name).__file__)).parent
+        for path in sorted(path for pattern in _SOURCES for path in folder.rglob(pattern)):
+            digest.update(f"{name}/{path.relative_to(folder).as_posix()}".encode() + b"\0")
+            digest.update(path.read_bytes().replace(b"\r\n", b"\n"))
+    return digest.hexdigest()
+
+
+def make() -> dict[str, Any]:
+    """Of which make the program is in this process, for a comparison before work begins.
+
+    `kinds` are the works that it knows, `kernels` how many sources of kernels it compiles from.
+    """
+    searches = import_module(_SEARCHES).SEARCHES
+    kernels = Path(str(import_module("kernels").__file__)).parent
+    return {
+        "version": VERSION,
+        "kinds": sum(len(search.work) for search in searches),
+        "kernels": sum(1 for pattern in _SOURCES for _ in kernels.rglob(pattern)),
+        "sources": source_digest(),
+        "python": ".".join(platform.python_version_tuple()[:2]),
+    }
+
+
+class _Worker:
+    """What this process has: its device, and the works that are open."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.sessions: dict[str, _Session] = {}
+        self._device: Device | None = None
+        self.threads = int(os.environ.get(THREADS) or available_threads())
+
+    def device(self, *, with_card: bool) -> Device:
+        """The device; the processor for what no card can do.
+
+        Raises
+        ------
+        DeviceError : its card cannot be opened.
+        """
+        wish = os.environ.get(DEVICE, "cpu")
+        if wish == "cpu" or not with_card:
+            return Processor(self.threads)
+        if self._device is None:
+            from kernels.cuda.modules import card
+
+            self._device = card(int(wish.partition(":")[2]))
+        return self._device
+
+
+_worker = cache(_Worker)
+
+
+class _Session:
+    """A work that is open on the device of this worker."""
+
+    def __init__(self) -> None:
+        self.stack = ExitStack()
+        self.computation: Computation | None = None
+        self.digests: dict[str, str] = {}
+        self.parts: dict[int, _Part] = {}
+        self.folder = Path(tempfile.mkdtemp(prefix="proteoscope-worker-"))
+
+    def opened(self, packed: bytes) -> Any:
+        """Plain data, with the columns that it names; of those of a round that were copied here, too."""
+        return unpack(packed, lambda named: open_column(named, store_folder(cache_folder()), self.digests))
+
+    def close(self) -> None:
+        """End what is computed, and close the work."""
+        for part in self.parts.values():
+            part.stop()
+        for part in self.parts.values():
+            part.thread.join()
+        self.stack.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class _Part:
+    """A partition while it is computed, by a thread of its own."""
+
+    def __init__(self, computation: Computation, first: int, last: int) -> None:
+        self._changed = threading.Condition()
+        self._pieces: list[tuple[int, float, Any]] = []
+        self._waiting, self._asked = 0, time.monotonic()
+        self._is_stopped = self._is_done = self._is_of_device = False
+        self._failure = ""
+        self.thread = threading.Thread(target=self._run, args=(computation, first, last), name="proteoscope-part", daemon=True)
+        self.thread.start()
+
+    def _run(self, computation: Computation, first: int, last: int) -> None:
+        try:
+            with closing(computation.search(first, last)) as pieces:
+                for piece in pieces:
+                    rows = None if piece.rows is None else pack(dict(piece.rows))
+                    if not self._put(int(piece.end), float(piece.beyond), rows):
+                        break
+        except DeviceError as error:
+            self._failure, self._is_of_device = str(error), True
+        except Exception as error:  # it goes to whoever asked for the partition
+            self._failure = f"{type(error).__name__}: {error}"
+        finally:
+            with self._changed:
+                self._is_done = True
+                self._changed.notify_all()
+
+    def _put(self, end: int, beyond: float, rows: bytes | None) -> bool:
+        """Keep a piece until it is fetched; whether to go on."""
+        with self._changed:
+            if rows is None and self._pieces and self._pieces[-1][2] is None:
+                self._pieces.pop()  # which told less
+            self._pieces.append((end, beyond, rows))
+            self._waiting += len(rows or b"")
+            self._changed.notify_all()
+            while self._waiting > _MAXIMUM_WAITING and not self._is_stopped and not self._is_forgotten:
+                self._changed.wait(_WAIT_SECONDS)
+            return not self._is_stopped and not self._is_forgotten
+
+    @property
+    def _is_forgotten(self) -> bool:
+        return time.monotonic() - self._asked > _FORGOTTEN_SECONDS
+
+    def fetch(self) -> bytes:
+        """The pieces since the last time, whether that is all, and what went wrong."""
+        with self._changed:
+            self._asked = time.monotonic()
+            self._changed.wait_for(lambda: self._pieces or self._is_done, _WAIT_SECONDS)
+            pieces, self._pieces, self._waiting = self._pieces, [], 0
+            self._changed.notify_all()
+            return pack({
+                "pieces": [list(piece) for piece in pieces], "is_done": self._is_done, "failure": self._failure,
+                "is_of_device": self._is_of_device,
+            })  # fmt: skip
+
+    def stop(self) -> None:
+        """Leave off after the next piece."""
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify_all()
+
+
+def greet() -> bytes:
+    """Who this worker is: the make of its program, its machine, its device, and where copied columns lie."""
+    worker, reason, description = _worker(), "", "processor"
+    try:
+        device = worker.device(with_card=True)
+        description = f"processor, {worker.threads} threads" if device.is_processor else device.name
+    except DeviceError as error:
+        reason = str(error)
+    wish = os.environ.get(DEVICE, "cpu")
+    return pack({
+        "make": make(), "host": socket.gethostname(), "device": wish, "description": description, "reason": reason,
+        "store": str(store_folder(cache_folder())), "process": os.getpid(),
+    })  # fmt: skip
+
+
+def open_work(session: str, packed: bytes, files: bytes, is_shared: bool, with_card: bool) -> bytes:
+    """Open a work, unless it is open: which of its files are not here, by their paths; then it is not.
+
+    `files`: all that are named in it, with the digests of those that were copied here.
+    """
+    worker = _worker()
+    with worker.lock:
+        one = worker.sessions.setdefault(session, _Session())
+    if missing := _missing(one, files):
+        return pack({"missing": missing, "failure": ""})
+    if one.computation is None:
+        name, sources, settings, place = one.opened(packed)
+        register_kinds([(name, place)])
+        work = Work(name, sources, settings)
+        try:
+            one.computation = one.stack.enter_context(kind_of(work).open(work, worker.device(with_card=with_card), is_shared=is_shared))
+        except DeviceError as error:
+            return pack({"missing": [], "failure": str(error)})
+    return pack({"missing": [], "failure": ""})
+
+
+def begin(session: str, packed: bytes, files: bytes) -> bytes:
+    """Begin a round with its state and its items; as `open_work`."""
+    one = _worker().sessions[session]
+    if missing := _missing(one, files):
+        return pack({"missing": missing, "failure": ""})
+    for part in one.parts.values():
+        part.stop()
+    for part in one.parts.values():
+        part.thread.join()  # a round must not begin under the partitions of the last
+    one.parts.clear()
+    state, items = one.opened(packed)
+    assert one.computation is not None
+    try:
+        one.computation.begin(state, items)
+    except DeviceError as error:
+        return pack({"missing": [], "failure": str(error)})
+    return pack({"missing": [], "failure": ""})
+
+
+def _missing(session: _Session, files: bytes) -> list[str]:
+    """Which of the files this machine neither sees nor has a copy of."""
+    missing = []
+    for fields, digest in unpack(files):
+        file = ColumnFile(*fields)
+        if file.path in session.digests or file.is_here:
+            continue
+        copied = store_folder(cache_folder()) / str(digest) if digest else None
+        if copied is not None and copied.is_file() and copied.stat().st_size == file.size:
+            with contextlib.suppress(OSError):
+                os.utime(copied)
+            session.digests[file.path] = str(digest)
+        else:
+            missing.append(file.path)
+    return missing
+
+
+def look_for(session: str, files: bytes) -> bytes:
+    """Which of these files are not here; see `open_work`."""
+    return pack({"missing": _missing(_worker().sessions[session], files), "failure": ""})
+
+
+def receive(session: str, digest: str, size: int, offset: int, block: bytes) -> bytes:
+    """A part of a file that is copied here; with the last, it is compared with its digest and kept."""
+    if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
+        raise ValueError("this is no digest")
+    folder = store_folder(cache_folder())
+    if offset == 0:
+        trim_store(folder, size)
+    part = _worker().sessions[session].folder / digest
+    with part.open("wb" if offset == 0 else "r+b") as file:
+        file.seek(offset)
+        file.write(block)
+    if offset + len(block) == size:
+        if file_digest(part) != digest:
+            part.unlink()
+            raise ValueError("a file did not arrive as it was sent")
+        beside = folder / f"{digest}.{secrets.token_hex(4)}.partial"
+        shutil.move(part, beside)  # which may be another disk
+        beside.replace(folder / digest)
+    return b""
+
+
+def start(session: str, number: int, first: int, last: int) -> bytes:
+    """Begin a partition, and fetch what there is of it; see `fetch`."""
+    one = _worker().sessions[session]
+    assert one.computation is not None
+    one.parts = {name: part for name, part in one.parts.items() if part.thread.is_alive()}
+    for part in one.parts.values():
+        part.stop()
+    for part in one.parts.values():
+        part.thread.join()  # a device computes one at a time
+    one.parts = {number: _Part(one.computation, first, last)}
+    return one.parts[number].fetch()
+
+
+def fetch(session: str, number: int) -> bytes:
+    """What there is of a partition since it was last fetched; waits for half a second where there is nothing."""
+    return _worker().sessions[session].parts[number].fetch()
+
+
+def stop(session: str, number: int) -> bytes:
+    """Leave a partition off."""
+    one = _worker().sessions.get(session)
+    part = None if one is None else one.parts.get(number)
+    if part is not None:
+        part.stop()
+    return b""
+
+
+def close(session: str) -> bytes:
+    """Close a work."""
+    worker = _worker()
+    with worker.lock:
+        one = worker.sessions.pop(session, None)
+    if one is not None:
+        one.close()
+    return b""
+
+
+def described(found: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """What is different between the makes of two programs, in words; empty where nothing is."""
+    names = {
+        "version": "version {}", "python": "Python {}", "kinds": "{} kinds of work", "kernels": "{} sources of kernels",
+        "sources": "sources {:.12}",
+    }  # fmt: skip
+    for name, text in names.items():
+        if found.get(name) != other.get(name):
+            return f"{text.format(found.get(name))} there, {text.format(other.get(name))} here"
+    return ""

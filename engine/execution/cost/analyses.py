@@ -1,0 +1,60 @@
+"""The thesis's own problems, predicted by its cost function and measured."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.execution.cost.atgpu import Cost, serial_cost
+from engine.execution.cost.parameters import DeviceParameters
+from kernels.analyses_layouts import PROBLEMS, Round, Spent
+from kernels.device import Device, twin
+
+__all__ = ["Comparison", "compared", "measured_problem", "predicted_problem"]
+
+_SEED = 1
+_LOOKS_OF_STEP = 1.25
+
+
+class Comparison(NamedTuple):
+    """A problem of a size `n`, predicted and measured."""
+
+    problem: str
+    n: int
+    predicted: Cost
+    measured: Spent
+
+
+def rounds_of(problem: str, n: int) -> tuple[Round, ...]:
+    """Its ATGPU analysis."""
+    return PROBLEMS[problem][1](n)
+
+
+def predicted_problem(parameters: DeviceParameters, problem: str, n: int) -> Cost:
+    """By expression 4.2. What holds up the matrix product are looks into shared memory: a step reads a word of one tile, and of the other
+    the four words of the next steps at once."""
+    name = "lookup" if problem == "matrix multiplication" else "integer"
+    rounds = rounds_of(problem, n)
+    if problem == "matrix multiplication":
+        rounds = tuple(one._replace(operations=_LOOKS_OF_STEP * one.operations) for one in rounds)
+    return serial_cost(parameters.machine(name), rounds, None if parameters.is_processor else parameters.pageable.seconds)
+
+
+def measured_problem(device: Device | Any, problem: str, n: int, repeats: int) -> Spent:
+    """The median of some runs, after one that is not counted."""
+    rng = np.random.default_rng(_SEED)
+    is_matrix = problem == "matrix multiplication"
+    count = 2 if problem in ("vector addition", "matrix multiplication") else 1
+    arrays = [rng.integers(0, 1 << 32, (n, n) if is_matrix else n, np.uint32) for _ in range(count)]
+    work = getattr(twin(device, "analyses").Analyses(device), PROBLEMS[problem][0])
+    work(*arrays)
+    runs: list[Spent] = sorted((work(*arrays)[1] for _ in range(repeats)), key=lambda spent: spent.seconds)
+    return runs[len(runs) // 2]
+
+
+def compared(
+    device: Device | Any, parameters: DeviceParameters, problem: str, sizes: tuple[int, ...], repeats: int = 3
+) -> list[Comparison]:
+    """Each size of a problem."""
+    return [Comparison(problem, n, predicted_problem(parameters, problem, n), measured_problem(device, problem, n, repeats)) for n in sizes]

@@ -1,0 +1,132 @@
+"""ATGPU(b, k, M, G): what rounds of a kernel with their transfers cost (Carroll's thesis, 2018, chapter 4; Carroll & Wong 2017).
+
+A machine has k' multiprocessors of b cores, M words of shared memory in each and G words in all. A round sends words, runs k blocks,
+fetches words, and is synchronised. With t operations of a block, q memory blocks and m words of shared memory of a block, rate gamma of
+operations in a second, lambda operations for a memory block, alpha seconds for a transfer, beta for a word and sigma for a
+synchronisation::
+
+    (4.1)   sum over rounds of   I^ alpha + I beta + (t + lambda q) / gamma + O^ alpha + O beta + sigma
+    (4.2)   the same with        (ceil(k / (k' l)) t + lambda q) / gamma,     l = min(floor(M / m), H)
+
+Some things are said otherwise here than there. Sending, computing and fetching may go on side by side (`overlapped_cost`): then the longest
+of the three decides each round but the first, T_in + T_out + (R - 1) max(T_in, K, T_out) + K + R sigma. Lambda is what a memory block
+costs where the memory delivers as fast as it can, the whole device's q together, as the thesis sums q over all multiprocessors; a single
+access that nobody waits beside costs more. A round that moves nothing is not waited for by the host: it costs a launch instead of sigma.
+And what a transfer takes is no straight line (small ones stay in the host's caches, pages of large ones are new to the system): where it
+was measured by size, that curve stands in the place of alpha and beta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kernels.analyses_layouts import Round
+
+__all__ = ["Cost", "Machine", "occupancy", "overlapped_cost", "perfect_cost", "serial_cost"]
+
+
+TransferSeconds = Callable[[float, bool], float]
+"""Seconds of one transfer of so many bytes, to the device or from it."""
+
+
+class Machine(NamedTuple):
+    """ATGPU(b, k', M, G) with its costs.
+
+    Attributes
+    ----------
+    cores : b, of a multiprocessor. multiprocessors : k'. shared_words : M, of each. global_words : G. resident_blocks : H, the most that a
+    multiprocessor holds at a time.
+    alpha_in, alpha_out : seconds that a transfer takes to begin. beta_in, beta_out : of a word of 4 bytes. sigma : of a synchronisation.
+    launch : of a kernel that is not waited for. gamma : operations of a block in a second. lambda_ : operations in the time of a memory
+    block of 32 words.
+    """
+
+    cores: int
+    multiprocessors: int
+    shared_words: int
+    global_words: int
+    resident_blocks: int
+    alpha_in: float
+    beta_in: float
+    alpha_out: float
+    beta_out: float
+    sigma: float
+    launch: float
+    gamma: float
+    lambda_: float
+
+
+class Cost(NamedTuple):
+    """Seconds of all rounds."""
+
+    transfer_in: float
+    kernel: float
+    transfer_out: float
+    synchronisation: float
+
+    @property
+    def seconds(self) -> float:
+        """All together, one after the other."""
+        return sum(self)
+
+    @property
+    def transfer_share(self) -> float:
+        """The thesis's measure: what transfers take of the whole."""
+        return (self.transfer_in + self.transfer_out) / self.seconds if self.seconds else 0.0
+
+
+def occupancy(machine: Machine, shared_words: int) -> int:
+    """l, blocks that a multiprocessor holds at a time, each with so many words of shared memory.
+
+    Raises
+    ------
+    ValueError : not even one does: the algorithm cannot be run on this machine.
+    """
+    if shared_words > machine.shared_words:
+        raise ValueError(f"a block wants {shared_words:,} words of shared memory; a multiprocessor has {machine.shared_words:,}")
+    return min(machine.shared_words // shared_words if shared_words else machine.resident_blocks, machine.resident_blocks)
+
+
+def perfect_cost(machine: Machine, rounds: Sequence[Round]) -> Cost:
+    """Expression 4.1: every block runs at once."""
+    return _summed(machine, rounds, [1] * len(rounds))
+
+
+def serial_cost(machine: Machine, rounds: Sequence[Round], transfer: TransferSeconds | None = None) -> Cost:
+    """Expression 4.2: blocks take turns, as many at a time as the machine holds. `transfer`: as it was measured by size.
+
+    Raises
+    ------
+    ValueError : the rounds need more shared or global memory than the machine has.
+    """
+    largest = max((one.words_in + one.words_out for one in rounds), default=0)
+    if largest > machine.global_words:
+        raise ValueError(f"a round needs {largest:,} words of global memory; the machine has {machine.global_words:,}")
+    turns = [-(-one.blocks // (machine.multiprocessors * occupancy(machine, one.shared_words))) for one in rounds]
+    return _summed(machine, rounds, turns, transfer)
+
+
+def overlapped_cost(machine: Machine, rounds: Sequence[Round]) -> float:
+    """Seconds where a round's transfers go on beside the kernels of others, all rounds alike on average."""
+    if not rounds:
+        return 0.0
+    cost, n = serial_cost(machine, rounds), len(rounds)
+    into, kernel, out = cost.transfer_in / n, cost.kernel / n, cost.transfer_out / n
+    return into + out + (n - 1) * max(into, kernel, out) + kernel + cost.synchronisation
+
+
+def _summed(machine: Machine, rounds: Sequence[Round], turns: Sequence[int], transfer: TransferSeconds | None = None) -> Cost:
+    def moved(transfers: int, words: int, is_inward: bool) -> float:
+        if transfer is not None:
+            return transfers * transfer(4.0 * words / transfers, is_inward) if transfers else 0.0
+        alpha, beta = (machine.alpha_in, machine.beta_in) if is_inward else (machine.alpha_out, machine.beta_out)
+        return transfers * alpha + words * beta
+
+    n_waited = sum(number == 0 or one.words_in > 0 for number, one in enumerate(rounds))
+    return Cost(
+        sum(moved(one.transfers_in, one.words_in, True) for one in rounds),
+        sum((turn * one.operations + machine.lambda_ * one.memory_blocks) / machine.gamma for one, turn in zip(rounds, turns, strict=True)),
+        sum(moved(one.transfers_out, one.words_out, False) for one in rounds),
+        n_waited * machine.sigma + (len(rounds) - n_waited) * machine.launch,
+    )

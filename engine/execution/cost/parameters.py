@@ -1,0 +1,194 @@
+"""What was measured of a device: the parameters of the ATGPU model, rates of inner operations, and what each kind of work takes on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import exp, log
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, model_validator
+
+from engine.execution.cost.atgpu import Machine
+from engine.execution.work import CardShape
+
+__all__ = ["DeviceParameters", "KindCosts", "TransferCosts", "WorkSize", "fitted"]
+
+_WORD = 4
+_WARP = 32
+_RESIDENT_BLOCKS = 32  # H of every card since compute capability 7.0, but for a few with 16 or 24
+_THREADS_OF_BLOCK = 256
+
+
+class _Measured(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def _line(x: Sequence[float], y: Sequence[float], at: float) -> float:
+    """Between points along a line in logarithms; beyond the last as the last two go on."""
+    if at <= 0.0 or not x:
+        return 0.0
+    if len(x) == 1:
+        return y[0] * at / x[0]
+    if at >= x[-1]:
+        # At the marginal rate, which the last two points tell.
+        marginal = max(0.0, (y[-1] - y[-2]) / (x[-1] - x[-2]))
+        return y[-1] + (at - x[-1]) * (marginal or y[-1] / x[-1])
+    place = next(number for number in range(1, len(x)) if at <= x[number])
+    slope = (log(y[place]) - log(y[place - 1])) / (log(x[place]) - log(x[place - 1]))
+    if at < x[0]:
+        slope = min(1.0, max(0.0, slope))
+    return exp(log(y[place]) + slope * (log(at) - log(x[place])))
+
+
+class TransferCosts(_Measured):
+    """Of one way of transferring: seconds of a transfer to the card and from it, by its bytes, ascending; none of the processor."""
+
+    sizes: tuple[PositiveFloat, ...] = Field(default=(), max_length=32)
+    seconds_in: tuple[PositiveFloat, ...] = Field(default=(), max_length=32)
+    seconds_out: tuple[PositiveFloat, ...] = Field(default=(), max_length=32)
+
+    @model_validator(mode="after")
+    def _is_a_curve(self) -> TransferCosts:
+        if not len(self.sizes) == len(self.seconds_in) == len(self.seconds_out) or any(one >= two for one, two in pairwise(self.sizes)):
+            raise ValueError("sizes and seconds are no curve")
+        return self
+
+    def seconds(self, n_bytes: float, is_inward: bool) -> float:
+        """Of one transfer."""
+        return _line(self.sizes, self.seconds_in if is_inward else self.seconds_out, n_bytes)
+
+    def alpha(self, is_inward: bool) -> float:
+        """Seconds that a transfer takes to begin: those of the smallest."""
+        seconds = self.seconds_in if is_inward else self.seconds_out
+        return seconds[0] if seconds else 0.0
+
+    def beta(self, is_inward: bool) -> float:
+        """Seconds of a byte, of the largest but one: beyond, memory is new to the system."""
+        seconds = self.seconds_in if is_inward else self.seconds_out
+        return (seconds[-2] - seconds[0]) / (self.sizes[-2] - self.sizes[0]) if len(self.sizes) > 2 else 0.0
+
+
+class WorkSize(NamedTuple):
+    """A work in the terms of the model: operations of its kind, rows that come of it, bytes to the device and from it, rounds."""
+
+    operations: float
+    items: int
+    bytes_in: float
+    bytes_out: float
+    rounds: int = 1
+
+
+class KindCosts(_Measured):
+    """What a kind of work takes on a device, measured on samples of several sizes, since no single rate tells how well a card is filled.
+
+    Attributes
+    ----------
+    operations : ascending, of the samples. kernel : seconds in kernels of each (on the processor all seconds).
+    moved, transfer : bytes that are moved, ascending, and seconds of transfers beside which no kernel runs.
+    host_fixed, host_item, host_byte : what the host does besides: opening and closing the work, for each row, for each byte moved.
+    """
+
+    operations: tuple[PositiveFloat, ...] = Field(min_length=1, max_length=64)
+    kernel: tuple[PositiveFloat, ...] = Field(min_length=1, max_length=64)
+    moved: tuple[PositiveFloat, ...] = Field(default=(), max_length=64)
+    transfer: tuple[PositiveFloat, ...] = Field(default=(), max_length=64)
+    host_fixed: float = Field(default=0.0, ge=0)
+    host_item: float = Field(default=0.0, ge=0)
+    host_byte: float = Field(default=0.0, ge=0)
+
+    @model_validator(mode="after")
+    def _is_a_curve(self) -> KindCosts:
+        for x, y in ((self.operations, self.kernel), (self.moved, self.transfer)):
+            if len(x) != len(y) or any(after <= before for before, after in pairwise(x)):
+                raise ValueError("sizes and seconds are no curve")
+        return self
+
+    def kernel_seconds(self, operations: float) -> float:
+        """Between samples along a line in logarithms; beyond them at the rate of a card that is full."""
+        return _line(self.operations, self.kernel, operations)
+
+    def transfer_seconds(self, n_bytes: float) -> float:
+        """The same of transfers."""
+        return _line(self.moved, self.transfer, n_bytes)
+
+    @property
+    def rate(self) -> float:
+        """Operations in a second of the largest sample."""
+        return self.operations[-1] / self.kernel[-1]
+
+
+class DeviceParameters(_Measured):
+    """A device as the model knows it.
+
+    Attributes
+    ----------
+    key : what it is told by: UUID, driver and clock of a card; model and threads of the processor. description : for people.
+    threads : of the processor, 0 of a card. multiprocessors, cores, shared_bytes, memory_bytes, capability : of a card; the processor's
+    threads count as multiprocessors.
+    pinned, pageable : transfers from memory that the card reads by itself, and from any.
+    sigma, launch : seconds of a launch that is waited for, and of one that is not. memory_bandwidth : bytes in a second, read and written
+    by a kernel. rates : inner operations in a second, by name. kinds : of kinds of work.
+    """
+
+    key: str = Field(max_length=400)
+    description: str = Field(max_length=400)
+    threads: int = Field(ge=0)
+    multiprocessors: int = Field(ge=1)
+    cores: int = Field(ge=1)
+    shared_bytes: int = Field(ge=0)
+    memory_bytes: int = Field(ge=0)
+    capability: int = Field(ge=0)
+    pinned: TransferCosts
+    pageable: TransferCosts
+    sigma: float = Field(ge=0)
+    launch: float = Field(ge=0)
+    memory_bandwidth: PositiveFloat
+    rates: dict[str, PositiveFloat] = Field(max_length=64)
+    kinds: dict[str, KindCosts] = Field(default_factory=dict, max_length=64)
+
+    @property
+    def is_processor(self) -> bool:
+        """Whether it is the processor."""
+        return self.threads > 0
+
+    @property
+    def card(self) -> CardShape | None:
+        """What plans of launchers need; None for the processor."""
+        return None if self.is_processor else CardShape(self.multiprocessors, self.shared_bytes, self.capability)
+
+    def machine(self, rate: str = "integer") -> Machine:
+        """ATGPU(b, k', M, G) where the inner operation is this one.
+
+        Blocks of a multiprocessor share its rate, so that gamma of a block is what is left when all are full.
+        """
+        blocks = _RESIDENT_BLOCKS if not self.is_processor else 1
+        threads = 1 if self.is_processor else _THREADS_OF_BLOCK
+        resident = 1 if self.is_processor else min(blocks, 2048 // _THREADS_OF_BLOCK)
+        gamma = self.rates[rate] / (self.multiprocessors * resident * threads)
+        block_bytes = _WARP * _WORD
+        return Machine(
+            self.cores, self.multiprocessors, self.shared_bytes // _WORD or 1 << 30, max(1, self.memory_bytes // _WORD), resident,
+            self.pageable.alpha(True), self.pageable.beta(True) * _WORD, self.pageable.alpha(False), self.pageable.beta(False) * _WORD,
+            self.sigma, self.launch, gamma, block_bytes / self.memory_bandwidth * gamma,
+        )  # fmt: skip
+
+
+def fitted(rows: Sequence[Sequence[float]], values: Sequence[float], rounds: int = 400) -> list[float]:
+    """Coefficients, none negative, that give `values` from `rows` with the least sum of squared relative errors.
+
+    Coordinate descent on the normal equations: the problem has a handful of rows.
+    """
+    weighted = [[x / max(value, 1e-12) for x in row] for row, value in zip(rows, values, strict=True)]
+    n = len(rows[0]) if rows else 0
+    scale = [max((abs(row[j]) for row in weighted), default=0.0) or 1.0 for j in range(n)]
+    scaled = [[row[j] / scale[j] for j in range(n)] for row in weighted]
+    normal = [[sum(row[i] * row[j] for row in scaled) for j in range(n)] for i in range(n)]
+    target = [sum(row[i] for row in scaled) for i in range(n)]
+    found = [0.0] * n
+    for _ in range(rounds):
+        for i in range(n):
+            if normal[i][i] > 0:
+                rest = target[i] - sum(normal[i][j] * found[j] for j in range(n) if j != i)
+                found[i] = max(0.0, rest / normal[i][i])
+    return [one / of for one, of in zip(found, scale, strict=True)]

@@ -1,0 +1,109 @@
+"""How long the steps of runs took on this machine, beside what was predicted: later predictions are corrected by it.
+
+Kept in the user's cache for each kind of run and device. A prediction is a number that grows with the work, in about seconds; what the
+steps took is fitted to it as a constant and a factor, neither negative, by the least relative errors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.errors import StorageError
+from engine.execution.cost.parameters import fitted
+from engine.files import atomic_file
+from engine.project.cache import cache_folder
+
+__all__ = ["StepMemory"]
+
+_KEPT = 24  # of a kind of run and a device; those that are nearest in size count
+_NEAREST = 8
+_LEAST = 1e-3  # seconds: what is shorter tells nothing
+
+
+class StepMemory:
+    """Of one kind of run.
+
+    Parameters
+    ----------
+    kind : of the run. device : what computed it, as ``cuda:0 NVIDIA H200``. threads : of the processor.
+    """
+
+    def __init__(self, kind: str, device: str, threads: int) -> None:
+        self._key = f"{kind}: {device}, {threads} threads"
+        self._records: list[dict[str, dict[str, float]]] | None = None
+
+    def corrected(self, step: str, predicted: float, size: float) -> float | None:
+        """Seconds of a step for which so many were predicted, by runs of about this size; None where there was none."""
+        if self._records is None:
+            self._records = _all().get(self._key, [])
+        known = [
+            (record["predicted"][step], record["measured"][step], record["size"]["seconds"])
+            for record in self._records
+            if step in record["predicted"] and step in record["measured"]
+        ]
+        if not known:
+            return None
+        known.sort(key=lambda one: abs(_ratio(one[2], size)))
+        known = known[:_NEAREST]
+        if len(known) == 1 or max(one[0] for one in known) < 1.2 * min(one[0] for one in known):
+            # Of one size nothing is known of how it grows but what was predicted.
+            return max(0.0, predicted + sum(one[1] - one[0] for one in known) / len(known))
+        constant, factor = fitted([(1.0, one[0]) for one in known], [max(one[1], _LEAST) for one in known])
+        return constant + factor * predicted
+
+    @property
+    def n(self) -> int:
+        """Runs that are remembered."""
+        if self._records is None:
+            self._records = _all().get(self._key, [])
+        return len(self._records)
+
+    def remember(self, predicted: Mapping[str, float], measured: Mapping[str, float]) -> None:
+        """Keep a run. A disk that refuses is no reason to complain."""
+        path = _file()
+        with contextlib.suppress(StorageError, OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            every = _all()
+            record = {
+                "predicted": dict(predicted),
+                "measured": dict(measured),
+                "size": {"seconds": predicted.get("all", sum(predicted.values()))},
+            }
+            every[self._key] = [*every.get(self._key, []), record][-_KEPT:]
+            with atomic_file(path) as file:
+                file.write(json.dumps(every).encode())
+
+
+def _ratio(one: float, other: float) -> float:
+    from math import log
+
+    return log(max(one, _LEAST) / max(other, _LEAST))
+
+
+def _file() -> Path:
+    return cache_folder() / "steps.json"
+
+
+def _all() -> dict[str, Any]:
+    """Records as earlier runs left them, in so far as they are records."""
+    try:
+        found = json.loads(_file().read_text(encoding="utf-8"))
+        return {str(key): [record for record in records if _is_record(record)] for key, records in found.items()}
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+        return {}
+
+
+def _is_record(record: Any) -> bool:
+    return (
+        isinstance(record, dict)
+        and {"predicted", "measured", "size"} <= set(record)
+        and all(
+            isinstance(values, dict) and all(isinstance(one, int | float) and 0 <= one < 1e9 for one in values.values())
+            for values in record.values()
+        )
+        and "seconds" in record["size"]
+    )

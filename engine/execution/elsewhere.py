@@ -1,0 +1,50 @@
+"""Devices that are elsewhere: workers in other processes, on this machine or on others, as a session sees them."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from engine.execution.work import Computation, Work
+from engine.jobs.progress import Progress
+from kernels.device import Device, DeviceError
+
+__all__ = ["Elsewhere", "WorkerLostError"]
+
+
+class WorkerLostError(DeviceError):
+    """The process that computed is gone; perhaps by what it computed."""
+
+
+class Elsewhere(Protocol):
+    """Workers that come and go.
+
+    Attributes
+    ----------
+    name : as the user wished them, ``local:4``. has_cards : whether some of them are GPUs.
+    """
+
+    name: str
+
+    @property
+    def has_cards(self) -> bool:
+        """See the attributes."""
+
+    def devices(self) -> list[Device]:
+        """Those that are there now, each with a name that no other had."""
+
+    def wait(self, progress: Progress) -> bool:
+        """Wait until there is one, as long as that can be hoped; whether there is.
+
+        Raises
+        ------
+        Cancelled : the user asked to stop.
+        """
+
+    def open(self, work: Work, device: Device, progress: Progress, *, with_card: bool) -> AbstractContextManager[Computation]:
+        """The work on one of them, as long as the block lasts; see `engine.execution.work.Kind.open`.
+
+        Raises
+        ------
+        WorkerLostError : it is gone. DeviceError : its device failed.
+        """

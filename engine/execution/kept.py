@@ -1,0 +1,330 @@
+"""Keep what a run has computed, so that it goes on where it was stopped: finished partitions of rounds, and states of iterations.
+
+A partition is pure: its rows depend on the work, the state of the round and its items alone. So they are kept under a digest of these, and
+a run that goes on, on whatever devices, asks for the same digests and computes what is not there.
+
+::
+
+    kept.of(work).round(state, items)     which items of a round are done, with their rows; takes new ones
+    kept.of(work).checkpoint(asked)       where an iteration stands; takes how far it has come
+
+All is written by a thread behind the devices, after some seconds, and with no more than a hundredth of the processor's time: what is beyond
+that is not kept, and is computed again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.work import Rows, Work
+from engine.project.kept_file import KeptFile
+from engine.project.kept_records import KeptRecord
+
+__all__ = ["Checkpoint", "KeptPartitions", "KeptRound", "KeptWork", "plain_digest"]
+
+BEGIN_SECONDS = 5.0
+"""A shorter run keeps nothing."""
+SHARE = 0.01
+"""Of the processor's time, that keeping may take."""
+FLUSH_SECONDS = 0.5
+STATE_SECONDS = 5.0  # between two states of an iteration
+_MAXIMUM_WAITING = 64 << 20  # bytes of rows that wait to be written
+_DIGEST_SPEED = 1e9  # bytes that are digested in a second, about
+
+
+def plain_digest(value: Any) -> str:
+    """SHA-256 of plain data, in hexadecimal: numbers, texts, arrays, and sequences and mappings of them.
+
+    Raises
+    ------
+    TypeError : it is something else.
+    """
+    digest = hashlib.sha256()
+    _feed(digest, value)
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, value: Any) -> None:
+    match value:
+        case np.ndarray():
+            if value.dtype.hasobject:
+                raise TypeError("an array of objects is no plain data")
+            digest.update(f"a{value.dtype.str}{value.shape}".encode())
+            array = np.ascontiguousarray(value)
+            digest.update(array.reshape(-1).view(np.uint8).data if array.nbytes else b"")
+        case np.generic():
+            _feed(digest, value.item())
+        case None | bool() | int() | float() | str():
+            text = f"{type(value).__name__} {value!r}".encode()
+            digest.update(b"v%d " % len(text) + text)
+        case bytes():
+            digest.update(b"b%d " % len(value) + value)
+        case Mapping():
+            digest.update(b"m%d " % len(value))
+            for name in sorted(value):
+                _feed(digest, name)
+                _feed(digest, value[name])
+        case list() | tuple():
+            digest.update(b"s%d " % len(value))
+            for one in value:
+                _feed(digest, one)
+        case _:
+            raise TypeError(f"{type(value).__name__} is no plain data")
+
+
+def _bytes_of(value: Any) -> int:
+    """Of the arrays in plain data."""
+    match value:
+        case np.ndarray():
+            return value.nbytes
+        case _Name():
+            return value.n_bytes
+        case Mapping():
+            return sum(map(_bytes_of, value.values()))
+        case list() | tuple():
+            return sum(map(_bytes_of, value))
+    return 0
+
+
+class _Name:
+    """The digest of what makes rows, computed when it is first asked for."""
+
+    def __init__(self, *parts: Any) -> None:
+        self._parts: tuple[Any, ...] | None = parts
+        self._digest = ""
+
+    @property
+    def n_bytes(self) -> int:
+        """How much the digest is still to be made of."""
+        return 0 if self._parts is None else _bytes_of(self._parts)
+
+    def __str__(self) -> str:
+        parts = self._parts
+        if parts is not None:
+            self._digest = plain_digest([str(part) if isinstance(part, _Name) else part for part in parts])
+            self._parts = None
+        return self._digest
+
+
+class _Waiting(NamedTuple):
+    """Rows that wait to be written; `end` -1: a state of an iteration."""
+
+    name: _Name
+    first: int
+    end: int
+    columns: dict[str, NDArray]
+    n_bytes: int
+
+
+class KeptPartitions:
+    """What a run keeps while it is done; a block in which it goes on.
+
+    Parameters
+    ----------
+    open_file : makes the file that it is kept in, when the run has lasted some seconds; None where nothing can be kept.
+    resumed : the file of a run that goes on. tell : told, once, why no more is kept.
+    """
+
+    def __init__(self, open_file: Callable[[], KeptFile | None], tell: Callable[[str], None], resumed: KeptFile | None = None) -> None:
+        self._open_file, self._tell, self._file = open_file, tell, resumed
+        self._changed = threading.Condition()
+        self._reading = threading.Lock()  # the file is read by who goes on, and written behind
+        self._waiting: deque[_Waiting] = deque()
+        self._n_waiting, self._is_closed, self._is_over = 0, False, False
+        # What goes on keeps at once: one that is stopped again and again comes to its end too.
+        ahead = 0.0 if resumed is None else BEGIN_SECONDS
+        self._began, self._began_using, self._spent = time.monotonic() - ahead, time.process_time() - ahead, 0.0
+        self._found: dict[str, list[KeptRecord]] = defaultdict(list)
+        for record in [] if resumed is None else resumed.partitions:
+            if isinstance(name := record.header.get("round"), str):
+                self._found[name].append(record)
+        self.is_resumed = resumed is not None
+        """Whether the run goes on from what it kept before."""
+        self.n_found = sum(map(len, self._found.values()))
+        """How many partitions were kept before, and are not asked for yet."""
+        self._thread = threading.Thread(target=self._write_all, name="proteoscope-keeping", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Write what waits, unless the run is at its end, and close the file."""
+        with self._changed:
+            self._is_closed = True
+            if kind is None:
+                self._waiting.clear()
+            self._changed.notify_all()
+        self._thread.join()
+        if self._file is not None:
+            self._file.close()
+
+    @property
+    def is_keeping(self) -> bool:
+        """Whether what is computed now is kept."""
+        return not self._is_over and not self._is_closed and time.monotonic() - self._began >= BEGIN_SECONDS
+
+    def of(self, work: Work) -> KeptWork:
+        """What is kept of a work."""
+        return KeptWork(self, work)
+
+    def rows_of(self, name: _Name, n: int) -> list[tuple[int, int, Rows]]:
+        """The partitions of a round of `n` items that were kept before, by their places, none of them twice."""
+        if not self._found:
+            return []
+        with self._reading:
+            records = self._found.pop(str(name), [])
+            found, done = list[tuple[int, int, Rows]](), 0
+            for record in sorted(records, key=_place):
+                first, end = _place(record)
+                if not done <= first < end <= n or self._file is None:
+                    continue
+                rows = self._file.rows(record)
+                if rows is not None:
+                    found.append((first, end, rows))
+                    done = end
+        self.n_found -= len(records)
+        return found
+
+    def state_of(self, name: _Name) -> dict[str, NDArray] | None:
+        """Where an iteration stood."""
+        if not self.is_resumed or self._file is None:
+            return None
+        with self._reading:
+            return self._file.state(str(name))
+
+    def add(self, name: _Name, first: int, end: int, rows: Rows) -> None:
+        """Keep rows, if there is time and room; they may be changed afterwards. `end` -1: the state of an iteration."""
+        if not self.is_keeping:
+            return
+        n_bytes = sum(column.nbytes for column in rows.values())
+        with self._changed:
+            if self._n_waiting + n_bytes > _MAXIMUM_WAITING and self._n_waiting:
+                return
+            self._n_waiting += n_bytes
+        one = _Waiting(name, first, end, {column: np.array(values) for column, values in rows.items()}, n_bytes)
+        with self._changed:
+            self._waiting.append(one)
+
+    def _write_all(self) -> None:
+        """The thread that writes."""
+        if not self.is_resumed and not self._wait(BEGIN_SECONDS):
+            return
+        try:
+            if self._file is None:
+                self._file = self._open_file()
+                if self._file is None:
+                    self._stop("there is no key to seal it with")
+                    return
+            is_open = True
+            while is_open:
+                is_open = self._wait(FLUSH_SECONDS)
+                self._write_waiting()
+        except OSError as error:
+            self._stop(error.strerror or str(error))
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait; whether the run still goes on."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed, seconds)
+            return not self._is_closed
+
+    def _write_waiting(self) -> None:
+        assert self._file is not None
+        has_written = False
+        while True:
+            with self._changed:
+                if not self._waiting:
+                    break
+                one = self._waiting.popleft()
+                self._n_waiting -= one.n_bytes
+            # In processor time, since the run's threads and this one have the same processors.
+            if self._spent + one.name.n_bytes / _DIGEST_SPEED > SHARE * (time.process_time() - self._began_using):
+                continue
+            if not self._file.has_room(one.n_bytes):
+                self._stop("it has grown as large as it may be")
+                break
+            began = time.thread_time()
+            with self._reading, contextlib.suppress(TypeError):  # of what is no plain data, nothing is kept
+                if one.end < 0:
+                    self._file.keep_state(str(one.name), one.columns)
+                else:
+                    self._file.append(str(one.name), one.first, one.end, one.columns)
+            self._spent += time.thread_time() - began
+            has_written = True
+        if has_written:
+            with self._reading:
+                self._file.flush()
+
+    def _stop(self, reason: str) -> None:
+        """Keep nothing more."""
+        with self._changed:
+            self._is_over = True
+            self._waiting.clear()
+        self._tell(f"What is computed from now on is not kept for a resumption: {reason}")
+
+
+def _place(record: KeptRecord) -> tuple[int, int]:
+    """The items of a partition."""
+    first, end = record.header.get("first"), record.header.get("end")
+    return (first, end) if type(first) is int and type(end) is int else (-1, -1)
+
+
+class KeptWork:
+    """What is kept of a work; made by `KeptPartitions.of`."""
+
+    def __init__(self, kept: KeptPartitions, work: Work) -> None:
+        self._kept, self._name = kept, _Name("work", work.kind, work.sources, work.settings)
+
+    def round(self, state: Any, items: NDArray[np.int64] | None) -> KeptRound:
+        """Of a round with this state, of these items (all when None)."""
+        return KeptRound(self._kept, _Name("round", self._name, state, items))
+
+    def checkpoint(self, asked: Any) -> Checkpoint:
+        """Of an iteration, in which so much was asked for: plain data, the same on every device."""
+        return Checkpoint(self._kept, _Name("checkpoint", self._name, asked))
+
+
+class KeptRound:
+    """What is kept of a round; made by `KeptWork.round`."""
+
+    def __init__(self, kept: KeptPartitions, name: _Name) -> None:
+        self._kept, self._name = kept, name
+
+    def done(self, n: int) -> list[tuple[int, int, Rows]]:
+        """What was done of the `n` items before the run was stopped: ``(first, end, rows)``, ascending, none of them twice."""
+        return self._kept.rows_of(self._name, n)
+
+    def add(self, first: int, end: int, rows: Rows) -> None:
+        """Rows of the items `first:end` came."""
+        self._kept.add(self._name, first, end, rows)
+
+
+class Checkpoint:
+    """Where an iteration stands; made by `KeptWork.checkpoint`."""
+
+    def __init__(self, kept: KeptPartitions, name: _Name) -> None:
+        self._kept, self._name, self._told = kept, name, 0.0
+
+    def state(self) -> dict[str, NDArray] | None:
+        """Where it stood when the run was stopped; None where it begins."""
+        return self._kept.state_of(self._name)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the iteration should say how far it has come."""
+        return self._kept.is_keeping and time.monotonic() - self._told >= STATE_SECONDS
+
+    def keep(self, columns: Mapping[str, NDArray]) -> None:
+        """It has come so far."""
+        self._told = time.monotonic()
+        self._kept.add(self._name, 0, -1, columns)

@@ -1,0 +1,32 @@
+"""The kernel that translates databases of nucleotides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.execution.compilation import Kernels
+
+__all__ = ["TRANSLATION"]
+
+
+def _last() -> Callable[..., Any]:
+    from kernels.cpu.translation import frames
+
+    return frames
+
+
+def _use() -> None:
+    """Translate next to nothing."""
+    from engine.formats import Proteins
+    from engine.formats.translation import Translation
+
+    name = np.frombuffer(b"n", np.uint8)
+    one, none = np.array([0, 1], np.int64), np.array([0, 0], np.int64)
+    residues = np.frombuffer(b"ATGGCC", np.uint8).copy()  # as readers make them: kernels are compiled for one kind of array
+    Translation("six-frame", 1, 1).translated(Proteins(residues, np.array([0, 6], np.int64), name, one, name[:0], none))
+
+
+TRANSLATION = Kernels("translation of nucleotides", _last, _use, "some seconds", family="sequences")

@@ -1,0 +1,186 @@
+"""What a file of spectra is of, by its beginning: analysers, fragmentation, and whether masses are exact or those of an ion trap.
+
+What a file says of its instrument is told, and is not always so: converters name the analyser of the survey scans alone. So fragments
+are judged by the scan's own description where there is one (``FTMS``, ``ITMS``), and else by the peaks. Two peaks of an ion trap stand
+no nearer to each other than it can tell apart, and isotope peaks scatter about 1.00336 Th by what it errs; those of an exact analyser
+stand anywhere, and isotope peaks at that distance. Precursors are judged by their masses: those of peptides lie near multiples of
+1.000495 Da (Mann 1995), which masses that err by half a dalton do not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import ProteoscopeError
+from engine.formats.reading import parser_of
+from engine.formats.sources import ByteSource, blocks
+from engine.formats.spectrum_blocks import ParsedBlock
+
+__all__ = ["Exactness", "SpectraContent", "fragment_exactness", "precursor_exactness", "spectra_content"]
+
+Exactness = Literal["", "exact", "ion trap"]
+"""How masses are measured; empty where it cannot be told."""
+
+_MAXIMUM_SPECTRA, _MAXIMUM_BYTES, _BLOCK = 300, 1 << 24, 1 << 20
+_ANALYSERS = {
+    b"1000484": "orbitrap", b"1000079": "FT-ICR", b"1000084": "time of flight", b"1003379": "Astral", b"1000264": "ion trap",
+    b"1000082": "ion trap", b"1000291": "ion trap", b"1000083": "ion trap", b"1000078": "ion trap", b"1000081": "quadrupole",
+}  # fmt: skip
+_FRAGMENTATION = {
+    b"1000133": "CID", b"1000422": "HCD", b"1002481": "HCD", b"1000598": "ETD", b"1000250": "ECD", b"1002631": "EThcD", b"1003246": "UVPD",
+    b"1000435": "PD", b"1000599": "PQD",
+}  # fmt: skip
+_EXACT_ANALYSERS = frozenset({"orbitrap", "FT-ICR", "time of flight", "Astral"})
+_MALDI = b"MS:1000075"
+_TERM = re.compile(rb'accession="MS:(\d{7})"')
+_MZXML = re.compile(
+    rb'activationMethod="([A-Za-z]{2,8})"|<msMassAnalyzer[^>]{0,200}value="([^"]{1,60})"|<msIonisation[^>]{0,200}value="([^"]{1,60})"'
+)
+_FILTER = re.compile(rb'"(FTMS|ITMS|ASTMS|TOFMS)[^"<>]{1,200}?ms([123]?)[ "]')
+_COUNT = re.compile(rb'<spectrumList[^>]{0,400}?count="(\d{1,12})"|<msRun[^>]{0,400}?scanCount="(\d{1,12})"')
+_ISOTOPE, _NEAR, _TIGHT, _APART = 1.00336, 0.1, 0.006, 0.25
+_ENOUGH_GAPS, _ENOUGH_PRECURSORS = 100, 30
+_EXACT_SHARE, _TRAP_SHARE = 0.18, 0.12
+"""Of gaps within `_NEAR` of an isotope's, those within `_TIGHT`: .06 in ion traps, which is chance, .27 to .48 elsewhere."""
+_EXACT_APART, _TRAP_APART = 0.01, 0.003
+"""Of all gaps, those below `_APART`: none in ion traps, .05 to .13 elsewhere."""
+_CLUSTER, _PROTON = 1.000495, 1.00727646688
+_EXACT_SPREAD, _TRAP_SPREAD = 0.15, 0.23
+"""Standard deviation of precursors about the multiples, in units of one: .29 is that of masses that lie anywhere."""
+
+
+@dataclass(frozen=True)
+class SpectraContent:
+    """What a file of spectra is of.
+
+    Attributes
+    ----------
+    analysers, fragmentation : as the file names them, in its order. is_maldi : whether it says so.
+    fragments, precursors : how their masses are measured.
+    n_spectra : in the file, where it says so, else 0. n_looked_at, n_ms2 : spectra of its beginning, and those of level 2 among them.
+    singly_charged : share of singly charged ones of the precursors whose charge is known; 0 where none is.
+    """
+
+    analysers: tuple[str, ...] = ()
+    fragmentation: tuple[str, ...] = ()
+    is_maldi: bool = False
+    fragments: Exactness = ""
+    precursors: Exactness = ""
+    n_spectra: int = 0
+    n_looked_at: int = 0
+    n_ms2: int = 0
+    singly_charged: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """As ``orbitrap; HCD; exact fragments; MS1 and MS2, 1,684 spectra``."""
+        levels = "MS2 only" if self.n_ms2 == self.n_looked_at else "MS1 and MS2"
+        fragments = {"exact": "exact fragments", "ion trap": "ion-trap fragments"}.get(self.fragments, "")
+        count = f"{self.n_spectra:,} spectra" if self.n_spectra else ""
+        parts = (", ".join(self.analysers), ", ".join(self.fragmentation), fragments, ", ".join(filter(None, (levels, count))))
+        return "; ".join(part for part in parts if part)
+
+
+def spectra_content(path: Path) -> SpectraContent | None:
+    """What a file of spectra is of, by its first spectra; None where it cannot be read, or is a vendor's, to be converted first."""
+    try:
+        with ByteSource(path) as source:
+            parser = parser_of(source, takes_negative=True)
+            parsed: list[ParsedBlock] = []
+            texts: list[bytes] = []
+            for block in blocks(source, parser.cut, _BLOCK, most=_MAXIMUM_BYTES):
+                if block.is_first:
+                    parser.begin(block)
+                parsed.append(parser.parse(block, "auto"))
+                texts.append(block.text)
+                if sum(len(one.offsets) - 1 for one in parsed) >= _MAXIMUM_SPECTRA or block.start + len(block.text) >= _MAXIMUM_BYTES:
+                    break
+    except (ProteoscopeError, OSError):
+        return None
+    return _content(parsed, b"".join(texts)) if parsed else None
+
+
+def _content(parsed: list[ParsedBlock], text: bytes) -> SpectraContent:
+    terms = dict.fromkeys(_TERM.findall(text))
+    analysers = list(dict.fromkeys(_ANALYSERS[one] for one in terms if one in _ANALYSERS))
+    fragmentation = list(dict.fromkeys(_FRAGMENTATION[one] for one in terms if one in _FRAGMENTATION))
+    is_maldi = _MALDI in text
+    for activation, analyser, ionisation in dict.fromkeys(_MZXML.findall(text)):
+        if activation:
+            fragmentation.append(activation.decode("ascii", "replace"))
+        if analyser:
+            analysers.append(_plain(analyser))
+        is_maldi = is_maldi or b"maldi" in ionisation.lower() or b"matrix" in ionisation.lower()
+    filters = _FILTER.findall(text)
+    of_fragments = {kind for kind, level in filters if level not in (b"", b"1")}
+    of_precursors = {kind for kind, level in filters if level in (b"", b"1")}
+    fragments = _by_filter(of_fragments) or fragment_exactness([(one.mz, one.offsets) for one in parsed])
+    charges = np.concatenate([one.charge_mask for one in parsed])
+    precursors = precursor_exactness(np.concatenate([one.precursor_mz for one in parsed]), charges)
+    known = charges[charges > 1]
+    count = next((int(one or other) for one, other in _COUNT.findall(text)), 0)
+    return SpectraContent(
+        tuple(dict.fromkeys(analysers)), tuple(dict.fromkeys(fragmentation)), is_maldi, fragments,
+        precursors or _by_filter(of_precursors) or _by_name(analysers), count, sum(one.n_spectra for one in parsed), len(charges),
+        float((known == 2).mean()) if len(known) else 0.0,
+    )  # fmt: skip
+
+
+def _plain(text: bytes) -> str:
+    return "".join(letter for letter in text.decode("utf-8", "replace") if letter.isprintable())
+
+
+def _by_filter(kinds: set[bytes]) -> Exactness:
+    """What the descriptions of scans say, where all of them say the same."""
+    return "" if not kinds else "ion trap" if kinds == {b"ITMS"} else "" if b"ITMS" in kinds else "exact"
+
+
+def _by_name(analysers: list[str]) -> Exactness:
+    named = {name.lower() for name in analysers}
+    if named & {one.lower() for one in _EXACT_ANALYSERS}:
+        return "exact"
+    return "ion trap" if named and all("trap" in one and "orbi" not in one for one in named) else ""
+
+
+def fragment_exactness(peaks: list[tuple[NDArray[np.float64], NDArray[np.int64]]]) -> Exactness:
+    """How fragments were measured, by the distances of neighbouring peaks.
+
+    Parameters
+    ----------
+    peaks : of some blocks, m/z ascending in each spectrum, and the (n + 1,) offsets of its n spectra.
+    """
+    gaps = [np.empty(0)]
+    for mz, offsets in peaks:
+        owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        gaps.append(np.diff(mz)[owner[1:] == owner[:-1]])
+    gap = np.concatenate(gaps)
+    off = np.abs(gap - _ISOTOPE)
+    n_near = np.count_nonzero(off < _NEAR)
+    if n_near < _ENOUGH_GAPS:
+        return ""
+    share, apart = np.count_nonzero(off < _TIGHT) / n_near, np.count_nonzero(gap < _APART) / len(gap)
+    if share >= _EXACT_SHARE and apart >= _EXACT_APART:
+        return "exact"
+    return "ion trap" if share <= _TRAP_SHARE and apart <= _TRAP_APART else ""
+
+
+def precursor_exactness(precursor_mz: NDArray[np.float64], charge_mask: NDArray[np.uint32]) -> Exactness:
+    """How precursors were measured, by how near their masses lie to where those of peptides do.
+
+    Parameters
+    ----------
+    precursor_mz : (n,) thomson. charge_mask : (n,) uint32, bits of the charges that each may have; those with one count.
+    """
+    charge = np.log2(np.maximum(charge_mask & ~np.uint32(1), 1))
+    is_known = (charge >= 1) & (charge == np.floor(charge)) & np.isfinite(precursor_mz)
+    units = (precursor_mz[is_known] - _PROTON) * charge[is_known] / _CLUSTER
+    if len(units) < _ENOUGH_PRECURSORS:
+        return ""
+    spread = float(np.sqrt(np.mean((units - np.rint(units)) ** 2)))
+    return "exact" if spread <= _EXACT_SPREAD else "ion trap" if spread >= _TRAP_SPREAD else ""

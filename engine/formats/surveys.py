@@ -1,0 +1,112 @@
+"""Read survey spectra (MS1): what came off the column, between the spectra that searches read."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.formats.reading import FileState, check_proportions, parse_blocks, parser_of
+from engine.formats.sources import ByteSource
+from engine.jobs.progress import Progress
+from engine.spectra.spooling import GrowingColumn
+
+__all__ = ["Surveys", "read_surveys"]
+
+_THREADS = 2
+"""One processor at least is left to whoever waits for it."""
+
+
+@dataclass(frozen=True)
+class Surveys:
+    """n survey spectra of a file, in the order of their times, with their peaks in one flat array (CSR).
+
+    Attributes
+    ----------
+    retention_time : (n,) float64, seconds, ascending. scan : (n,) int64, -1 where the file gives none.
+    offsets : (n + 1,) int64; the peaks of spectrum i are `offsets[i]:offsets[i + 1]`.
+    mz : (peaks,) float64, thomson, ascending within a spectrum. intensity : (peaks,) float32, positive.
+    """
+
+    retention_time: NDArray[np.float64]
+    scan: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    mz: NDArray[np.float64]
+    intensity: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.scan)
+
+
+def read_surveys(path: str | Path, *, progress: Progress | None = None, spool: Path | None = None) -> Surveys:
+    """Read the survey spectra of a file of a format that may have some: mzML and mzXML. Profiles are made centroids; broken spectra, and
+    those without a time, are left out.
+
+    Parameters
+    ----------
+    progress : told of the file bytes read; asked for a cancel several times a second.
+    spool : a folder; peaks that take more than some hundred megabytes are mapped from a nameless file there.
+
+    Raises
+    ------
+    InputError : the file is missing, damaged or of another kind, or has no survey spectra.
+    Cancelled : the user asked to stop.
+    """
+    progress, path = progress or Progress(), Path(path)
+    mz, intensity = GrowingColumn(np.float64, spool), GrowingColumn(np.float32, spool)
+    times: list[NDArray] = []
+    scans: list[NDArray] = []
+    counts: list[NDArray] = []
+    with ByteSource(path) as source:
+        parser = parser_of(source, takes_negative=True)
+        if not hasattr(parser, "level"):
+            raise InputError(path, "is a list of peaks of single spectra, without survey spectra (MS1)", remedy="Give the run as mzML")
+        parser.level = 1
+        progress.stage("Reading survey spectra", source.size)
+        state = FileState(path)
+        pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="survey-reader")
+        try:
+            for parsed, consumed in parse_blocks(source, parser, pool, _THREADS, progress, "auto"):
+                fault = next((one for one in parsed.faults if one.is_fatal), None)
+                if fault is not None:
+                    raise InputError(path, fault.reason, place=fault.spectrum, remedy=fault.remedy)
+                state.n_spectra += parsed.n_spectra
+                state.n_peaks_read += parsed.n_peaks_read
+                check_proportions(state, source.consumed)
+                mz.append(parsed.mz)
+                intensity.append(parsed.intensity)
+                times.append(parsed.retention_time)
+                scans.append(parsed.scan)
+                counts.append(np.diff(parsed.offsets))
+                progress.advance(consumed)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    if not times:
+        raise InputError(path, "is empty", remedy="Copy or convert it again")
+    time, scan, count = (np.concatenate(one) for one in (times, scans, counts))
+    found = _in_order(time, scan, count, mz.finish(), intensity.finish())
+    if not len(found):
+        raise InputError(path, "has no survey spectra (MS1) with times", remedy="Convert the run again with its survey spectra")
+    return found
+
+
+def _in_order(
+    time: NDArray[np.float64],
+    scan: NDArray[np.int64],
+    count: NDArray[np.int64],
+    mz: NDArray[np.float64],
+    intensity: NDArray[np.float32],
+) -> Surveys:
+    """Those with times; a file has them in their order, and one that has not is put into it."""
+    offsets = np.concatenate(([0], np.cumsum(count))).astype(np.int64)
+    order = np.argsort(time, kind="stable")
+    order = order[np.isfinite(time[order])]
+    if not np.array_equal(order, np.arange(len(time))):
+        index = np.concatenate([np.empty(0, np.int64), *(np.arange(offsets[i], offsets[i + 1]) for i in order.tolist())])
+        mz, intensity = mz[index], intensity[index]
+        offsets = np.concatenate(([0], np.cumsum(count[order]))).astype(np.int64)
+    return Surveys(time[order], scan[order].astype(np.int64), offsets, mz, intensity)

@@ -1,0 +1,34 @@
+"""What was imported from another search engine, as a paragraph for a paper; see `engine.results.methods`."""
+
+from __future__ import annotations
+
+from engine.matches.methods_paragraph import accepted_sentence
+from engine.results.methods import Methods, RunFacts, listed, plural
+
+__all__ = ["methods"]
+
+_MAXIMUM_LETTERS = 200
+_SOURCES = {"file": "taken from the file", "decoys": "computed here from the decoys", "none": "not known"}
+
+
+def _rates(facts: RunFacts) -> str:
+    """Whose the q-values are."""
+    told = facts.record.get("q_values_of")
+    source = told.get("psms") if isinstance(told, dict) else None
+    return f"q-values of PSMs were {_SOURCES[source]}." if source in tuple(_SOURCES) else ""
+
+
+def methods(facts: RunFacts) -> Methods:
+    """Of an import: how the engine itself searched, its own record tells, not this program's."""
+    program, n_matches = facts.record.get("program"), facts.count("matches")
+    engine = program[:_MAXIMUM_LETTERS] if isinstance(program, str) and program else "another search engine"
+    of = "" if n_matches is None else f" ({plural(n_matches, 'match', 'matches')})"
+    spectra, databases = facts.names("spectra"), facts.names("database")
+    sentences = [
+        f"The results of {engine} in {listed(facts.names('results', 'identifications'))}{of} were imported; the search was that engine's.",
+        f"Matched ions were computed from the spectra of {listed(spectra)} within {facts.text('fragment_tolerance')}." if spectra else "",
+        f"Peptides were placed in the proteins of {listed(databases)}." if databases else "",
+        _rates(facts),
+        accepted_sentence(facts),
+    ]
+    return Methods(sentences)

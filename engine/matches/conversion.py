@@ -1,0 +1,112 @@
+"""Spectra of files, all or some, in another format: by charge, mass and time, and by whether an identification found their peptide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError, ParameterError
+from engine.execution.threads import available_threads
+from engine.formats.reading import read_spectra
+from engine.formats.writing import spectrum_format, write_spectrum_file
+from engine.jobs.progress import Progress
+from engine.matches.source_run import identified_places
+from engine.project.digests import file_digest
+from engine.project.outputs import check_distinct, check_outputs
+from engine.spectra.selection import SpectrumSelection
+
+if TYPE_CHECKING:
+    from engine.spectra.columns import Spectra
+
+__all__ = ["Conversion", "ConversionRequest", "IdentifiedIn", "check_conversion", "convert_spectra"]
+
+
+class IdentifiedIn(NamedTuple):
+    """The spectra that an identification of a project identified, or those that it left.
+
+    `is_wanted`: identified ones are. `run`: the newest where it is empty. `q_value`: up to which a match counts.
+    """
+
+    project: Path
+    is_wanted: bool
+    run: str = ""
+    q_value: float = 0.01
+
+
+@dataclass(frozen=True)
+class ConversionRequest:
+    """What is to be written.
+
+    Attributes
+    ----------
+    spectra, out : files. format : its name; by the ending of `out` where it is empty. selection, identified : which spectra.
+    skip_broken : leave out those that cannot be read. threads : all when None.
+    """
+
+    spectra: tuple[Path, ...]
+    out: Path
+    format: str = ""
+    selection: SpectrumSelection = field(default_factory=SpectrumSelection)
+    identified: IdentifiedIn | None = None
+    skip_broken: bool = False
+    threads: int | None = None
+
+
+class Conversion(NamedTuple):
+    """How many spectra were written, of how many."""
+
+    n_written: int
+    n_spectra: int
+
+
+def check_conversion(request: ConversionRequest) -> None:
+    """Refuse what cannot be written, before anything is read.
+
+    Raises
+    ------
+    ParameterError : there is no such format, or a file would be written over that is read. InputError : a file is given twice.
+    """
+    spectrum_format(request.format or str(request.out))
+    if request.out.name.lower().endswith(".gz"):
+        raise ParameterError(f"'{request.out!s:.200}' would not be gzipped: what is written is not packed; choose a name without .gz")
+    check_outputs([request.out], request.spectra)
+    check_distinct(request.spectra)
+
+
+def convert_spectra(request: ConversionRequest, progress: Progress) -> Conversion:
+    """Write the spectra that are asked for; the file appears whole or not at all.
+
+    Raises
+    ------
+    InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
+    """
+    check_conversion(request)
+    threads = request.threads or available_threads()
+    spectra = read_spectra(request.spectra, progress=progress, skip_broken=request.skip_broken, threads=threads, takes_negative=True)
+    rows = _chosen(spectra, request, progress)
+    if not len(rows):
+        raise ParameterError(f"none of the {len(spectra):,} spectra is what was asked for; nothing was written")
+    written_as = spectrum_format(request.format or str(request.out))
+    write_spectrum_file(request.out, spectra, format=written_as.name, rows=rows, progress=progress, threads=threads)
+    return Conversion(len(rows), len(spectra))
+
+
+def _chosen(spectra: Spectra, request: ConversionRequest, progress: Progress) -> NDArray[np.int64]:
+    """The spectra that are asked for."""
+    rows, asked = request.selection.rows(spectra), request.identified
+    if asked is None:
+        return rows
+    run, places = identified_places(asked.project, asked.run, asked.q_value)
+    is_identified = np.zeros(len(spectra), np.bool_)
+    for number, file in enumerate(request.spectra):
+        found = places.get(file_digest(file, progress))
+        if found is None:
+            raise InputError(
+                file, f"is none of the files that run {run} of {asked.project} read", remedy="Give the files that were identified"
+            )
+        is_identified |= (spectra.file == number) & np.isin(spectra.index, found)
+    return rows[is_identified[rows] == asked.is_wanted]

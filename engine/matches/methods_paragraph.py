@@ -1,0 +1,139 @@
+"""How spectra were searched for peptides, as a paragraph for a paper; see `engine.results.methods`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.errors import ParameterError
+from engine.matches.search_passes import SearchPass, passes_of_record
+from engine.results.methods import Methods, RunFacts, listed, plural
+
+__all__ = ["accepted_sentence", "error_rates", "pass_sentences", "spectrum_search_methods"]
+
+_SCORES = {
+    "hyperscore": ("a hyperscore after X!Tandem's", "Craig R, Beavis RC. TANDEM. Bioinformatics 2004, 20:1466."),
+    "spectral-dot-product": ("the spectral dot product", "Li C et al. BMC Bioinformatics 2014, 15:121."),
+    "ksdp": ("the kernel spectral dot product", "Fu Y et al. Bioinformatics 2004, 20:1948."),
+    "xcorr": ("the fast form of SEQUEST's cross-correlation", "Eng JK et al. J Proteome Res 2008, 7:4598."),
+}
+_COMPETITION = "Elias JE, Gygi SP. Target-decoy search strategy. Nat Methods 2007, 4:207."
+_PERCOLATOR = "Käll L et al. Semi-supervised learning for peptide identification. Nat Methods 2007, 4:923."
+_FOLDS = (
+    "Granholm V et al. A cross-validation scheme for machine learning algorithms in shotgun proteomics. BMC Bioinformatics 2012, 13:S3."
+)
+_PICKED = "Savitski MM et al. A scalable approach for protein false discovery rate estimation. Mol Cell Proteomics 2015, 14:2394."
+_CLOPPER = "Clopper CJ, Pearson ES. The use of confidence or fiducial limits. Biometrika 1934, 26:404."
+_DECOYS = {
+    "reverse": "reversed sequences", "pseudo-reverse": "sequences reversed between the sites of cleavage", "shuffle": "shuffled sequences",
+    "existing": "the decoys that the database holds",
+}  # fmt: skip
+
+
+def spectrum_search_methods(facts: RunFacts) -> Methods:
+    """Of an identification or another search of spectra in proteins."""
+    sentences, citations = pass_sentences(facts)
+    score = facts.text("score")
+    title, source = _SCORES.get(score, (score, ""))
+    if title:
+        sentences.append(f"Candidates were ranked by {title}, over fragment ions of the series {', '.join(facts.text('ion_series'))}.")
+    citations += [source] if source else []
+    rates, more = error_rates(facts)
+    return Methods([*sentences, *rates], [*citations, *more])
+
+
+def pass_sentences(facts: RunFacts) -> tuple[list[str], list[str]]:
+    """What was searched in what, and how each pass was done."""
+    spectra, databases, contaminants = (facts.names(kind) for kind in ("spectra", "database", "contaminants"))
+    n_spectra, n_searched, n_proteins = (facts.count(name) for name in ("spectra", "searched", "proteins_in_database"))
+    many = "" if n_spectra is None else f" ({plural(n_spectra, 'MS/MS spectrum', 'MS/MS spectra')}{_searched(n_spectra, n_searched)})"
+    size = "" if n_proteins is None else f" ({plural(n_proteins, 'protein')})"
+    also = f", with the contaminants of {listed(contaminants)}" if contaminants else ""
+    sentences = []
+    if spectra and databases:
+        sentences.append(f"Spectra of {listed(spectra)}{many} were searched against {listed(databases)}{size}{also}.")
+    try:
+        passes = passes_of_record(facts.record)
+        # Of versions that did not record passes, nobody knows whether a second one was done.
+        passes = passes if isinstance(facts.record.get("passes"), list) else passes[:1]
+    except (ParameterError, ValueError, TypeError):
+        passes = ()
+    if len(passes) > 1:
+        sentences.append(f"The search had {len(passes)} passes.")
+    return [*sentences, *(_pass_sentence(one, len(passes) > 1) for one in passes)], []
+
+
+def _searched(n_spectra: int, n_searched: int | None) -> str:
+    return "" if n_searched in (None, n_spectra) else f", of which {n_searched:,} had enough peaks and a precursor to be searched"
+
+
+def _pass_sentence(done: SearchPass, is_of_several: bool) -> str:
+    """A pass as it was done, whatever was asked for."""
+    name = f"In the {done.name} pass" if is_of_several else "Peptides"
+    enzyme = f"{done.enzyme} ({done.specificity}, up to {plural(done.missed_cleavages, 'missed cleavage')})"
+    proteins = "" if done.proteins == "all" else " of the proteins found before"
+    begin = f"{name}, peptides{proteins}" if is_of_several else name
+    medians = " to ".join(dict.fromkeys(f"{median:+.3g}" for median in done.precursor_medians))
+    corrected = f", corrected by a measured systematic error of {medians} ppm" if any(done.precursor_medians) else ""
+    isotopes = ", ".join(map(str, done.isotope_errors))
+    isotope = f", isotope errors of {isotopes}" if done.isotope_errors not in ((), (0,)) else ""
+    shift = "" if done.mass_shift is None else f" and mass shifts from {done.mass_shift[0]:g} to {done.mass_shift[1]:g} Da"
+    kinds = (("fixed", done.fixed_modifications), ("variable", done.variable_modifications))
+    modifications = " and ".join(f"{', '.join(names)} as {kind}" for kind, names in kinds if names)
+    return (
+        f"{begin} were formed by {enzyme}; precursors were allowed {done.precursor_tolerance}{corrected}{isotope}{shift}; fragments "
+        f"{done.fragment_tolerance}; modifications: {modifications or 'none'}."
+    )
+
+
+def error_rates(facts: RunFacts) -> tuple[list[str], list[str]]:
+    """How false ones were told from true ones, and how many were accepted."""
+    decoys, sentences, citations = facts.text("decoys"), list[str](), list[str]()
+    if decoys == "none":
+        return [*sentences, "No decoys were searched, and no false discovery rate was estimated."], citations
+    if decoys:
+        is_one_added = facts.parameters.get("plus_one") is True
+        counted = "with one decoy added" if is_one_added else "with no fewer decoys than their scores let one expect"
+        sentences.append(
+            f"False discovery rates were estimated by competition of targets with decoys ({_DECOYS.get(decoys, decoys)}), as decoys over "
+            f"targets, {counted}."
+        )
+        citations.append(_COMPETITION)
+    learnt, skipped = facts.said("Rescoring learnt"), facts.said("Rescoring skipped")
+    if learnt:
+        sentences.append(
+            "Matches were rescored by semi-supervised learning after Percolator, cross-validated so that no match was scored by a "
+            f"model that had seen its peptide ({learnt[0].lower()}{learnt[1:]})."
+        )
+        citations += [_PERCOLATOR, _FOLDS]
+    elif skipped or facts.text("rescoring") == "off":
+        why = skipped.partition(": ")[2]
+        sentences.append(f"Matches were ranked by the score alone{f', without rescoring ({why})' if why else ''}.")
+    accepted = accepted_sentence(facts)
+    if facts.count("proteins") is not None:
+        sentences.append("Proteins were grouped by parsimony; of a protein and its decoy only the better one counted (picked).")
+        citations.append(_PICKED)
+    if accepted:
+        sentences.append(accepted)
+        citations.append(_CLOPPER)
+    return sentences, citations
+
+
+def accepted_sentence(facts: RunFacts) -> str:
+    """How many were accepted, with the intervals of the share of false ones; empty where the record does not tell."""
+    certainty, fdr = facts.record.get("certainty"), facts.parameters.get("fdr")
+    if not isinstance(certainty, dict) or not isinstance(fdr, int | float):
+        return ""
+    told = []
+    for name, one, several in (("psms", "PSM", ""), ("peptides", "peptidoform", ""), ("proteins", "protein group", "")):
+        known, number = certainty.get(name), facts.count(name)
+        if number is not None and isinstance(known, Mapping):
+            told.append(plural(number, one, several) + _interval(known))
+    return f"At a false discovery rate of {float(fdr) * 100:g} % it accepted {', '.join(told)}." if told else ""
+
+
+def _interval(known: Mapping[str, Any]) -> str:
+    low, high, decoys = known.get("false_share_low"), known.get("false_share_high"), known.get("decoys")
+    if not (isinstance(low, int | float) and isinstance(high, int | float) and isinstance(decoys, int)):
+        return ""
+    return f" (with {plural(decoys, 'decoy')}; 95 % interval of the false share {low * 100:.1f} to {high * 100:.1f} %)"

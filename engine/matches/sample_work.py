@@ -1,0 +1,125 @@
+"""Made-up spectra and peptides, by which the speed of devices is measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.arrays import offsets_of
+from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, WATER_MASS
+from engine.execution.work import Sample
+from engine.matches import fragment_scoring, spectrum_scoring
+from engine.spectra.spectrum_index import SpectrumIndex
+from kernels import counts
+from kernels.layouts import ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
+from kernels.score_kinds import HYPERSCORE
+
+__all__ = ["MadeSearch", "made_search", "sample_fragments", "sample_spectra"]
+
+_QUERIES, _PEPTIDES = 20_000, 400_000
+_QUERIES_OF_INDEX, _PEPTIDES_OF_INDEX, _WINDOW = 4000, 60_000, 100.0
+_IONS, _NOISE = 24, 60  # peaks of a spectrum
+_KEPT, _SLOTS, _MORE = 5, 1, 3
+_BINS = 96
+_RESIDUES = (
+    "GASPVTCLINDQKEMHFRYW",
+    (57.02146, 71.03711, 87.03203, 97.05276, 99.06841, 101.04768, 103.00919, 113.08406, 113.08406, 114.04293, 115.02694, 128.05858,
+     128.09496, 129.04259, 131.04049, 137.05891, 147.06841, 156.10111, 163.06333, 186.07931),
+)  # fmt: skip
+_ANYWHERE = 0
+
+
+@dataclass(frozen=True)
+class MadeSearch:
+    """What a search of made-up spectra is made of, and the candidates of each query (q,)."""
+
+    spectra: SpectrumArrays
+    queries: QueryArrays
+    peptides: PeptideArrays
+    modifications: ModificationArrays
+    settings: ScoringSettings
+    candidates: np.ndarray
+
+    @property
+    def index(self) -> SpectrumIndex:
+        """The spectra and queries."""
+        return SpectrumIndex(self.spectra, self.queries, len(self.queries.mass))
+
+
+def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float], seed: int) -> MadeSearch:
+    """Spectra with fragments of peptides and noise, oxidation of M, 20 ppm for fragments, hyperscore."""
+    rng = np.random.default_rng(seed)
+    letters = np.frombuffer(_RESIDUES[0].encode(), np.uint8)
+    residue_mass = np.full(26, np.nan)
+    residue_mass[letters - 65] = _RESIDUES[1]
+    lengths = rng.integers(7, 30, n_peptides)
+    starts = offsets_of(lengths)
+    residues = rng.choice(letters, int(starts[-1]))
+    of_residue = residue_mass[residues - 65]
+    mass = np.add.reduceat(of_residue, starts[:-1]) + WATER_MASS
+    present = np.bitwise_or.reduceat(np.uint32(1) << (residues - 65).astype(np.uint32), starts[:-1])
+    order = np.argsort(mass, kind="stable")
+    peptides = PeptideArrays(
+        mass[order], starts[:-1][order].astype(np.uint32), lengths[order].astype(np.uint8), np.zeros(n_peptides, np.uint8),
+        present[order], residues, residue_mass, 0.0, 0.0,
+    )  # fmt: skip
+    shift = np.array([15.994915])
+    table = np.array([[0], [1]], np.int64)
+    modifications = ModificationArrays(
+        shift, np.array([1 << ord("M") - 65], np.uint32), np.array([_ANYWHERE], np.int64), table @ shift, table, 20
+    )
+    chosen = np.sort(rng.integers(0, n_peptides, n_queries))
+    prefix = np.concatenate(([0.0], np.cumsum(of_residue)))
+    begin, length = peptides.position[chosen].astype(np.int64), peptides.length[chosen].astype(np.int64)
+    cuts = begin[:, None] + 1 + (rng.random((n_queries, _IONS)) * (length[:, None] - 1)).astype(np.int64)
+    sums = prefix[cuts] - prefix[begin][:, None]
+    ions = np.where(rng.random(sums.shape) < 0.5, sums, peptides.mass[chosen][:, None] - sums) + PROTON_MASS
+    peaks = np.sort(np.concatenate((ions, rng.uniform(100.0, 1800.0, (n_queries, _NOISE))), axis=1), axis=1)
+    heights = rng.uniform(0.01, 1.0, peaks.shape).astype(np.float32)
+    heights /= np.sqrt((heights * heights).sum(axis=1, keepdims=True))
+    spectra = SpectrumArrays(np.arange(n_queries + 1) * peaks.shape[1], peaks.ravel(), heights.ravel(), 50 * heights.ravel())
+    queries = QueryArrays(np.arange(n_queries), rng.integers(2, 4, n_queries), peptides.mass[chosen])
+    settings = ScoringSettings(
+        *precursor, np.array([0]), np.array([0.0]), ISOTOPE_SPACING, 0.0, 20e-6, np.array([PROTON_MASS]),
+        np.array([WATER_MASS + PROTON_MASS]), 2, 0.02, float(spectra.mz.max()) + 2, 0.02, 0.0, 5, 3.0, HYPERSCORE, 2,
+    )  # fmt: skip
+    reach = precursor[0] + precursor[1] * queries.mass
+    ends = [np.searchsorted(peptides.mass, queries.mass - one + sign * reach) for one in (0.0, shift[0]) for sign in (-1, 1)]
+    return MadeSearch(spectra, queries, peptides, modifications, settings, ends[1] - ends[0] + ends[3] - ends[2])
+
+
+def sample_spectra(size: float, seed: int) -> Sample:
+    """Queries with windows of 0.1 dalton: counted, then scored."""
+    n = max(20, round(_QUERIES * size**0.75))
+    made = made_search(n, max(2000, round(_PEPTIDES * size**0.25)), (0.1, 0.0), seed)
+    work = spectrum_scoring.work_of(
+        made.index, made.peptides, made.modifications, made.settings, kept=_KEPT, slots=_SLOTS, histogram_width=0.5
+    )
+    cost = counts.scoring_costs(made.candidates, made.queries.mass, is_modified=True)
+    return Sample(work, [{"phase": "count"}, {"phase": "search", "cost": cost}])
+
+
+def sample_fragments(size: float, seed: int) -> Sample:
+    """Queries with windows of a hundred dalton in an index of fragments."""
+    from kernels.cpu.peptidoforms import list_peptidoforms
+    from kernels.cpu.segments import empty_best, precursor_windows
+
+    n = max(8, round(_QUERIES_OF_INDEX * size**0.75))
+    made = made_search(n, max(1000, round(_PEPTIDES_OF_INDEX * size**0.25)), (_WINDOW, 0.0), seed)
+    mass, number = list_peptidoforms(made.peptides, made.modifications, 0.0, 1e6)
+    work = fragment_scoring.work_of(
+        made.index, made.peptides, made.modifications, made.settings, mass, number, histogram_width=0.5, index_bytes=1 << 28,
+        bytes_of_form=fragment_scoring.BYTES_OF_FORM + fragment_scoring.BYTES_OF_POSTING * 36.0, threads=1,
+    )  # fmt: skip
+    windows = precursor_windows(mass, made.queries, made.settings, 0, n)
+    forms = (windows[..., 1] - windows[..., 0]).sum(axis=1)
+    peaks = np.diff(made.spectra.offsets)
+    covered = counts.covered_share(peaks, made.queries.mass, made.settings.fragment_absolute, made.settings.fragment_relative)
+    ions = 2.0 * (float(made.peptides.length.mean()) - 1.0)
+    charges = np.maximum(1, np.minimum(2, made.queries.charge - 1))
+    state = {
+        **empty_best(n, _KEPT + _MORE)._asdict(), "histogram": np.zeros((n, _BINS), np.int32), "n_candidates": np.zeros(n, np.int64),
+        "cost": counts.fragment_index_search(forms, ions, charges, covered),
+    }  # fmt: skip
+    return Sample(work, [state])

@@ -1,0 +1,24 @@
+"""How modified peptides were searched, as a paragraph for a paper; see `engine.results.methods`."""
+
+from __future__ import annotations
+
+from engine.matches.methods_paragraph import error_rates, pass_sentences
+from engine.results.methods import Methods, RunFacts
+
+__all__ = ["methods"]
+
+_THESIS = "Carroll's thesis, chapter 6 (match score identification)."
+_UNIMOD = "Creasy DM, Cottrell JS. Unimod: protein modifications for mass spectrometry. Proteomics 2004, 4:1534."
+
+
+def methods(facts: RunFacts) -> Methods:
+    """Of a search for modified peptides."""
+    sentences, citations = pass_sentences(facts)
+    rates, more = error_rates(facts)
+    own = [
+        f"For each spectrum the {facts.text('candidates')} peptides with most matching masses were taken, whatever the precursor was "
+        f"lighter or heavier by within the mass shifts asked for, and scored with the shift on each residue ({facts.text('score')}).",
+        "Shifts were named after Unimod, other ends of the peptide or exchanges of residues; matches with and without a shift had error "
+        "rates of their own.",
+    ]
+    return Methods([*sentences, *own, *rates], [_THESIS, _UNIMOD, *citations, *more])

@@ -1,0 +1,230 @@
+"""Forms of peptides with known modifications, as further entries of the dictionary: listed by mass, and merged with the peptides.
+
+An entry of a form has the places of its peptide, and a mass of its own. So what it costs a search is what as many more peptides cost, and
+no spectrum is compared with combinations of modifications that no protein is known to carry.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import take_runs
+from engine.chemistry.annotated_modifications import names_digest
+from engine.chemistry.modifications import SearchModification
+from engine.execution.resources import Resources
+from engine.execution.threads import run_on_threads
+from engine.peptides.array_files import ArrayFile
+from engine.peptides.digestion import Digestion
+from engine.peptides.protein_index import ProteinIndex
+from engine.project.columns import open_column, read_numbers, require
+from kernels.cpu.known_forms import list_known_forms
+from kernels.digestion_layouts import DICTIONARY_TYPES, FormSources, KnownFormRules, KnownForms, PeptideDictionary
+from kernels.partitions import equal_partitions
+
+__all__ = ["FormColumns", "SearchedForms", "merge_known_forms", "open_form_columns"]
+
+_RULES = 1
+"""Of this module and `engine.peptides.known_modifications`, for keys: another number where other forms come of the same database."""
+_FILE, _MOST = "known_forms.json", "maximum_modifications"
+_SITE_COLUMNS = ("known_site", "known_modification")
+_BYTES_PER_ENTRY = 100  # while a part is sorted and merged: columns of it, twice, and the order
+_SHARES_OF_THREAD = 16
+_NONE = 255
+
+
+@dataclass(frozen=True)
+class SearchedForms:
+    """What decides the forms with known modifications: the variable modifications of the search, how many modifications a peptide carries
+    at most, and how many forms of a peptide there are at most."""
+
+    variable: tuple[SearchModification, ...]
+    maximum_modifications: int
+    maximum_forms: int
+
+    def content(self) -> dict[str, Any]:
+        """All that decides the forms, for the key of what is made of it."""
+        return {
+            "rules": _RULES,
+            "names": names_digest(),
+            "variable": [[one.mass, one.residue_mask, one.place] for one in self.variable],
+            "most": [self.maximum_modifications, self.maximum_forms],
+        }
+
+    def rules(self) -> KnownFormRules:
+        """Arguments of the kernels."""
+        return KnownFormRules(
+            self.maximum_modifications,
+            self.maximum_forms,
+            np.array([one.mass for one in self.variable], np.float64),
+            np.array([one.residue_mask for one in self.variable], np.uint32),
+            np.array([one.place for one in self.variable], np.int64),
+        )
+
+
+class FormColumns(NamedTuple):
+    """Which entries of a dictionary are forms with known modifications, and which those are; as of `kernels.layouts.PeptideArrays`, but
+    that modifications are numbered among the known ones. All without elements where there are none."""
+
+    known: NDArray[np.uint32]
+    site: NDArray[np.uint8]
+    modification: NDArray[np.uint8]
+
+    @classmethod
+    def none(cls) -> FormColumns:
+        """No forms."""
+        return cls(np.empty(0, np.uint32), np.empty((0, 0), np.uint8), np.empty((0, 0), np.uint8))
+
+
+def merge_known_forms(
+    folder: Path,
+    peptides: PeptideDictionary,
+    proteins: ProteinIndex,
+    digestion: Digestion,
+    forms: SearchedForms,
+    resources: Resources,
+    memory_bytes: int,
+) -> None:
+    """Write the columns of the peptides with the forms that they have, in order of mass, into `folder`.
+
+    Parameters
+    ----------
+    peptides : the dictionary of the proteins, whose `pointer` is (n + 1,); of targets that have known modifications.
+    memory_bytes : what it may take, about. Where forms and peptides take more, this is done for one range of masses after the other.
+    """
+    listing = _Listing(peptides, proteins, digestion, forms, resources)
+    progress = resources.progress
+    progress.stage("Listing forms with known modifications")
+    listing.count()
+    progress.stage("Merging forms with known modifications", len(peptides.mass))
+    most, n_forms = forms.maximum_modifications, 0
+    with ExitStack() as stack:
+        types = DICTIONARY_TYPES | {"known": np.uint32} | dict.fromkeys(_SITE_COLUMNS, np.uint8)
+        files = {name: stack.enter_context(ArrayFile(folder / f"peptide_{name}.npy", kind)) for name, kind in types.items()}
+        for name in _SITE_COLUMNS:
+            files[name].append(np.full(most, _NONE, np.uint8))
+        for low, high in listing.parts(max(1, memory_bytes // _BYTES_PER_ENTRY)):
+            first, last = np.searchsorted(peptides.mass, (low, high)).tolist()
+            found = listing.forms(low, high)
+            progress.check()
+            mass = np.concatenate((peptides.mass[first:last], found.mass))
+            order = np.argsort(mass, kind="stable")  # a peptide stands before forms of its mass
+            entry = np.concatenate((np.arange(first, last), found.peptide))[order]
+            is_form = order >= last - first
+            occurrence, offsets = take_runs(peptides.occurrence, peptides.pointer, entry)
+            known = np.zeros(len(entry), np.uint32)
+            known[is_form] = n_forms + 1 + np.arange(len(found.mass))
+            row_of_form = order[is_form] - (last - first)
+            files["mass"].append(mass[order])
+            for name in ("position", "length", "flags", "letters"):
+                files[name].append(getattr(peptides, name)[entry])
+            files["pointer"].append(files["occurrence"].length + offsets[:-1])
+            files["occurrence"].append(occurrence)
+            files["known"].append(known)
+            files["known_site"].append(found.site[row_of_form].ravel())
+            files["known_modification"].append(found.modification[row_of_form].ravel())
+            n_forms += len(found.mass)
+            progress.advance(last - first)
+        files["pointer"].append(np.array([files["occurrence"].length]))
+    (folder / _FILE).write_text(json.dumps({_MOST: most}), encoding="utf-8")
+
+
+class _Listing:
+    """Forms of the peptides of a dictionary, counted by mass first."""
+
+    def __init__(
+        self, peptides: PeptideDictionary, proteins: ProteinIndex, digestion: Digestion, forms: SearchedForms, resources: Resources
+    ) -> None:
+        assert proteins.known is not None
+        n = len(peptides.mass)
+        self._sources = FormSources(
+            peptides, np.asarray(proteins.proteins.residues), proteins.first_decoy_residue, proteins.known.arrays(digestion), forms.rules()
+        )  # fmt: skip
+        self._peptides, self._most, self._resources = peptides, forms.maximum_modifications, resources
+        self._shares = sorted(equal_partitions(np.ones(n), _SHARES_OF_THREAD * resources.threads), key=lambda share: share.first)
+        heaviest = float(peptides.mass[-1]) + forms.maximum_modifications * float(proteins.known.added_mass(digestion).max(initial=0.0))
+        self._counts = np.zeros((len(self._shares), int(max(heaviest, 0.0)) + 2), np.int64)
+
+    def count(self) -> None:
+        """Count the forms by mass."""
+        nothing = KnownForms.empty(0, self._most)
+
+        def count(share: int) -> None:
+            part = self._shares[share]
+            list_known_forms(self._sources, part.first, part.last, -np.inf, np.inf, self._counts[share], False, 0, nothing)
+
+        self._on_threads(count)
+
+    def parts(self, most: int) -> Iterator[tuple[float, float]]:
+        """Ranges of mass (dalton) with at most `most` peptides and forms together, more only where a dalton has; all masses."""
+        n_buckets = self._counts.shape[1]
+        borders = np.arange(1, n_buckets)
+        before = np.searchsorted(self._peptides.mass, borders) + np.cumsum(self._counts.sum(axis=0))[:-1]
+        low, done = 0, 0
+        while low < n_buckets:
+            high = max(low + 1, int(np.searchsorted(before, done + most, side="right")))
+            is_last = high >= len(before) + 1
+            yield (-np.inf if low == 0 else float(low)), (np.inf if is_last else float(high))
+            if is_last:
+                return
+            low, done = high, int(before[high - 1])
+
+    def forms(self, low: float, high: float) -> KnownForms:
+        """Those of masses from `low`, a whole number, to below `high`, in order of the peptides."""
+        first = 0 if low == -np.inf else int(low)
+        last = self._counts.shape[1] if high == np.inf else int(high)
+        ends = np.concatenate(([0], np.cumsum(self._counts[:, first:last].sum(axis=1))))
+        found, ignored = KnownForms.empty(int(ends[-1]), self._most), np.zeros((len(self._shares), 1), np.int64)
+
+        def fill(share: int) -> None:
+            part = self._shares[share]
+            list_known_forms(self._sources, part.first, part.last, low, high, ignored[share], True, int(ends[share]), found)
+
+        self._on_threads(fill)
+        return found
+
+    def _on_threads(self, work: Any) -> None:
+        resources = self._resources
+        run_on_threads(work, range(len(self._shares)), resources.threads, resources.progress, steps=lambda _: 0)
+
+
+def open_form_columns(folder: Path, lengths: NDArray[np.uint8], n_modifications: int) -> FormColumns:
+    """The columns that `merge_known_forms` wrote beside those of a dictionary, looked at; none where there are none.
+
+    Parameters
+    ----------
+    lengths : (n,) uint8, of the entries. n_modifications : that the proteins know.
+
+    Raises
+    ------
+    UnsoundIndexError : something in them is not as it was written.
+    """
+    if not (folder / _FILE).exists():
+        return FormColumns.none()
+    most = read_numbers(folder / _FILE, (_MOST,))[_MOST]
+    require(0 < most <= 8, f"{folder}: forms carry too many modifications")
+    known = open_column(folder / "peptide_known.npy", np.uint32)
+    site, modification = (open_column(folder / f"peptide_{name}.npy", np.uint8) for name in _SITE_COLUMNS)
+    rows = len(site) // most
+    are_as_long = len(known) == len(lengths) and len(site) == len(modification) == rows * most > 0
+    require(are_as_long and known.max(initial=0) < rows, f"{folder}: columns of forms have different lengths")
+    site, modification = site.reshape(rows, most), modification.reshape(rows, most)
+    is_none = modification == _NONE
+    entries = np.flatnonzero(known)
+    row = known[entries]
+    # A row begins with what the form carries, of which there is some, but for the first row, which is of none.
+    is_filled = ~is_none[1:, 0].any() if rows > 1 else True
+    is_sound = (
+        is_none[0].all() and is_filled and (is_none[:, 1:] >= is_none[:, :-1]).all()
+        and (modification[~is_none] < n_modifications).all() and (site[is_none] == _NONE).all()
+        and ((site[row] <= lengths[entries, None] + 1) | is_none[row]).all()
+    )  # fmt: skip
+    require(bool(is_sound), f"{folder}: a form carries what its proteins do not know, or outside its residues")
+    return FormColumns(known, site, modification)

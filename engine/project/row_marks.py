@@ -1,0 +1,77 @@
+"""Stars and comments that people put on rows of result tables, which themselves never change."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from engine.errors import ParameterError, StorageError
+
+__all__ = ["MAXIMUM_COMMENT", "MAXIMUM_MARKS", "RowMark", "one_line", "row_marks", "set_row_mark"]
+
+MAXIMUM_COMMENT = 1000
+"""Letters."""
+MAXIMUM_MARKS = 100_000
+"""Of one table, that are kept and read: what a person writes is less, a stranger's project may hold anything."""
+
+
+@dataclass(frozen=True)
+class RowMark:
+    """What somebody put on a row: a star, and a comment of one line; nothing where both are missing."""
+
+    is_starred: bool = False
+    comment: str = ""
+
+    def __bool__(self) -> bool:
+        return self.is_starred or bool(self.comment)
+
+
+def one_line(text: str) -> str:
+    """A text without what breaks lines or columns, turns the direction of writing or cannot be written, each a blank.
+
+    >>> one_line(" a\\tb\\u202e ")
+    'a b'
+    """
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
+def row_marks(connection: sqlite3.Connection, run_id: str, table: str, n_rows: int) -> dict[int, RowMark]:
+    """The marks on the rows of a table of a run, by place in its file; what is no mark of such a row is left out."""
+    if not _can_keep_marks(connection):
+        return {}
+    rows = connection.execute(
+        "SELECT row, is_starred, substr(comment, 1, ?) AS comment FROM row_marks WHERE run = ? AND name = ? ORDER BY row LIMIT ?",
+        (MAXIMUM_COMMENT, run_id, table, MAXIMUM_MARKS),
+    ).fetchall()
+    found = {
+        row["row"]: RowMark(row["is_starred"] == 1, one_line(row["comment"]) if isinstance(row["comment"], str) else "")
+        for row in rows
+        if isinstance(row["row"], int) and 0 <= row["row"] < n_rows
+    }
+    return {row: mark for row, mark in found.items() if mark}
+
+
+def set_row_mark(connection: sqlite3.Connection, run_id: str, table: str, row: int, mark: RowMark) -> None:
+    """Put a mark on a row in place of what it had; an empty one takes it away.
+
+    Raises
+    ------
+    ParameterError : the comment is too long, or the table has too many marks. StorageError : the database has no room for marks.
+    """
+    comment = one_line(mark.comment)
+    if len(comment) > MAXIMUM_COMMENT:
+        raise ParameterError(f"a comment has at most {MAXIMUM_COMMENT:,} letters; this one has {len(comment):,}")
+    if not _can_keep_marks(connection):
+        raise StorageError("The project is of an older version and in use. Open it again when the other program has finished.")
+    connection.execute("DELETE FROM row_marks WHERE run = ? AND name = ? AND row = ?", (run_id, table, row))
+    if not (mark.is_starred or comment):
+        return
+    (n_marks,) = connection.execute("SELECT count(*) FROM row_marks WHERE run = ? AND name = ?", (run_id, table)).fetchone()
+    if n_marks >= MAXIMUM_MARKS:
+        raise ParameterError(f"a table takes at most {MAXIMUM_MARKS:,} stars and comments. Take some away first.")
+    connection.execute("INSERT INTO row_marks VALUES (?, ?, ?, ?, ?)", (run_id, table, row, int(mark.is_starred), comment))
+
+
+def _can_keep_marks(connection: sqlite3.Connection) -> bool:
+    """Whether the database has room for them: one of an older version, which cannot be written, has none."""
+    return connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'row_marks'").fetchone()[0] == 1

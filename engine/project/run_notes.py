@@ -1,0 +1,94 @@
+"""What people add to runs: a title, a note, and that a run is deleted.
+
+A deleted run is not listed any more, and all of it is kept as long as the process lives that deleted it, which can take that back. What
+nobody can take back is removed by the next sweep.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from engine.errors import ParameterError, StorageError
+from engine.project.locks import ProcessIdentity
+
+__all__ = ["LISTED", "MAXIMUM_NOTE", "MAXIMUM_TITLE", "RunNote", "can_keep_notes", "deleted_for_good", "forget_run", "run_note", "set_note"]
+
+MAXIMUM_TITLE, MAXIMUM_NOTE = 200, 20_000
+"""Letters."""
+LISTED = "runs.id NOT IN (SELECT run FROM deleted_runs)"
+"""SQL: that a run is not deleted."""
+_LOST_AFTER_DAYS = 1.0
+"""A run that was deleted on another machine, of whose processes nothing is known here, is kept so long."""
+
+
+@dataclass(frozen=True)
+class RunNote:
+    """What somebody wrote of a run; empty where nobody did."""
+
+    title: str = ""
+    note: str = ""
+
+
+def can_keep_notes(connection: sqlite3.Connection) -> bool:
+    """Whether the database has room for them: one of an older version, which cannot be written, has none."""
+    return connection.execute("SELECT count(*) FROM sqlite_master WHERE name IN ('run_notes', 'deleted_runs')").fetchone()[0] == 2
+
+
+def run_note(connection: sqlite3.Connection, run_id: str) -> RunNote:
+    """What was written of a run; what a stranger's database has besides texts, or beyond their lengths, is left out."""
+    if not can_keep_notes(connection):
+        return RunNote()
+    row = connection.execute(
+        "SELECT substr(title, 1, ?) AS title, substr(note, 1, ?) AS note FROM run_notes WHERE run = ?",
+        (MAXIMUM_TITLE, MAXIMUM_NOTE, run_id),
+    ).fetchone()
+    if row is None:
+        return RunNote()
+    title, note = (value if isinstance(value, str) else "" for value in row)
+    return RunNote(" ".join(title.split()), note)
+
+
+def set_note(connection: sqlite3.Connection, run_id: str, note: RunNote) -> None:
+    """Write of a run.
+
+    Raises
+    ------
+    ParameterError : a text is too long. StorageError : the database has no room for it.
+    """
+    title = " ".join(note.title.split())
+    for name, text, most in (("title", title, MAXIMUM_TITLE), ("note", note.note, MAXIMUM_NOTE)):
+        if len(text) > most:
+            raise ParameterError(f"the {name} of a run has at most {most:,} letters; this one has {len(text):,}")
+    if not can_keep_notes(connection):
+        raise StorageError("The project is of an older version and in use. Open it again when the other program has finished.")
+    connection.execute("INSERT OR REPLACE INTO run_notes (run, title, note) VALUES (?, ?, ?)", (run_id, title, note.note))
+
+
+def deleted_for_good(connection: sqlite3.Connection) -> list[str]:
+    """Ids of runs that were deleted by processes that have ended, which nobody can bring back."""
+    if not can_keep_notes(connection):
+        return []
+    rows = connection.execute(
+        "SELECT run, host, pid, process_started, julianday('now') - julianday(deleted) AS days FROM deleted_runs"
+    ).fetchall()
+    here, gone = ProcessIdentity.current().host, []
+    for row in rows:
+        is_process = isinstance(row["pid"], int) and 0 < row["pid"] < 1 << 31
+        if not is_process:
+            continue
+        if row["host"] == here:
+            ended = ProcessIdentity(here, row["pid"], str(row["process_started"])).has_ended()
+        else:
+            ended = (row["days"] or 0) > _LOST_AFTER_DAYS
+        if ended:
+            gone.append(row["run"])
+    return gone
+
+
+def forget_run(connection: sqlite3.Connection, run_id: str) -> None:
+    """Take a run out of all tables, and the files that no other run has read."""
+    for table in ("results", "run_inputs", "log", "run_notes", "deleted_runs"):
+        connection.execute(f"DELETE FROM {table} WHERE run = ?", (run_id,))
+    connection.execute("DELETE FROM runs WHERE id = ?", (run_id,))
+    connection.execute("DELETE FROM inputs WHERE id NOT IN (SELECT input FROM run_inputs)")

@@ -1,0 +1,62 @@
+"""What a read alignment takes, told by its request."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.entry import SearchRequest
+from engine.estimates import Expectation, ExpectedWork
+from engine.execution.cost.parameters import WorkSize
+from engine.execution.work import CardShape
+from engine.formats.sizes import input_size
+from engine.read_alignment.fitting import are_far_longer
+from engine.read_alignment.parameters import ReadAlignmentParameters
+from engine.read_alignment.scoring import KIND
+
+__all__ = ["expected"]
+
+_READ, _INDEX, _PLACE, _ROW = 8e-9, 2.5e-8, 1.2e-5, 4e-6  # seconds of a byte, of a letter of the text, of a read that is placed, of a row
+_CANDIDATES, _MARGIN = 1.4, 60.0  # windows of a read, and letters by which they are longer
+_ROW_BYTES = 60.0
+_PAIRS_OF_PLAN = 1 << 17
+
+
+def aligning(pairs: float, text: float, pattern: float, gaps: int) -> ExpectedWork:
+    """So many pairs of a text and a pattern of these lengths."""
+
+    def size(card: CardShape | None) -> WorkSize:
+        operations = pairs * (text + 1) * (pattern + 1) * (gaps + 1)
+        if card is not None:
+            from kernels.cuda.gapsmis_plan import Properties, predicted_seconds
+            from kernels.gapsmis_layouts import GapRules
+
+            n = int(max(1.0, min(pairs, _PAIRS_OF_PLAN)))
+            matrix = np.full((32, 32), -3, np.int32)
+            np.fill_diagonal(matrix, 2)
+            texts, patterns = (np.full(n, max(1, round(one)), np.int64) for one in (text, pattern))
+            rules, properties = GapRules(matrix, 5, 2, gaps), Properties(card.multiprocessors, card.capability, card.shared_bytes)
+            operations = 1e9 * predicted_seconds(texts, patterns, rules, properties, traces=True) * pairs / n
+        return WorkSize(operations, int(pairs), pairs * (text + pattern + 32), pairs * _ROW_BYTES)
+
+    return ExpectedWork(KIND, size)
+
+
+def expected(request: SearchRequest) -> Expectation:
+    """See `engine.estimates`."""
+    parameters = request.parameters_as(ReadAlignmentParameters)
+    texts, patterns = input_size(request.files("texts")), input_size(request.files("patterns"))
+    is_placed = parameters.places == "seeds" or (
+        parameters.places == "auto" and parameters.mode != "prefix" and not request.flag("pairs")
+        and are_far_longer(int(texts.letters), int(max(patterns.lengths, default=1)))
+    )  # fmt: skip
+    strands = 2.0 if parameters.strands == "both" else 1.0
+    if is_placed:
+        rows, pairs, text = patterns.records, patterns.records * _CANDIDATES * 2, patterns.mean_length + _MARGIN
+        host = {"index": texts.letters * _INDEX, "score": rows * _PLACE}
+    else:
+        rows = min(texts.records, patterns.records) if request.flag("pairs") else texts.records * patterns.records
+        pairs, text, host = rows * strands, texts.mean_length, {}
+    work = aligning(pairs, text, patterns.mean_length, parameters.maximum_gaps)
+    host |= {"read": (texts.unpacked + patterns.unpacked) * _READ, "report": rows * _ROW}
+    counts = {"texts": texts.records, "patterns": patterns.records, "pairs": pairs}
+    return Expectation((work,), host, counts, 3 * texts.unpacked + 2 * patterns.unpacked + min(rows, 1e6) * 400)

@@ -1,0 +1,35 @@
+"""How reads were aligned, as a paragraph for a paper; see `engine.results.methods`."""
+
+from __future__ import annotations
+
+from engine.results.methods import Methods, RunFacts, listed, plural
+
+__all__ = ["methods"]
+
+_GOTOH = "Gotoh O. An improved algorithm for matching biological sequences. J Mol Biol 1982, 162:705."
+_GAPSMIS = "Barton C et al. GapsMis: flexible sequence alignment with a bounded number of gaps. ACM-BCB 2013."
+_PARTS = {
+    "prefix": "all of a pattern with a beginning of the text", "within": "all of a pattern with any part of the text",
+    "local": "the best part of a pattern with any part of the text",
+}  # fmt: skip
+
+
+def methods(facts: RunFacts) -> Methods:
+    """Of a read alignment."""
+    n_texts, n_patterns, n_aligned = (facts.count(name) for name in ("texts", "patterns", "aligned"))
+    of = "" if n_patterns is None else f" ({n_patterns:,})"
+    against = "" if n_texts is None else f" ({plural(n_texts, 'sequence')})"
+    mates = facts.names("mates")
+    matrix, strands, mode = facts.text("matrix"), facts.text("strands"), facts.text("mode")
+    pairs = f"by {matrix}" if matrix else f"{facts.text('match')} where equal and {facts.text('mismatch')} where not"
+    has_places = facts.record.get("has_places") is True
+    sentences = [
+        f"The reads of {listed(facts.names('patterns'))}{of} were aligned with {listed(facts.names('texts'))}{against}, with at most "
+        f"{facts.text('maximum_gaps')} gaps each ({_PARTS.get(mode, mode)}; strands: {strands}); the alignment is the best one there is "
+        f"{'at the places where seeds lie' if has_places else 'with each'}.",
+        f"Mates were those of {listed(mates)}." if mates else "",
+        f"Letters scored {pairs}; a gap of k letters cost {facts.text('gap_open')} + {facts.text('gap_extend')}k.",
+        "The recurrence was that of the published method." if facts.text("recurrence") == "published" else "",
+        "" if n_aligned is None else f"It gave {plural(n_aligned, 'alignment')}.",
+    ]
+    return Methods(sentences, [_GAPSMIS, _GOTOH])

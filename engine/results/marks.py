@@ -1,0 +1,48 @@
+"""Stars and comments of people beside the rows that they are put on, for tables as they are shown and saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.project import RowMark
+from engine.results.columns import MARK_COLUMNS, STAR
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["marks_table", "with_marks"]
+
+
+def marks_table(marks: Mapping[int, RowMark]) -> pa.Table:
+    """The places of marked rows, ascending, with the columns of `MARK_COLUMNS`."""
+    import pyarrow as pa
+
+    rows = sorted(marks)
+    starred, comment = MARK_COLUMNS
+    return pa.table(
+        {
+            "row": pa.array(rows, pa.int64()),
+            starred.name: pa.array([STAR if marks[row].is_starred else "" for row in rows], pa.string()),
+            comment.name: pa.array([marks[row].comment for row in rows], pa.string()),
+        }
+    )
+
+
+def with_marks(pieces: Iterable[pa.Table], marks: Mapping[int, RowMark]) -> Iterator[pa.Table]:
+    """A table piece by piece, with the columns of `MARK_COLUMNS` behind its own, empty texts where nobody wrote anything."""
+    import pyarrow as pa
+
+    known, first = marks_table(marks), 0
+    rows = known["row"].to_numpy()
+    for piece in pieces:
+        low, high = np.searchsorted(rows, (first, first + len(piece)))
+        place = np.full(len(piece), -1, np.int64)
+        place[rows[low:high] - first] = np.arange(low, high)
+        index = pa.array(place, mask=place < 0)
+        for one in MARK_COLUMNS:
+            piece = piece.append_column(one.name, known[one.name].take(index).fill_null(""))
+        first += len(piece)
+        yield piece

@@ -1,0 +1,66 @@
+"""What a sequence search takes, told by its request."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.entry import SearchRequest
+from engine.estimates import Expectation, ExpectedWork
+from engine.execution.cost.parameters import WorkSize
+from engine.execution.work import CardShape
+from engine.formats.sizes import InputSize, input_size
+from engine.sequence_search.parameters import SequenceSearchParameters
+from engine.sequence_search.scoring import KIND
+
+__all__ = ["expectation", "expected", "scoring_of"]
+
+_MOST_LENGTHS = 200_000  # that a plan is made for
+_READ, _REPORT, _PAIR = 1.2e-8, 2.5e-3, 1.2e-8  # seconds of a byte; of a query; of a score that is looked at
+_HITS = 40.0  # of a query, that are aligned
+_CELL = 2e-9  # seconds of a cell of an alignment
+
+
+def lengths_of(size: InputSize) -> np.ndarray:
+    """As many lengths as there are records, at most `_MOST_LENGTHS`, like those at the beginning of the files."""
+    n = int(min(_MOST_LENGTHS, max(1.0, size.records)))
+    return np.sort(np.resize(np.array(size.lengths or (max(1, round(size.mean_length)),), np.int64), n))
+
+
+def scoring_of(queries: InputSize, database: InputSize) -> ExpectedWork:
+    """Every query against every subject."""
+    pairs = queries.records * database.records
+
+    def size(card: CardShape | None) -> WorkSize:
+        operations = queries.letters * database.letters
+        if card is not None:
+            from kernels.cuda.alignment_plan import predicted_cycles
+
+            own, others = lengths_of(queries)[:1000], lengths_of(database)
+            cycles = predicted_cycles(card.capability, card.multiprocessors, card.shared_bytes, own.tolist(), others)
+            operations = cycles * operations / max(1.0, float(own.sum()) * float(others.sum()))
+        return WorkSize(operations, int(database.records), database.letters + 8 * database.records + queries.letters, 4 * pairs)
+
+    return ExpectedWork(KIND, size)
+
+
+def expected(request: SearchRequest) -> Expectation:
+    """See `engine.estimates`."""
+    parameters = request.parameters_as(SequenceSearchParameters)
+    queries, database = input_size(request.files("queries")), input_size(request.files("database"))
+    if parameters.translation != "none":
+        database = database._replace(letters=2 * database.letters, records=6 * database.records)
+    return expectation(queries, database)
+
+
+def expectation(queries: InputSize, database: InputSize) -> Expectation:
+    """Of so many queries and subjects."""
+    pairs = queries.records * database.records
+    aligned = queries.records * min(_HITS, database.records)
+    host = {
+        "read": queries.unpacked * _READ, "index": database.unpacked * _READ,
+        "report": queries.records * _REPORT + pairs * _PAIR + aligned * queries.mean_length * database.mean_length * _CELL,
+    }  # fmt: skip
+    counts = {
+        "queries": queries.records, "subjects": database.records, "residues": database.letters, "cells": queries.letters * database.letters,
+    }  # fmt: skip
+    return Expectation((scoring_of(queries, database),), host, counts, 2 * database.unpacked + min(4 * pairs, 1e9))

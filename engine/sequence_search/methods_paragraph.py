@@ -1,0 +1,34 @@
+"""How sequences were searched, as a paragraph for a paper; see `engine.results.methods`."""
+
+from __future__ import annotations
+
+from engine.results.methods import Methods, RunFacts, listed, plural
+
+__all__ = ["methods"]
+
+_SMITH_WATERMAN = "Smith TF, Waterman MS. Identification of common molecular subsequences. J Mol Biol 1981, 147:195."
+_GOTOH = "Gotoh O. An improved algorithm for matching biological sequences. J Mol Biol 1982, 162:705."
+_CUDASW = "Liu Y, Wirawan A, Schmidt B. CUDASW++ 3.0. BMC Bioinformatics 2013, 14:117."
+_STATISTICS = "Karlin S, Altschul SF. Proc Natl Acad Sci USA 1990, 87:2264; Altschul SF et al. Nucleic Acids Res 2001, 29:351."
+_CORRECTION = "Park Y et al. New finite-size correction for local alignment score distributions. BMC Res Notes 2012, 5:286."
+
+
+def methods(facts: RunFacts) -> Methods:
+    """Of a sequence search."""
+    n_queries, n_subjects, n_hits = (facts.count(name) for name in ("queries", "subjects", "hits"))
+    of = "" if n_queries is None else f" ({plural(n_queries, 'sequence')})"
+    against = "" if n_subjects is None else f" ({plural(n_subjects, 'sequence')})"
+    statistics = facts.record.get("statistics")
+    source = statistics.get("source") if isinstance(statistics, dict) else None
+    translated = facts.text("translation")
+    sentences = [
+        f"The queries of {listed(facts.names('queries'))}{of} were aligned with every sequence of "
+        f"{listed(facts.names('database'))}{against} by the Smith-Waterman algorithm with affine gaps; none was left out.",
+        f"Pairs of residues were scored by {facts.text('matrix')}; a gap of k residues cost "
+        f"{facts.text('gap_open')} + {facts.text('gap_extend')}k.",
+        "" if translated in ("", "none") else f"Nucleotides were translated ({translated}, genetic code {facts.text('genetic_code')}).",
+        f"E-values follow the extreme-value distribution with a finite-size correction{f'; its constants: {source}' if source else ''}.",
+        f"Hits with E-values up to {facts.text('maximum_e_value')} were reported, at most {facts.text('hits_per_query')} for a query"
+        + ("." if n_hits is None else f": {plural(n_hits, 'hit')}."),
+    ]
+    return Methods(sentences, [_SMITH_WATERMAN, _GOTOH, _CUDASW, _STATISTICS, _CORRECTION])

@@ -1,0 +1,59 @@
+"""Made-up chains, by which the speed of devices is measured."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.arrays import offsets_of
+from engine.execution.work import Sample
+from engine.structure_search.scoring import work_of
+from engine.structure_search.superposing import work_of_superposing
+from engine.structures.rewards import GapCosts, Weights, sensitive_rewards, sensitive_tables
+from kernels.structure_layouts import ANGLE_STEPS, ChainPairs, StructureArrays
+
+__all__ = ["sample_pairs", "sample_structures"]
+
+_CHAINS, _QUERY, _PAIRS = 60_000, 300, 4000
+_CODES = 20
+_RESIDUES_OF_ELEMENT = 8
+_STEP = 3.8  # Å between two Cα
+
+
+def _chains(lengths: np.ndarray, rng: np.random.Generator) -> StructureArrays:
+    n, elements = int(lengths.sum()), 1 + lengths // _RESIDUES_OF_ELEMENT
+    state = np.zeros(n, np.uint32)
+    for shift in range(0, 30, 5):
+        state |= rng.integers(0, _CODES, n, np.uint32) << np.uint32(shift)
+    return StructureArrays(
+        offsets_of(lengths), state, rng.integers(1500, 4500, n).astype(np.uint16), rng.integers(0, ANGLE_STEPS, n).astype(np.uint16),
+        offsets_of(elements), rng.integers(0, 3, int(elements.sum()), np.uint8), rng.integers(3, 20, int(elements.sum()), np.int32),
+    )  # fmt: skip
+
+
+def sample_structures(size: float, seed: int) -> Sample:
+    """A query against a database, without the first phase, which lets little pass of chains that are like nothing."""
+    rng = np.random.default_rng(seed)
+    lengths = np.sort(np.clip(rng.lognormal(5.3, 0.55, max(10, round(_CHAINS * size))), 20, 3000).astype(np.int64))
+    query = _chains(np.array([_QUERY]), rng)
+    rewards, _ = sensitive_rewards(query, sensitive_tables(), Weights(), GapCosts(6.7, 0.7, 0.5, 0.25))
+    return Sample(work_of(_chains(lengths, rng)), [{"query": query._asdict(), "rewards": rewards._asdict(), "least": 0}])
+
+
+def sample_pairs(size: float, seed: int) -> Sample:
+    """Pairs of a walk and its piece, shaken."""
+    rng = np.random.default_rng(seed)
+    n = max(4, round(_PAIRS * size))
+    lengths = rng.integers(80, 350, n)
+    pieces = (lengths * rng.uniform(0.7, 1.0, n)).astype(np.int64)
+    steps = rng.normal(size=(int(lengths.sum()), 3)) + np.repeat(rng.normal(size=(n, 3)), lengths, axis=0)
+    walks = np.cumsum(steps * (_STEP / np.linalg.norm(steps, axis=1, keepdims=True)), axis=0)
+    starts = offsets_of(lengths)
+    chosen = np.repeat(starts[:-1] - offsets_of(pieces)[:-1], pieces) + np.arange(int(pieces.sum()))
+    shaken = walks[chosen] + rng.normal(size=(len(chosen), 3)) * 0.5
+    position = np.concatenate((walks, shaken))
+    offsets = np.concatenate((starts, starts[-1] + offsets_of(pieces)[1:]))
+    aligned = np.arange(len(chosen)) - np.repeat(offsets_of(pieces)[:-1], pieces)
+    pairs = ChainPairs(
+        position, offsets, np.arange(n), np.arange(n, 2 * n), np.stack([aligned, aligned], axis=1).astype(np.int32), offsets_of(pieces)
+    )
+    return Sample(work_of_superposing("quick"), [pairs._asdict()])

@@ -1,0 +1,170 @@
+"""How much of each residue of a chain a solvent can touch, and what lies near it: from all atoms of the chain's file.
+
+Radii of atoms are those of DSSP (Kabsch & Sander, Biopolymers 22, 1983, 2577-2637), the greatest area that a residue can have is that of
+Tien and others (PLoS ONE 8, 2013, e80635, the theoretical ones).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of
+from engine.errors import InputError
+from engine.sequences.matrices import LETTERS
+from engine.structures.chains import Chains
+from engine.structures.reading import gemmi_structure
+
+if TYPE_CHECKING:
+    import gemmi
+
+__all__ = ["GREATEST_AREA", "PROBE_RADIUS", "ChainAtoms", "Ligands", "read_chain_atoms", "residue_areas"]
+
+PROBE_RADIUS = 1.4
+"""Å, of water."""
+_POINTS = 480  # on each sphere: areas are right to about one in a hundred
+_GREATEST = {
+    "A": 129, "R": 274, "N": 195, "D": 193, "C": 167, "Q": 225, "E": 223, "G": 104, "H": 224, "I": 197, "L": 201, "K": 236, "M": 224,
+    "F": 240, "P": 159, "S": 155, "T": 172, "W": 285, "Y": 263, "V": 174,
+}  # fmt: skip
+GREATEST_AREA: NDArray[np.float64] = np.array([_GREATEST.get(letter, np.nan) for letter in LETTERS])
+"""Å², of the residue of each code; NaN of those that are none of the twenty."""
+_BACKBONE_RADIUS = {"N": 1.65, "CA": 1.87, "C": 1.76, "O": 1.40}
+_SIDE_CHAIN_RADIUS = 1.80
+_NON_POLYMER, _BRANCHED = 2, 3  # gemmi's types of entities
+_HYDROGENS = (1, 119)  # gemmi's numbers of H and D
+_MAXIMUM_LIGAND_ATOMS = 1 << 16
+_MAXIMUM_PLACE = 1e5  # Å; beyond lies no atom of any structure
+_AS_LARGE_AS = 4  # atoms of a residue, from which on it is more than its trace
+
+
+@dataclass(frozen=True)
+class Ligands:
+    """Atoms of what is neither protein, nucleic acid nor water: (n, 3) float64 Å, and the number of each one's name in `names`."""
+
+    position: NDArray[np.float64]
+    ligand: NDArray[np.int64]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ChainAtoms:
+    """Heavy atoms of a chain.
+
+    Attributes
+    ----------
+    position : (a, 3) float64 Å, as in the file. radius : (a,) float64 Å. residue : (a,) int64, row of the chain.
+    is_whole : (r,) bool, residues with more than their backbone's trace. ligands : near it or not, of the whole file.
+    """
+
+    position: NDArray[np.float64]
+    radius: NDArray[np.float64]
+    residue: NDArray[np.int64]
+    is_whole: NDArray[np.bool_]
+    ligands: Ligands
+
+
+def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | InputError]:
+    """The atoms of some chains (each `Chains` holds one) of a file, known by the places of their Cα.
+
+    Raises
+    ------
+    InputError : the file is gone or cannot be read. A chain that it does not hold now has an error in its place.
+    """
+    import gemmi
+
+    structure = gemmi_structure(path)
+    while len(structure) > 1:
+        del structure[len(structure) - 1]
+    try:
+        atoms = gemmi.FlatStructure(structure)
+    except RuntimeError:
+        raise InputError(path, "has names of more letters than its atoms can be told by", remedy="Write it anew as mmCIF") from None
+    sizes = np.array([len(residue) for part in structure[0] for residue in part], np.int64)
+    of_residue = np.repeat(np.arange(len(sizes)), sizes)
+    letters: NDArray = np.ascontiguousarray(atoms.atom_names)
+    table, numbers = np.unique(letters.view("S8").reshape(-1), return_inverse=True)
+    names = [name.decode("latin-1") for name in table.tolist()]
+    is_alpha = np.array([name == "CA" for name in names])[numbers]
+    radius = np.array([_BACKBONE_RADIUS.get(name, _SIDE_CHAIN_RADIUS) for name in names])[numbers]
+    position = np.ascontiguousarray(atoms.pos, np.float64)
+    # Of what lies nowhere, as files may say, only the Cα were looked at before.
+    is_heavy = ~np.isin(atoms.elements, _HYDROGENS) & (np.abs(position) <= _MAXIMUM_PLACE).all(axis=1)
+    alternative = np.ascontiguousarray(atoms.altlocs)
+    ligands = _ligands(structure)
+    alphas = np.flatnonzero(is_alpha)
+    place_of = _as_keys(position[alphas].astype(np.float32))
+    order = np.argsort(place_of, kind="stable")
+    found: list[ChainAtoms | InputError] = []
+    for chain in chains:
+        wanted = _as_keys(np.ascontiguousarray(chain.position))
+        place = np.minimum(np.searchsorted(place_of[order], wanted), max(0, len(order) - 1))
+        if not len(order) or (place_of[order][place] != wanted).any():
+            found.append(InputError(path, "has changed", remedy="Put the file back as it was, or build the database again"))
+            continue
+        alpha = alphas[order][place]
+        row_of = np.full(len(sizes), -1, np.int64)
+        row_of[of_residue[alpha]] = np.arange(len(alpha))
+        letter = np.zeros(len(sizes), alternative.dtype)
+        letter[of_residue[alpha]] = alternative[alpha]
+        is_own = (row_of[of_residue] >= 0) & is_heavy & ((alternative == 0) | (alternative == letter[of_residue]))
+        rows = row_of[of_residue[is_own]]
+        is_whole = np.bincount(rows, minlength=len(alpha)) >= _AS_LARGE_AS
+        found.append(ChainAtoms(position[is_own], radius[is_own], rows, is_whole, ligands))
+    return found
+
+
+def _as_keys(position: NDArray[np.float32]) -> NDArray:
+    """Places as values that can be sorted and compared."""
+    return np.ascontiguousarray(position + np.float32(0)).view([("x", "<u4"), ("y", "<u4"), ("z", "<u4")]).reshape(-1)
+
+
+def _ligands(structure: gemmi.Structure) -> Ligands:
+    places: list[tuple[float, float, float]] = []
+    owner: list[int] = []
+    names: list[str] = []
+    for part in structure[0]:
+        for residue in part:
+            if residue.entity_type.value in (_NON_POLYMER, _BRANCHED) and not residue.is_water():
+                for atom in residue:
+                    if len(places) < _MAXIMUM_LIGAND_ATOMS and not atom.element.is_hydrogen:
+                        places.append((atom.pos.x, atom.pos.y, atom.pos.z))
+                        owner.append(len(names))
+                names.append(f"{residue.name[:8]} {part.name[:8]}{residue.seqid.num}")
+    return Ligands(np.array(places, np.float64).reshape(-1, 3), np.array(owner, np.int64), tuple(names))
+
+
+def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> list[NDArray[np.float64]]:
+    """(r,) Å² of each chain alone that water touches; NaN of residues that have no more than their trace.
+
+    Parameters
+    ----------
+    n_residues : of each chain.
+    """
+    from kernels.cpu.solvent_area import solvent_areas
+
+    if not atoms:
+        return []
+    position = np.concatenate([one.position for one in atoms])
+    radius = np.concatenate([one.radius for one in atoms])
+    offsets = offsets_of(np.array([len(one.radius) for one in atoms], np.int64))
+    areas = np.zeros(len(radius))
+    solvent_areas(position, radius, offsets, _sphere(_POINTS), PROBE_RADIUS, 0, len(atoms), areas)
+    found = []
+    for k, (one, n) in enumerate(zip(atoms, n_residues, strict=True)):
+        own = np.bincount(one.residue, areas[offsets[k] : offsets[k + 1]], n)
+        found.append(np.where(one.is_whole, own, np.nan))
+    return found
+
+
+def _sphere(n: int) -> NDArray[np.float64]:
+    """(n, 3) points on the unit sphere, on a spiral whose turns are the golden angle apart."""
+    height = 1.0 - (2.0 * np.arange(n) + 1.0) / n
+    turn = np.pi * (3.0 - np.sqrt(5.0)) * np.arange(n)
+    wide = np.sqrt(1.0 - height**2)
+    return np.stack([wide * np.cos(turn), wide * np.sin(turn), height], axis=1)

@@ -1,0 +1,78 @@
+"""What is bound to a chain and no part of a polymer: ligands, cofactors, ions and sugars, read again from the chain's file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.structures.chains import Chains
+from engine.structures.residue_atoms import Atoms, bonds_between
+
+if TYPE_CHECKING:
+    import gemmi
+
+__all__ = ["MAXIMUM_LIGANDS", "ligand_atoms"]
+
+MAXIMUM_LIGANDS = 60
+"""Of one chain: more are additives of the crystal, which hide the fold."""
+_MAXIMUM_ATOMS = 300  # of one ligand
+_NEAR = 8.0
+"""Å from a Cα of the chain within which an atom of a ligand lies: side chains reach so far."""
+_WATERS = frozenset({"HOH", "DOD", "WAT", "H2O"})
+
+
+def ligand_atoms(path: Path, chains: Chains) -> Atoms:
+    """The heavy atoms of ligands near a chain (`chains` holds it alone), with their bonds; water is none.
+
+    Returns
+    -------
+    Atoms whose `residue` is the number of the ligand, from 0 on, and whose positions are as in the file.
+
+    Raises
+    ------
+    InputError : the file is gone or damaged.
+    """
+    from engine.structures.reading import gemmi_structure
+
+    structure = gemmi_structure(path)
+    structure.setup_entities()
+    names: list[str] = []
+    elements: list[str] = []
+    places: list[tuple[float, float, float]] = []
+    radii: list[float] = []
+    owners: list[int] = []
+    alpha = np.asarray(chains.position, np.float64)
+    alpha = alpha[np.isfinite(alpha).all(axis=1)]
+    n = 0
+    for residue in (one for chain in structure[0] for one in chain):
+        if n == MAXIMUM_LIGANDS:
+            break
+        if not _is_ligand(residue):
+            continue
+        atoms = [one for one in list(residue)[:_MAXIMUM_ATOMS] if not one.element.is_hydrogen and one.altloc in ("\0", "A", "1")]
+        position = np.array([(one.pos.x, one.pos.y, one.pos.z) for one in atoms]).reshape(-1, 3)
+        if not len(atoms) or not np.isfinite(position).all() or not _is_near(position, alpha):
+            continue
+        names += [f"{residue.name[:5]} {one.name[:8]}" for one in atoms]
+        elements += [one.element.name for one in atoms]
+        places += [(one.pos.x, one.pos.y, one.pos.z) for one in atoms]
+        radii += [one.element.covalent_r for one in atoms]
+        owners += [n] * len(atoms)
+        n += 1
+    position, owner = np.array(places, np.float32).reshape(-1, 3), np.array(owners, np.int32)
+    return Atoms(tuple(names), tuple(elements), position, owner, bonds_between(position, np.array(radii), owner))
+
+
+def _is_ligand(residue: gemmi.Residue) -> bool:
+    import gemmi
+
+    if residue.name in _WATERS or residue.entity_type in (gemmi.EntityType.Polymer, gemmi.EntityType.Water):
+        return False
+    return residue.find_atom("CA", "*") is None or not gemmi.find_tabulated_residue(residue.name).is_amino_acid()
+
+
+def _is_near(position: NDArray[np.float64], alpha: NDArray[np.float64]) -> bool:
+    return any(bool((((alpha - place) ** 2).sum(axis=1) < _NEAR**2).any()) for place in position)

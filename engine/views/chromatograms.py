@@ -1,0 +1,107 @@
+"""Chromatograms of a run: what comes off the column by time, all of it or at one m/z."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.tolerance import Tolerance
+from engine.formats.surveys import Surveys
+
+__all__ = ["Chromatogram", "base_peaks", "extracted", "of_spectra", "total_ions"]
+
+
+@dataclass(frozen=True)
+class Chromatogram:
+    """Intensities by time, n of them.
+
+    Attributes
+    ----------
+    title : what it is, for people. minutes : (n,) float64, ascending. intensity : (n,) float64.
+    spectrum : (n,) int64, rows of the table of spectra; -1 where these are survey spectra. scan : (n,) int64, -1 where unknown.
+    """
+
+    title: str
+    minutes: NDArray[np.float64]
+    intensity: NDArray[np.float64]
+    spectrum: NDArray[np.int64]
+    scan: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.minutes)
+
+    def nearest(self, minutes: float) -> int | None:
+        """The place next to a time; None where there is none."""
+        if not len(self):
+            return None
+        right = min(int(np.searchsorted(self.minutes, minutes)), len(self) - 1)
+        left = max(0, right - 1)
+        return left if minutes - self.minutes[left] <= self.minutes[right] - minutes else right
+
+    def outline(self, low: float, high: float, n_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Points of the line from `low` to `high` minutes, with what leads into and out of it: all of them, or of many those that reach
+        lowest and highest in each of so many columns. x and y, (m,) each."""
+        first = max(0, int(np.searchsorted(self.minutes, low)) - 1)
+        last = min(len(self), int(np.searchsorted(self.minutes, high, side="right")) + 1)
+        x, y = self.minutes[first:last], self.intensity[first:last]
+        if len(x) <= 4 * n_columns:
+            return x, y
+        starts = np.unique(np.linspace(0, len(x), n_columns, endpoint=False).astype(np.int64))
+        ends = np.empty((len(starts), 2))
+        ends[:, 0], ends[:, 1] = np.minimum.reduceat(y, starts), np.maximum.reduceat(y, starts)
+        return np.repeat(x[starts], 2), ends.ravel()
+
+
+def total_ions(surveys: Surveys) -> Chromatogram:
+    """The total ion current of the survey spectra."""
+    return _of_surveys("Total ion current (MS1)", surveys, _sums(surveys.intensity, surveys.offsets))
+
+
+def base_peaks(surveys: Surveys) -> Chromatogram:
+    """The highest peak of each survey spectrum."""
+    return _of_surveys("Base peak (MS1)", surveys, _over_runs(np.maximum, surveys.intensity, surveys.offsets))
+
+
+def extracted(surveys: Surveys, mz: float, tolerance: Tolerance) -> Chromatogram:
+    """The peaks of the survey spectra within the tolerance of an m/z, summed in each.
+
+    Examples
+    --------
+    >>> two = Surveys(np.array([60.0, 120.0]), np.array([1, 2]), np.array([0, 2, 3]), np.array([500.0, 500.2, 500.001]),
+    ...               np.array([3, 5, 7], np.float32))
+    >>> extracted(two, 500.0, Tolerance(10, "ppm")).intensity.tolist()
+    [3.0, 7.0]
+    """
+    low, high = tolerance.bounds(mz)
+    within = np.flatnonzero((surveys.mz >= low) & (surveys.mz <= high))
+    owner = np.searchsorted(surveys.offsets, within, side="right") - 1
+    intensity = np.bincount(owner, weights=surveys.intensity[within], minlength=len(surveys))
+    return _of_surveys(f"m/z {mz:.4f} ± {tolerance}", surveys, intensity.astype(np.float64))
+
+
+def of_spectra(
+    title: str, seconds: NDArray[np.float64], intensity: NDArray[np.float64], spectrum: NDArray[np.int64], scan: NDArray[np.int64]
+) -> Chromatogram:
+    """A chromatogram of tandem mass spectra, those without a time left out; all columns are (n,)."""
+    kept = np.flatnonzero(np.isfinite(seconds) & np.isfinite(intensity))
+    kept = kept[np.argsort(seconds[kept], kind="stable")]
+    return Chromatogram(title, seconds[kept] / 60, intensity[kept].astype(np.float64), spectrum[kept], scan[kept])
+
+
+def _of_surveys(title: str, surveys: Surveys, intensity: NDArray[np.float64]) -> Chromatogram:
+    return Chromatogram(title, surveys.retention_time / 60, intensity, np.full(len(surveys), -1, np.int64), surveys.scan)
+
+
+def _sums(values: NDArray[np.float32], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    return _over_runs(np.add, values, offsets)
+
+
+def _over_runs(combine: np.ufunc, values: NDArray[np.float32], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Values of runs combined, 0 for those without any."""
+    found = np.zeros(len(offsets) - 1)
+    is_there = np.diff(offsets) > 0
+    if is_there.any():
+        found[is_there] = combine.reduceat(values, offsets[:-1][is_there], dtype=np.float64 if combine is np.add else None)
+    return found

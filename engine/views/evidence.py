@@ -1,0 +1,364 @@
+"""Data of the view of evidence on structures: a protein with its peptides and sites, its near chains, and what stands where.
+
+A residue of the protein is known by its place, from 0. All that is chosen somewhere becomes such places, and from these the peptides, the
+columns of the alignment and the residues of the chain that belong to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.peptidoforms import parse
+from engine.errors import InputError, ParameterError
+from engine.sequences.matrices import encode, read_matrix
+from engine.structure_search.hit_chains import FoundChain
+from engine.structures.colouring import MAXIMUM_HITS, ChainEvidence
+from engine.structures.database import open_database
+from engine.structures.reading import read_structure
+from engine.structures.sources import DATABASE_FILE
+from engine.views.aligned_pair import IDENTICAL, MISMATCH, AlignedPair
+from engine.views.conditions import Condition, Is, contains_in
+from engine.views.coverage import Coverage, covered_by
+from engine.views.finished_run import FinishedRun
+from engine.views.tables import TableSource
+from engine.views.traces import Trace, trace_beside, trace_of_query
+
+__all__ = [
+    "ChainPair", "Fold", "NearFold", "ProteinEvidence", "fold_of", "folds_beside", "of_protein", "over_residue",
+    "place_of_peptide", "protein_conditions", "protein_evidence",
+]  # fmt: skip
+
+_GONE = "Put the file back as it was, or show the peptides on structures again"
+_DASH, _X = "-", "X"
+_MAXIMUM_SKIPPED = 100_000  # residues of a chain between aligned ones
+_NEAREST_ATOMS = 3  # pairs that say how a chain lies on another
+
+
+@dataclass(frozen=True, eq=False)
+class NearFold:
+    """A chain that is near a protein, as the run's tables tell it.
+
+    Attributes
+    ----------
+    row : of the table of chains. values : of that row.
+    position : (k,) residues of the protein, from 0, ascending, and `chain_residue` (k,) those of the chain that are aligned with them.
+    letters : (k,) of the chain. labels : (k,) authors' numbers. exposure : (k,) 0 to 1, NaN where it is not known.
+    unseen : (u,) residues of the protein that the chain's sequence has and nobody saw.
+    """
+
+    row: int
+    values: Mapping[str, Any]
+    position: NDArray[np.int64]
+    chain_residue: NDArray[np.int64]
+    letters: str
+    labels: tuple[str, ...]
+    exposure: NDArray[np.float64]
+    unseen: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ProteinEvidence:
+    """A protein of an evidence run.
+
+    Attributes
+    ----------
+    row : of the table of proteins. accession : its name. coverage : its peptides at their places; their rows are those of the table of
+        peptides at their places. n_psms : (r,) spectra that cover each residue. is_modified : (r,).
+    sites : row of the table of sites, by residue from 0; the first where there are several. folds : near chains, the nearest first.
+    """
+
+    row: int
+    accession: str
+    coverage: Coverage
+    n_psms: NDArray[np.int64]
+    is_modified: NDArray[np.bool_]
+    sites: Mapping[int, int]
+    folds: tuple[NearFold, ...]
+
+    def __len__(self) -> int:
+        return len(self.coverage.sequence)
+
+    def name_of(self, place: int) -> str:
+        """A residue as ``K45``."""
+        return f"{self.coverage.sequence[place]}{place + 1}"
+
+
+def protein_evidence(source: TableSource, protein: int) -> ProteinEvidence:
+    """All that a run knows of a protein, by its row of the table of proteins.
+
+    Raises
+    ------
+    InputError : there is none, or a table is damaged.
+    """
+    found = source.query("SELECT accession, description, sequence FROM proteins WHERE file_row_number = ?", [protein]).to_pylist()
+    if not found:
+        raise InputError(source.path, f"has no protein {protein}", remedy="Show the peptides on structures again")
+    accession, sequence = found[0]["accession"], found[0]["sequence"]
+    n = len(sequence)
+    peptides = source.query(
+        'SELECT file_row_number AS row, peptide, sequence, n_psms, q_value, "first", "last" FROM peptide_places '
+        "WHERE protein = ? ORDER BY row",
+        [protein],
+    ).to_pylist()
+    # Bounds are looked at here: a query trusts what a file says of its values, which a stranger's may not hold.
+    places = [(one["first"] - 1, one["last"], one) for one in peptides if 1 <= one["first"] <= one["last"] <= n]
+    residues = source.query("SELECT position, n_psms FROM residues WHERE protein = ?", [protein])
+    position = residues["position"].to_numpy().astype(np.int64)
+    is_there = (position >= 1) & (position <= n)
+    n_psms = np.zeros(n, np.int64)
+    n_psms[position[is_there] - 1] = residues["n_psms"].to_numpy()[is_there]
+    rows = source.query("SELECT file_row_number AS row, position FROM sites WHERE protein = ? ORDER BY row DESC", [protein]).to_pylist()
+    rows = [one for one in rows if 1 <= one["position"] <= n]
+    is_modified = np.zeros(n, np.bool_)
+    is_modified[[one["position"] - 1 for one in rows]] = True
+    coverage = covered_by(accession, sequence, places, found[0]["description"])
+    sites = {one["position"] - 1: one["row"] for one in rows}
+    return ProteinEvidence(protein, accession, coverage, n_psms, is_modified, sites, tuple(_folds(source, protein, n)))
+
+
+def _folds(source: TableSource, protein: int, n: int) -> list[NearFold]:
+    chains = source.query('SELECT file_row_number AS row, * FROM chains WHERE protein = ? ORDER BY "rank", row', [protein]).to_pylist()
+    folds = []
+    for one in chains:
+        mapped = source.query(
+            "SELECT position, chain_residue, author_number, chain_letter, exposure FROM mapped_residues "
+            "WHERE chain_row = ? ORDER BY position, chain_residue",
+            [one["row"]],
+        ).to_pylist()
+        mapped = [row for row in mapped if 1 <= row["position"] <= n]
+        pairs = [row for row in mapped if row["chain_residue"] is not None]
+        folds.append(
+            NearFold(
+                one["row"], one, np.array([row["position"] - 1 for row in pairs], np.int64),
+                np.array([row["chain_residue"] for row in pairs], np.int64), "".join(row["chain_letter"] or _X for row in pairs),
+                tuple(row["author_number"] or "" for row in pairs),
+                np.array([np.nan if row["exposure"] is None else row["exposure"] for row in pairs], np.float64),
+                np.array([row["position"] - 1 for row in mapped if row["chain_residue"] is None], np.int64),
+            )
+        )  # fmt: skip
+    return folds
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainPair(AlignedPair):
+    """A protein aligned with a near chain.
+
+    `place`, `residue`: (columns,) of the protein and of the chain, from 0, -1 for a gap. `labels_of`: authors' numbers of all residues of
+    the chain. `unseen`: residues of the protein that the chain's sequence has and nobody saw.
+    """
+
+    place: NDArray[np.int64]
+    residue: NDArray[np.int64]
+    author: Mapping[int, str]
+    unseen: frozenset[int]
+
+    titles: ClassVar[tuple[str, str]] = ("Protein", "Chain")
+
+    @cached_property
+    def kinds(self) -> NDArray[np.uint8]:
+        """(columns,) as of any alignment; X is like nothing."""
+        kinds = super().kinds.copy()
+        kinds[[letter == _X and kind == IDENTICAL for letter, kind in zip(self.query, kinds.tolist(), strict=True)]] = MISMATCH
+        return kinds
+
+    def columns_of(self, places: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Columns in which residues of the protein stand."""
+        is_there = self.place >= 0
+        is_there[is_there] = places[self.place[is_there]]
+        return np.flatnonzero(is_there)
+
+    def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Of the protein counted from 1, of the chain as its authors number it."""
+        (query, _), rows = super().labels(first, last), self.residue[first:last]
+        known = [self.author.get(row, "?") for row in rows[rows >= 0].tolist()]
+        return query, (known[0], known[-1]) if known else ("", "")
+
+    @cached_property
+    def widest_label(self) -> int:
+        """Letters of the longest label."""
+        return max(len(str(self.query_start + len(self.query))), max(map(len, self.author.values()), default=1))
+
+    def column_text(self, column: int) -> str:
+        """Text of a column: both residues, and what is known where one is missing."""
+        place, row = int(self.place[column]), int(self.residue[column])
+        protein = f"Protein {self.query[column]}{place + 1}" if place >= 0 else "Protein: gap"
+        if row >= 0:
+            chain = f"chain {self.subject[column]} {self.author.get(row, '?')}"
+        else:
+            chain = "in the chain's sequence, but not seen" if place in self.unseen else "chain: gap"
+        return f"{protein}, {chain}: {self.kind_names[int(self.kinds[column])]}"
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A near chain that is shown: its alignment, and the chain as its file has it, None where that is gone; `note` says why."""
+
+    near: NearFold
+    pair: ChainPair
+    trace: Trace | None
+    note: str = ""
+
+    def rows_of(self, places: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Residues of the chain that stand under residues of the protein."""
+        rows: NDArray[np.int64] = self.near.chain_residue[places[self.near.position]]
+        return rows
+
+
+def fold_of(run: FinishedRun, protein: ProteinEvidence, near: NearFold) -> Fold:
+    """A near chain beside its protein. Where its file is gone, the alignment is what the tables tell."""
+    try:
+        found = _found(run, near)
+    except InputError as error:
+        return Fold(near, _pair(protein, near, None), None, str(error))
+    return Fold(near, _pair(protein, near, found), trace_of_query(found, _evidence(protein, near, len(found.chains.residue))))
+
+
+def folds_beside(run: FinishedRun, protein: ProteinEvidence, shown: Fold) -> tuple[list[Trace], list[str]]:
+    """The other near chains of the protein moved onto the one that is shown, by residues of the protein that stand on both; and why some
+    are left out."""
+    traces, told = [], []
+    if shown.trace is None:
+        return [], [shown.note]
+    others = [near for near in protein.folds if near.row != shown.near.row]
+    for near in others[:MAXIMUM_HITS]:
+        common, own, other = np.intersect1d(shown.near.position, near.position, return_indices=True)
+        if len(common) < _NEAREST_ATOMS:
+            told.append(f"{near.values['chain']} has no residues in common with {shown.near.values['chain']}")
+            continue
+        try:
+            found = _found(run, near)
+        except InputError as error:
+            told.append(str(error))
+            continue
+        rows = np.stack([shown.near.chain_residue[own], near.chain_residue[other]], axis=1)
+        traces.append(trace_beside(shown.trace, found, rows, _evidence(protein, near, len(found.chains.residue))))
+    return traces, told
+
+
+def _evidence(protein: ProteinEvidence, near: NearFold, n: int) -> ChainEvidence:
+    position, exposure = np.full(n, -1, np.int64), np.full(n, np.nan)
+    position[near.chain_residue], exposure[near.chain_residue] = near.position, near.exposure
+    is_there = position >= 0
+    n_psms, is_modified = np.zeros(n, np.int64), np.zeros(n, np.bool_)
+    n_psms[is_there], is_modified[is_there] = protein.n_psms[position[is_there]], protein.is_modified[position[is_there]]
+    return ChainEvidence(position, n_psms, is_modified, exposure)
+
+
+def _found(run: FinishedRun, near: NearFold) -> FoundChain:
+    """The chain as the run saw it.
+
+    Raises
+    ------
+    InputError : its file is gone or another one, and no database holds it.
+    """
+    path, name = Path(near.values["path"]), near.values["chain"]
+    wanted = dict(zip(near.chain_residue.tolist(), near.letters, strict=True))
+    inputs = [given for kind, given in run.inputs if kind == "structures"]
+    try:
+        if path not in inputs and not any(one.name == DATABASE_FILE for one in inputs):
+            raise InputError(path, "is none of the files that the run read", remedy=_GONE)
+        chains = read_structure(path).chains
+        if name not in chains.names:
+            raise InputError(path, f"has no chain {name}", remedy=_GONE)
+        alone = chains.taken([chains.names.index(name)])
+    except InputError:
+        databases = [one.parent for one in inputs if one.name == DATABASE_FILE]
+        if not databases:
+            raise
+        # A database has what is drawn, also where the files that it was made from are elsewhere.
+        chains = open_database(databases[0]).chains
+        if name not in chains.names:
+            raise
+        alone = chains.taken([list(chains.names).index(name)])
+    letters = alone.sequence(0)
+    if any(row >= len(letters) or letters[row] != letter for row, letter in wanted.items()):
+        raise InputError(path, f"no longer holds {name} as it was", remedy=_GONE)
+    return FoundChain(alone, path)
+
+
+def _pair(protein: ProteinEvidence, near: NearFold, found: FoundChain | None) -> ChainPair:
+    """Columns of an alignment from its pairs: what stands between two of them stands against none."""
+    sequence, letters = protein.coverage.sequence, found.chains.sequence(0) if found else ""
+    known = dict(zip(near.chain_residue.tolist(), near.letters, strict=True))
+    columns: list[tuple[int, int]] = []
+    before: tuple[int, int] | None = None
+    # Numbers of a chain that nobody can read are a stranger's.
+    room = _MAXIMUM_SKIPPED
+    for place, row in zip(near.position.tolist(), near.chain_residue.tolist(), strict=True):
+        if before is not None and (place <= before[0] or row <= before[1]):
+            continue  # what no alignment has
+        if before is not None:
+            columns += [(one, -1) for one in range(before[0] + 1, place)]
+            skipped = range(before[1] + 1, min(row, before[1] + 1 + room))
+            room -= len(skipped)
+            columns += [(-1, one) for one in skipped]
+        columns.append((place, row))
+        before = place, row
+    at, rows = (np.array([one[k] for one in columns], np.int64) for k in (0, 1))
+    upper = "".join(sequence[one] if one >= 0 else _DASH for one in at.tolist())
+    lower = "".join(_DASH if one < 0 else known.get(one) or (letters[one] if one < len(letters) else _X) for one in rows.tolist())
+    author = dict(zip(near.chain_residue.tolist(), near.labels, strict=True))
+    if found is not None:
+        codes = found.chains.insertion.tolist()
+        author = {row: f"{number}{chr(codes[row]) if codes[row] else ''}" for row, number in enumerate(found.chains.author_number.tolist())}
+    values = near.values
+    facts = (
+        f"{values['kind']}, {values['identity'] * 100:.1f} % identity of {values['n_aligned']:,} aligned residues, {values['n_gaps']:,} in"
+        f" gaps, {values['n_unseen']:,} not seen in the structure",
+        f"E-value {values['e_value']:.2g}, {values['bit_score']:.1f} bits",
+    )
+    start = (int(at[0]) + 1, int(rows[0]) + 1) if len(columns) else (1, 1)
+    return ChainPair(
+        query_name=protein.accession, subject_name=values["chain"], description=values["description"], query_start=start[0],
+        subject_start=start[1], query=upper, middle=_middle(upper, lower), subject=lower, facts=facts, place=at, residue=rows,
+        author=author, unseen=frozenset(near.unseen.tolist()),
+    )  # fmt: skip
+
+
+def _middle(query: str, subject: str) -> str:
+    if not query:
+        return ""
+    scores = read_matrix("BLOSUM62").scores
+    a, b = (encode(np.frombuffer(line.replace(_DASH, _X).encode(), np.uint8)) for line in (query, subject))
+    is_positive = (scores[a, b] > 0).tolist()
+    return "".join(
+        " " if _DASH in (one, other) else one if one == other != _X else "+" if positive else " "
+        for one, other, positive in zip(query, subject, is_positive, strict=True)
+    )
+
+
+def of_protein(row: int) -> list[Condition]:
+    """Rows of the other tables that belong to a protein."""
+    return [Is("protein", "=", row)]
+
+
+def over_residue(row: int, place: int) -> list[Condition]:
+    """Peptides at their places that cover a residue of a protein, from 0."""
+    return [*of_protein(row), Is("first", "<=", place + 1), Is("last", ">=", place + 1)]
+
+
+def protein_conditions(text: str) -> list[Condition]:
+    """Proteins with a text in their names, description, or nearest chain."""
+    text = text.strip()
+    return contains_in(("accession", "description", "chain"), text) if text else []
+
+
+def place_of_peptide(source: TableSource, peptide: str) -> tuple[int, int] | None:
+    """The first protein that a peptide (ProForma) lies in, and its row of the table of peptides at their places; where this peptidoform
+    lies in none, another of the same residues."""
+    try:
+        sequence = parse(peptide).sequence
+    except ParameterError:
+        sequence = peptide
+    rows = source.query(
+        "SELECT protein, file_row_number AS row FROM peptide_places WHERE sequence = ? ORDER BY peptide <> ?, row LIMIT 1",
+        [sequence, peptide],
+    ).to_pylist()
+    return (rows[0]["protein"], rows[0]["row"]) if rows else None

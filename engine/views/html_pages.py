@@ -1,0 +1,83 @@
+"""HTML pages that need nothing else, of what a project holds: all of it is shown as text, since names may be a stranger's; no script and no
+address of elsewhere is in a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from engine.results.columns import Column
+
+__all__ = ["MAXIMUM_LETTERS", "html_page", "listed", "result_rows", "rows_table", "section", "shown"]
+
+MAXIMUM_LETTERS = 200
+"""Of a text, where nothing else is said."""
+_STYLE = """
+body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem;border-bottom:1px solid #ccc}
+table{border-collapse:collapse;font-size:.85rem;margin:.5rem 0}td,th{border:1px solid #d5d5d5;padding:.15rem .45rem;text-align:left;
+vertical-align:top;overflow-wrap:anywhere}th{background:#f2f2f2}td.n{text-align:right;font-variant-numeric:tabular-nums}
+tr.changed td{background:#fff3d6;font-weight:600}.counts td:first-child{font-size:1.3rem;font-weight:700;text-align:right}
+.warning{color:#8a4b00}.error{color:#a1130a}figure{display:inline-block;margin:.5rem}figure svg{max-width:100%;height:auto}
+.wide{overflow-x:auto}pre{white-space:pre-wrap;overflow-wrap:anywhere}.note{white-space:pre-wrap;background:#f6f6f6;padding:.5rem}
+"""
+
+
+def html_page(title: str, parts: Iterable[str]) -> str:
+    """A page with a title; `parts` are HTML, empty ones are left out."""
+    head = [
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
+        # Nothing in the page may load or run anything, whatever its texts are.
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+        f"<title>{shown(title)}</title><style>{_STYLE}</style></head><body>",
+    ]
+    return "\n".join([*head, *(part for part in parts if part), "</body></html>\n"])
+
+
+def shown(value: object, most: int = MAXIMUM_LETTERS) -> str:
+    """A text as HTML, which holds no control characters, no halves of letters, and no marks that turn the direction of what follows."""
+    text = str(value)
+    if len(text) > most:
+        text = f"{text[: most - 1]}…"
+    return escape("".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text))
+
+
+def section(title: str, content: str) -> str:
+    """A part with its heading; empty where it has no content. `content` is HTML."""
+    return f"<section><h2>{shown(title)}</h2>\n{content}</section>" if content else ""
+
+
+def listed(texts: Sequence[str]) -> str:
+    """A list of texts."""
+    return f"<ul>{''.join(f'<li>{shown(one, 2000)}</li>' for one in texts)}</ul>"
+
+
+def rows_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table of texts; `head` may be empty texts."""
+    header = f"<tr>{''.join(f'<th>{shown(one)}</th>' for one in head)}</tr>" if any(head) else ""
+    return f"<table>{header}{''.join('<tr>' + ''.join(f'<td>{shown(cell)}</td>' for cell in row) + '</tr>' for row in rows)}</table>"
+
+
+def result_rows(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], n_rows: int) -> str:
+    """The first rows of a table of results, by name of column, under their headers; `n_rows`: how many there are in all."""
+    head = "".join(f'<th title="{shown(one.meaning)}">{shown(one.header)}</th>' for one in columns)
+    body = "".join(f"<tr>{''.join(_cell(row[one.name], one) for one in columns)}</tr>" for row in values)
+    told = f"{n_rows:,} rows" + (f", the first {len(values):,} of them" if len(values) < n_rows else "")
+    return f'<p>{told}</p><div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+
+
+def _cell(value: Any, column: Column) -> str:
+    if value is None or (isinstance(value, float) and value != value):
+        return "<td></td>"
+    if isinstance(value, list):
+        return f"<td>{shown('; '.join(map(str, value[:MAXIMUM_LETTERS])))}</td>"
+    if isinstance(value, bool):
+        return f"<td>{'yes' if value else 'no'}</td>"
+    if isinstance(value, float):
+        number = column.in_unit(value)
+        number_text = f"{number:.3g}" if column.kind in ("probability", "e_value") else f"{number:,.{column.decimals}f}"
+        return f'<td class="n">{number_text}</td>'
+    if isinstance(value, int):
+        return f'<td class="n">{value if column.kind == "identifier" else f"{value:,}"}</td>'
+    return f"<td>{shown(value)}</td>"

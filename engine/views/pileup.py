@@ -1,0 +1,163 @@
+"""The alignments at a place of a text, one below the other, with what differs in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import ProteoscopeError
+from engine.read_alignment.sequences import other_strand
+from engine.views.conditions import Condition, IsMissing, Not
+from engine.views.read_pair import lines_of
+from engine.views.reads import ShownText, of_place
+from engine.views.tables import TableSource
+
+__all__ = ["MAXIMUM_READS", "MAXIMUM_WIDTH", "Pileup", "pileup_of"]
+
+MAXIMUM_READS = 1000
+"""Alignments that are piled up at once; of more, as many are left out as are said to be."""
+MAXIMUM_WIDTH = 20_000
+"""Letters of a text that are piled up at once."""
+_COLUMNS = ("text_start", "text_end", "pattern_start", "pattern_end", "strand", "cigar", "md", "pattern_row", "pattern")
+_DASH = ord("-")
+
+
+@dataclass(frozen=True)
+class Pileup:
+    """n alignments that cover some of the letters `first` to `last` of a text, with m differences.
+
+    Attributes
+    ----------
+    n_left_out : alignments there besides, for which there is no room.
+    row : (n,) int64, of the table of alignments. start, end : (n,) int64, first and last letter of the text that each covers.
+    is_reverse : (n,) bool. lane : (n,) int64, the line from 0 on in which each has room.
+    read : (m,) int64, which of the alignments differs. place : (m,) int64, letter of the text; of an insertion the one before it.
+    letter : (m,) uint8, the pattern's letter there, ``-`` where it has none, ``+`` where it has more.
+    reference : (last - first + 1,) uint8, the letters of the text as the alignments tell them, 0 where none covers it.
+    """
+
+    text: ShownText
+    first: int
+    last: int
+    n_left_out: int
+    row: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    is_reverse: NDArray[np.bool_]
+    lane: NDArray[np.int64]
+    read: NDArray[np.int64]
+    place: NDArray[np.int64]
+    letter: NDArray[np.uint8]
+    reference: NDArray[np.uint8]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def n_lanes(self) -> int:
+        """Lines that it needs."""
+        return int(self.lane.max(initial=-1)) + 1
+
+    def counts(self, place: int) -> dict[str, int]:
+        """How many of the alignments shown have which letter at a place of the text: by letter, ``-`` for none of theirs."""
+        covers = (self.start <= place) & (self.end >= place)
+        at = (self.place == place) & (self.letter != ord("+"))
+        found: dict[str, int] = {}
+        for letter in self.letter[at].tolist():
+            found[chr(letter)] = found.get(chr(letter), 0) + 1
+        reference = self.reference[place - self.first] if self.first <= place <= self.last else 0
+        n_same = int(covers.sum()) - int(at.sum())
+        if n_same:
+            found[chr(reference) if reference else "?"] = n_same
+        return dict(sorted(found.items(), key=lambda one: -one[1]))
+
+
+def pileup_of(source: TableSource, text: ShownText, first: int, last: int, conditions: Iterable[Condition] = ()) -> Pileup:
+    """Pile up the alignments that cover letters `first` to `last` of a text (counted from 1) and satisfy all conditions.
+
+    Raises
+    ------
+    ProteoscopeError : the run did not keep what it is drawn from, or its tables do not belong together.
+    """
+    if "patterns" not in source.paths or not {"md", "pattern_row"} <= source.types.keys():
+        raise ProteoscopeError("This run did not keep what an alignment is drawn from. Do the search again to see it.")
+    first = max(1, min(first, text.length))
+    last = max(first, min(last, text.length, first + MAXIMUM_WIDTH - 1))
+    wanted = [*of_place(text, first, last), Not(IsMissing("text_start")), *conditions]
+    rows = source.rows(wanted, [("text_start", False)])
+    n_left_out = max(0, len(rows) - MAXIMUM_READS)
+    if n_left_out:
+        # From all along the place, the same ones each time.
+        rows = rows[np.linspace(0, len(rows) - 1, MAXIMUM_READS).astype(np.int64)]
+    found = source.values(rows, _COLUMNS).to_pylist()
+    letters = _letters(source, np.array([row["pattern_row"] for row in found], np.int64))
+    reference = np.zeros(last - first + 1, np.uint8)
+    reads, places, others = [], [], []
+    for at, row in enumerate(found):
+        place, letter = _differences(row, letters[row["pattern_row"]], first, last, reference)
+        reads.append(np.full(len(place), at, np.int64))
+        places.append(place)
+        others.append(letter)
+    start, end = (np.array([row[name] for row in found], np.int64) for name in ("text_start", "text_end"))
+    nothing = np.empty(0, np.int64)
+    return Pileup(
+        text, first, last, n_left_out, rows, start, end, np.array([row["strand"] == "-" for row in found], np.bool_), _lanes(start, end),
+        np.concatenate([nothing, *reads]), np.concatenate([nothing, *places]), np.concatenate([np.empty(0, np.uint8), *others]), reference,
+        tuple(row["pattern"] for row in found),
+    )  # fmt: skip
+
+
+def _letters(source: TableSource, rows: NDArray[np.int64]) -> dict[int, str]:
+    """Letters of patterns by their rows."""
+    different = np.unique(rows)
+    found = source.beside("patterns").values(different, ("letters",))["letters"].to_pylist()
+    if len(found) != len(different):
+        raise ProteoscopeError("Letters of reads are not among those of the run. Do the search again.")
+    return dict(zip(different.tolist(), found, strict=True))
+
+
+def _differences(
+    row: dict[str, Any], letters: str, first: int, last: int, reference: NDArray[np.uint8]
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Places and letters where an alignment differs, of those in sight; the text's letters that it tells go into `reference`."""
+    try:
+        pattern = letters[row["pattern_start"] - 1 : row["pattern_end"]]
+        if row["strand"] == "-":
+            pattern = other_strand(pattern)
+        lines = lines_of(pattern, row["cigar"], row["md"])
+    except (ValueError, TypeError) as error:
+        raise ProteoscopeError(f"{row['pattern']}: its alignment cannot be drawn. Do the search again.") from error
+    query, subject = (np.frombuffer(line.encode("ascii", "replace"), np.uint8) for line in lines)
+    is_text = subject != _DASH
+    place = row["text_start"] - 1 + np.cumsum(is_text)
+    in_sight = (place >= first) & (place <= last)
+    told = in_sight & is_text
+    reference[place[told] - first] = subject[told]
+    # Of an insertion its first letter marks it.
+    is_inserted = ~is_text & np.concatenate(([True], is_text[:-1]))
+    differs = in_sight & ((is_text & (query != subject)) | is_inserted)
+    return place[differs], np.where(is_text[differs], query[differs], np.uint8(ord("+")))
+
+
+def _lanes(start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first line in which each alignment has room, those before it given theirs; `start` ascends."""
+    lane = np.empty(len(start), np.int64)
+    busy: list[tuple[int, int]] = []
+    free: list[int] = []
+    n_lanes = 0
+    for at, (begin, stop) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+        while busy and busy[0][0] < begin - 1:
+            heappush(free, heappop(busy)[1])
+        if free:
+            lane[at] = heappop(free)
+        else:
+            lane[at] = n_lanes
+            n_lanes += 1
+        heappush(busy, (stop, int(lane[at])))
+    return lane

@@ -1,0 +1,133 @@
+"""The spectrum of a PSM mirrored with what the shipped model predicts for its peptide, or with the spectrum of another PSM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from engine.chemistry.fragments import SERIES, annotate, fragment_ions
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ProteoscopeError
+from engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match, annotate_peptidoform
+from engine.views.finished_run import FinishedRun
+from engine.views.identification import psm_of_row
+from engine.views.mirror import Half, MirroredSpectra
+from engine.views.peaks import Peaks
+from engine.views.tables import TableSource
+
+__all__ = ["mirrored_with_other", "mirrored_with_prediction", "mirrored_with_psm", "psm_name", "spectral_cosine"]
+
+_PREDICTED = IonSettings(Tolerance(1, "ppm"), "by", 2, losses=(), shows_precursor=False)
+_NO_OTHER = "No other PSM of this peptide."
+_LOW_RESOLUTION = 0.1
+"""Thomson: as wide a tolerance is that of an ion trap, where ions break otherwise than in the model."""
+_LABELS = ("TMT", "iTRAQ")
+
+
+def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> MirroredSpectra:
+    """The spectrum of a row of the PSMs above, the b and y ions of its peptide as the shipped model predicts them below.
+
+    The similarity is the cosine of the square roots of predicted intensities and of those of the peaks that match these ions.
+
+    Raises
+    ------
+    ProteoscopeError : the peptide has no masses, or is too long for the model.
+    """
+    from engine.matches.fragment_intensities import predicted_shares
+
+    upper = annotate_match(row, peaks, settings)
+    peptidoform = upper.peptidoform
+    shares = predicted_shares(peptidoform.sequence, int(row["charge"]))
+    ions = fragment_ions(peptidoform.sequence, peptidoform.mass_deltas(), series="by", maximum_charge=2)
+    column = 2 * (ions.series == SERIES.index("y")) + ions.charge - 1
+    share = shares[ions.position - 1, column]
+    expected = np.flatnonzero(share > 0)
+    order = expected[np.argsort(ions.mz[expected], kind="stable")]
+    predicted = Peaks(ions.mz[order], share[order])
+
+    found = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance)
+    observed = np.zeros(len(ions))
+    observed[found.ion] = peaks.intensity[found.peak]
+    weights = np.sqrt(observed[expected] * share[expected]).sum()
+    norm = np.sqrt(observed[expected].sum() * share[expected].sum())
+    plain = replace(_PREDICTED, least_labelled=settings.least_labelled)
+    lower = annotate_peptidoform(peptidoform, upper.precursor_mz, predicted, plain)
+    return MirroredSpectra(
+        f"{psm_name(row)}, measured and predicted",
+        Half(psm_name(row), peaks, upper),
+        Half("predicted b and y ions", predicted, lower),
+        settings.tolerance,
+        float(weights / norm) if norm > 0 else 0.0,
+        _doubt(row, settings.tolerance),
+    )
+
+
+def mirrored_with_psm(
+    one: tuple[Mapping[str, Any], Peaks], other: tuple[Mapping[str, Any], Peaks], settings: IonSettings
+) -> MirroredSpectra:
+    """The spectra of two rows of PSMs, with their `spectral_cosine`.
+
+    Raises
+    ------
+    ProteoscopeError : a peptide has no masses.
+    """
+    halves = [Half(psm_name(row), peaks, _ions(row, peaks, settings)) for row, peaks in (one, other)]
+    mirrored = MirroredSpectra(f"{halves[0].name} and {halves[1].name}", halves[0], halves[1], settings.tolerance)
+    return replace(mirrored, similarity=spectral_cosine(mirrored))
+
+
+def mirrored_with_other(
+    source: TableSource, row: int, match: Mapping[str, Any], peaks: Peaks, run: FinishedRun, settings: IonSettings
+) -> MirroredSpectra:
+    """The spectrum of a row of the PSMs, mirrored with the best other one of the same peptide: of the same charge, if there is one.
+
+    Raises
+    ------
+    ProteoscopeError : the run did not keep its spectra, or a peptide has no masses.
+    """
+    found = source.query(
+        "SELECT file_row_number AS row FROM psms WHERE rank = 1 AND peptide = ? AND file_row_number != ? AND spectrum != ? "
+        "ORDER BY charge != ?, is_decoy, q_value, score DESC, row LIMIT 1",
+        [match["peptide"], row, match["spectrum"], match["charge"]],
+    )["row"].to_pylist()
+    if not found:
+        upper = Half(psm_name(match), peaks, _ions(match, peaks, settings))
+        return MirroredSpectra(psm_name(match), upper, None, settings.tolerance, note=_NO_OTHER)
+    return mirrored_with_psm((match, peaks), psm_of_row(source, int(found[0]), run), settings)
+
+
+def spectral_cosine(mirrored: MirroredSpectra) -> float:
+    """Cosine of the square roots of the intensities of two spectra, in which peaks count as the same that are shared; 0 to 1."""
+    if mirrored.lower is None:
+        return 0.0
+    one, other = mirrored.upper.peaks.intensity, mirrored.lower.peaks.intensity
+    norm = float(np.sqrt(one.sum() * other.sum()))
+    shared = mirrored.shared
+    return float(np.sqrt(one[shared[:, 0]] * other[shared[:, 1]]).sum()) / norm if norm > 0 else 0.0
+
+
+def psm_name(row: Mapping[str, Any]) -> str:
+    """A match for people: scan, peptide and charge."""
+    scan = f"scan {row['scan']}" if row.get("scan") is not None else str(row.get("spectrum_id") or "")
+    return f"{scan}: {row['peptide']} ({row['charge']}+)"
+
+
+def _ions(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> AnnotatedSpectrum | None:
+    try:
+        return annotate_match(row, peaks, settings)
+    except ProteoscopeError:
+        return None
+
+
+def _doubt(row: Mapping[str, Any], tolerance: Tolerance) -> str:
+    """Why the prediction may be less good than usual, empty where nothing speaks against it."""
+    label = next((name for name in row["modification_names"] or () if str(name).startswith(_LABELS)), "")
+    if label:
+        return f"The model knows no {label}."
+    modified = ", ".join(dict.fromkeys(map(str, row["modification_names"] or ())))
+    if tolerance.width(1000.0) > _LOW_RESOLUTION:
+        return "The model knows collisions in cells (HCD), not in ion traps."
+    return f"Predicted as without {modified}." if modified else ""

@@ -1,0 +1,280 @@
+"""What a run was: files, parameters, passes, times, messages, methods and notes, as a page or a report shows them.
+
+It is read from the project alone, without the run's tables, so that failed runs have one too. All of it may be a stranger's, and is
+bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from engine.entry import Search
+from engine.errors import ParameterError, ProteoscopeError
+from engine.matches.search_passes import passes_of_run
+from engine.parameters import preset_names
+from engine.project import InputRecord, LogEntry, Project, RunNote, RunRecord
+from engine.project.paths import RESULTS
+from engine.results.counts import Count
+from engine.results.methods import RunFacts, paragraph
+
+__all__ = ["NearestPreset", "RunAccount", "ShownParameter", "nearest_preset", "run_account", "run_title"]
+
+_OF_PROJECT = "project_"
+"""How the kinds of inputs begin that are tables of another run."""
+_MAXIMUM_MESSAGES, _MAXIMUM_LINES, _MAXIMUM_LETTERS, _MAXIMUM_FILES = 200, 2000, 2000, 1000
+_MAXIMUM_VALUE, _MAXIMUM_NAME = 500, 60
+_SUFFIXES = re.compile(
+    r"(?:\.(?:mzml|mzxml|mgf|ms2|dta|pkl|fasta|fa|faa|fna|fastq|fq|xml|pep|mzid|pepxml|tsv|txt|csv|idxml|cif|pdb|ent|bcif|gz|d|raw))+$",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class ShownParameter:
+    """A parameter of a run, as text; `usual`: of its preset; `is_changed`: whether it differs from that."""
+
+    name: str
+    title: str
+    group: str
+    unit: str
+    help: str
+    value: str
+    usual: str
+    is_changed: bool
+
+
+@dataclass(frozen=True)
+class NearestPreset:
+    """The preset that the parameters of a run come nearest to, empty for the defaults, and the names of those that differ from it."""
+
+    name: str
+    changed: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        """As ``low-resolution, 2 changed``."""
+        name = self.name or "defaults"
+        return f"{name}, {len(self.changed)} changed" if self.changed else name
+
+
+@dataclass(frozen=True)
+class RunAccount:
+    """What a run was.
+
+    Attributes
+    ----------
+    run : its record. title : that somebody gave it, or what it was and found. note : what somebody wrote.
+    search : the name of its search. folder : of its results, None where it has none.
+    files : that it read, with digests; n_files : how many of them, of which the first are told.
+    preset : the nearest. parameters : all, in their order. passes : how it searched, a sentence each.
+    counts : of what it found. facts : names and texts: device, versions, times. steps : name, seconds and peak memory (megabytes) of each.
+    messages : warnings and errors first. log : the last lines, oldest first.
+    methods : a paragraph for a paper; empty where the run has not ended well.
+    """
+
+    run: RunRecord
+    title: str
+    note: RunNote
+    search: str
+    folder: Path | None
+    files: tuple[InputRecord, ...]
+    n_files: int
+    preset: NearestPreset
+    parameters: tuple[ShownParameter, ...]
+    passes: tuple[str, ...]
+    counts: tuple[Count, ...]
+    facts: tuple[tuple[str, str], ...]
+    steps: tuple[tuple[str, float, float], ...]
+    messages: tuple[LogEntry, ...]
+    log: tuple[LogEntry, ...]
+    methods: str
+
+
+def run_account(project: Project, run: RunRecord, search: Search | None) -> RunAccount:
+    """What a run of a project was. `search`: its kind, None where this version of the program does not know it.
+
+    Raises
+    ------
+    StorageError : the disk refused.
+    """
+    record, note, every = project.record(run.id), project.note(run.id), project.inputs(run.id)
+    log = [_shortened(entry) for entry in project.log(run.id, _MAXIMUM_LINES, _MAXIMUM_LETTERS)]
+    messages = sorted((entry for entry in log), key=lambda entry: ("error", "warning", "info").index(entry.level))[:_MAXIMUM_MESSAGES]
+    preset = nearest_preset(search, run.parameters)
+    parameters = _parameters(search, run.parameters, preset)
+    try:
+        passes = tuple(one.sentence() for one in passes_of_run(project, run.id))
+    except ProteoscopeError:
+        passes = ()
+    folder = project.folder / RESULTS / run.id
+    name = run.kind if search is None else search.name
+    methods = _methods(run, search, record, every, preset, parameters, [entry.text for entry in log]) if run.status == "done" else ""
+    return RunAccount(
+        run, note.title or run_title(project, run, search), note, name, folder if run.status == "done" and folder.is_dir() else None,
+        tuple(every[:_MAXIMUM_FILES]), len(every), preset, parameters, passes, _counts(record), tuple(_facts(run, record)), _steps(record),
+        tuple(messages), tuple(log), methods,
+    )  # fmt: skip
+
+
+def run_title(project: Project, run: RunRecord, search: Search | None) -> str:
+    """What a run was and found, as ``2 · BSA1 · low-resolution · 40 PSMs``."""
+    preset = nearest_preset(search, run.parameters)
+    number = str(int(run.id.rpartition("-")[2]))
+    found = run.message.split(",")[0].split(" at ")[0] if run.status == "done" else run.status
+    kind = "" if search is None else search.name
+    return " · ".join(one[:_MAXIMUM_NAME] for one in (number, _searched(project, run), preset.name or kind, found) if one)
+
+
+def _searched(project: Project, run: RunRecord) -> str:
+    """The name of the first file, without its endings, and how many more of its kind there are."""
+    inputs = project.inputs(run.id)
+    if not inputs:
+        return ""
+    first = inputs[0]
+    if first.kind.startswith(_OF_PROJECT):
+        return first.path.parent.name
+    n_more = sum(one.kind == first.kind for one in inputs) - 1
+    return (_SUFFIXES.sub("", first.path.name) or first.path.name) + (f" + {n_more}" if n_more else "")
+
+
+def nearest_preset(search: Search | None, parameters: Mapping[str, Any]) -> NearestPreset:
+    """The preset with the fewest values that differ; of equals the usual one. Without any, what differs from the defaults."""
+    if search is None:
+        return NearestPreset("", frozenset())
+    given = search.model.with_current_names(parameters)
+    best: NearestPreset | None = None
+    names = sorted(_names(search), key=lambda name: name != search.preset) or [""]
+    for name in names:
+        usual = _values(search, name)
+        changed = frozenset(one for one, value in usual.items() if one in given and _plain(given[one]) != _plain(value))
+        if best is None or len(changed) < len(best.changed):
+            best = NearestPreset(name, changed)
+    assert best is not None
+    return best
+
+
+@lru_cache(maxsize=32)
+def _preset_names(kind: str) -> tuple[str, ...]:
+    return tuple(preset_names(kind))
+
+
+def _names(search: Search) -> tuple[str, ...]:
+    return _preset_names(search.kind) if search.preset else ()
+
+
+_kept_values: dict[tuple[str, str], dict[str, Any]] = {}
+
+
+def _values(search: Search, preset: str) -> dict[str, Any]:
+    """Values of a preset; read once."""
+    key = search.parameters, preset
+    if key not in _kept_values:
+        try:
+            _kept_values[key] = search.parameters_of(preset).model_dump(mode="json")
+        except ParameterError:
+            _kept_values[key] = search.parameters_of().model_dump(mode="json")
+    return _kept_values[key]
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else str(value) if isinstance(value, str) else value
+
+
+def _parameters(search: Search | None, parameters: Mapping[str, Any], preset: NearestPreset) -> tuple[ShownParameter, ...]:
+    if search is None:
+        return tuple(
+            ShownParameter(str(name)[:_MAXIMUM_NAME], str(name)[:_MAXIMUM_NAME], "", "", "", _text(value), "", is_changed=False)
+            for name, value in list(parameters.items())[:_MAXIMUM_MESSAGES]
+        )
+    given, usual = search.model.with_current_names(parameters), _values(search, preset.name)
+    return tuple(
+        ShownParameter(
+            one.name, one.title, one.group, one.unit, one.help, _text(given.get(one.name, usual[one.name])), _text(usual[one.name]),
+            one.name in preset.changed,
+        )
+        for one in search.model.describe()
+    )  # fmt: skip
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return (", ".join(map(str, value)) or "none")[:_MAXIMUM_VALUE]
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return (f"{value:g}" if isinstance(value, float) else str(value) or "none")[:_MAXIMUM_VALUE]
+
+
+def _counts(record: Mapping[str, Any]) -> tuple[Count, ...]:
+    """The counts of a record; those whose certainty it tells come first."""
+    counts, certainty = record.get("counts"), record.get("certainty")
+    if not isinstance(counts, dict):
+        return ()
+    known = certainty if isinstance(certainty, dict) else {}
+    found = []
+    for name, number in list(counts.items())[:_MAXIMUM_NAME]:
+        if isinstance(number, bool) or not isinstance(number, int):
+            continue
+        words = str(name).replace("_", " ")[:_MAXIMUM_NAME]
+        words = "PSMs" if words == "psms" else "protein groups" if words == "proteins" else words
+        try:
+            found.append(Count.judged(number, words, words, known[name]) if name in known else Count(number, words, words))
+        except (KeyError, TypeError, ValueError):
+            found.append(Count(number, words, words))
+    return tuple(sorted(found, key=lambda one: one.certainty is None))
+
+
+def _facts(run: RunRecord, record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    facts = [("Started", _when(run.started))]
+    if run.finished is not None:
+        facts += [("Ended", _when(run.finished)), ("Took", f"{(run.finished - run.started).total_seconds():,.1f} s")]
+    threads, python = record.get("threads"), record.get("python")
+    facts += [
+        ("Computed on", run.device),
+        ("Threads of the processor", str(threads) if isinstance(threads, int) else ""),
+        ("Proteoscope", run.version),
+        ("Python", python if isinstance(python, str) else ""),
+        ("Name of its folder", run.id),
+    ]
+    return [(name, text[:_MAXIMUM_VALUE]) for name, text in facts if text]
+
+
+def _when(moment: datetime) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+
+
+def _steps(record: Mapping[str, Any]) -> tuple[tuple[str, float, float], ...]:
+    steps = record.get("steps")
+    found = []
+    for name, step in list(steps.items())[:_MAXIMUM_NAME] if isinstance(steps, dict) else ():
+        seconds, peak = (step.get("seconds"), step.get("peak_memory_mb", 0)) if isinstance(step, dict) else (None, 0)
+        if isinstance(seconds, int | float) and isinstance(peak, int | float):
+            found.append((str(name)[:_MAXIMUM_NAME], float(seconds), float(peak)))
+    return tuple(found)
+
+
+def _shortened(entry: LogEntry) -> LogEntry:
+    return entry if len(entry.text) < _MAXIMUM_LETTERS else LogEntry(entry.time, entry.level, f"{entry.text[: _MAXIMUM_LETTERS - 1]}…")
+
+
+def _methods(
+    run: RunRecord, search: Search | None, record: Mapping[str, Any], inputs: list[InputRecord],
+    preset: NearestPreset, parameters: tuple[ShownParameter, ...], messages: list[str],
+) -> str:  # fmt: skip
+    if search is None:
+        return ""
+    values = {name: field.default for name, field in search.model.model_fields.items()} | search.model.with_current_names(run.parameters)
+    files = tuple((one.kind, one.path.name) for one in inputs)
+    facts = RunFacts(search.name, run.version, run.device, files, values, record, tuple(messages))
+    try:
+        told = search.methods_of(facts)
+    except (TypeError, ValueError, ProteoscopeError):
+        # Values of a stranger's that no search writes: what all have in common does not look into them.
+        told = None
+    changed = [(one.title, one.value) for one in parameters if one.is_changed]
+    return paragraph(facts, told, preset.name, changed)

@@ -1,0 +1,162 @@
+"""A finished run as one HTML page that needs nothing else: counts with intervals, figures, tables, parameters, and the methods paragraph.
+
+Whatever a project holds is shown as text, since names may be a stranger's; no script, no address is in the page, and its length is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from engine.entry import Search
+from engine.files import atomic_file, storage_errors
+from engine.jobs.progress import Progress
+from engine.project import Project, RunRecord
+from engine.results.columns import Table
+from engine.results.counts import Count
+from engine.views.conditions import Condition, Is, IsFinite, accepted_at
+from engine.views.drawings import svg
+from engine.views.finished_run import FinishedRun, open_finished_run
+from engine.views.histogram_drawings import draw_histogram
+from engine.views.histograms import Histogram, bin_counts, bin_edges
+from engine.views.html_pages import html_page, listed, result_rows, rows_table, section, shown
+from engine.views.identification import mass_error_histogram, score_histogram
+from engine.views.run_account import RunAccount, run_account
+from engine.views.tables import TableSource
+
+__all__ = ["report_html", "write_report"]
+
+MAXIMUM_ROWS = 100
+"""Of each table."""
+_MAXIMUM_FILES, _MAXIMUM_LOG = 200, 200
+_FIGURED = ("score", "bit_score", "tm_score", "similarity", "distance", "identity")
+"""Columns of which a table without matches of spectra has a figure: the first of these that it has, or its first of numbers."""
+
+
+def write_report(project: Project, run: RunRecord, search: Search, folder: Path, progress: Progress) -> list[Path]:
+    """Write the page of a finished run, ``RUN.html``, and its methods paragraph, ``RUN-methods.txt``, into a folder that is made where it
+    is missing; their paths.
+
+    Raises
+    ------
+    InputError, StorageError : the run's tables are missing or damaged, or the disk refused.
+    """
+    progress.stage("Opening the results")
+    account = run_account(project, run, search)
+    with open_finished_run(project, search, run.id) as finished:
+        progress.stage("Drawing")
+        page = report_html(account, finished, search, progress)
+    progress.stage("Writing")
+    contents = {f"{run.id}.html": page, f"{run.id}-methods.txt": account.methods + "\n"}
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for name, text in contents.items():
+        with atomic_file(folder / name) as file:
+            file.write(text.encode(errors="replace"))
+    return [folder / name for name in contents]
+
+
+def report_html(account: RunAccount, finished: FinishedRun, search: Search, progress: Progress) -> str:
+    """The page."""
+    parts = [
+        f"<h1>{shown(account.title)}</h1><p>{shown(search.name.capitalize())} · {shown(account.run.message)}</p>",
+        f'<div class="note">{shown(account.note.note, 20_000)}</div>' if account.note.note.strip() else "",
+        section("What was found", _counts_table(account.counts)),
+        section("Messages", _messages(account)) if any(one.level != "info" for one in account.messages) else "",
+        section("Figures", "".join(_figures(finished, search, progress))),
+    ]
+    for described in search.result_tables:
+        progress.check()
+        parts.append(section(described.title, _result_table(finished.tables.source(described.name), described, finished)))
+    parts += [
+        section("Methods", f"<pre>{shown(account.methods, 20_000)}</pre>"),
+        section("How it searched", listed(account.passes)) if account.passes else "",
+        section("Files", _files(account)),
+        section("Parameters", _parameters(account)),
+        section("Run", rows_table(("", ""), account.facts) + _steps(account)),
+        section("Log", _log(account)),
+    ]
+    return html_page(account.title, parts)
+
+
+def _counts_table(counts: Sequence[Count]) -> str:
+    rows = []
+    for count in counts:
+        sure = ""
+        if count.certainty is not None:
+            decoys, low, high, at_5_percent = count.certainty
+            few = "" if at_5_percent is None else f"; few: {at_5_percent:,} at 5 %"
+            sure = f"with {decoys:,} decoy{'' if decoys == 1 else 's'}: {low * 100:.1f} to {high * 100:.1f} % false (95 % interval){few}"
+        rows.append(f"<tr><td>{count.number:,}</td><td>{shown(count.noun)}</td><td>{shown(sure)}</td></tr>")
+    return f'<table class="counts">{"".join(rows)}</table>' if rows else ""
+
+
+def _messages(account: RunAccount) -> str:
+    lines = [f'<li class="{one.level}">{shown(one.text, 1000)}</li>' for one in account.messages if one.level != "info"]
+    return f"<ul>{''.join(lines)}</ul>"
+
+
+def _figures(run: FinishedRun, search: Search, progress: Progress) -> Iterator[str]:
+    for histogram in _histograms(run, search):
+        progress.check()
+        if not histogram.is_empty:
+            yield f"<figure>{svg(draw_histogram(histogram)).decode()}</figure>"
+
+
+def _histograms(run: FinishedRun, search: Search) -> Iterator[Histogram]:
+    psms = run.tables.source("psms") if "psms" in run.tables.paths else None
+    if psms is not None and {"score", "q_value", "mass_error_ppm", "rank", "is_decoy"} <= psms.types.keys():
+        yield score_histogram(psms, run.fdr)
+        yield mass_error_histogram(psms, run.fdr)
+        return
+    for described in search.result_tables:
+        source = run.tables.source(described.name)
+        numbers = [one for one in described.columns if one.kind in ("number", "percent", "integer") and one.name in source.types]
+        column = min(numbers, key=lambda one: _FIGURED.index(one.name) if one.name in _FIGURED else len(_FIGURED), default=None)
+        if column is not None and source.total:
+            finite: list[Condition] = [IsFinite(column.name)] if source.types[column.name] in ("DOUBLE", "FLOAT") else []
+            edges = bin_edges(source, column.name, finite)
+            counts = bin_counts(source, column.name, finite, edges)
+            plural = described.title
+            yield Histogram(f"{column.title} ({plural})", column.header, plural, column.in_unit(edges), ((plural, counts),), None, "")
+
+
+def _result_table(source: TableSource, described: Table, run: FinishedRun) -> str:
+    """The first rows that count: targets, accepted where there are q-values."""
+    conditions: list[Condition] = []
+    if "is_decoy" in source.types:
+        conditions.append(Is("is_decoy", "=", False))
+    if "q_value" in source.types and "fdr" in run.parameters:
+        conditions.append(accepted_at(run.fdr))
+    columns = [one for one in described.columns if one.is_shown and one.name in source.types]
+    n_rows = source.count(conditions)
+    values = source.values(source.rows(conditions, most=MAXIMUM_ROWS), [one.name for one in columns]).to_pylist()
+    return result_rows(columns, values, n_rows)
+
+
+def _files(account: RunAccount) -> str:
+    rows = [(one.kind, one.path.name, f"{one.size:,}", one.sha256) for one in account.files[:_MAXIMUM_FILES]]
+    more = f"<p>{account.n_files - len(rows):,} more files are not listed.</p>" if account.n_files > len(rows) else ""
+    return rows_table(("What", "File", "Bytes", "SHA-256"), rows) + more
+
+
+def _parameters(account: RunAccount) -> str:
+    rows = [
+        f'<tr{" class=changed" if one.is_changed else ""}><td>{shown(one.group)}</td><td title="{shown(one.help)}">{shown(one.title)}</td>'
+        f"<td>{shown(one.value, 500)} {shown(one.unit)}</td><td>{shown(one.usual, 500) if one.is_changed else ''}</td></tr>"
+        for one in account.parameters
+    ]
+    head = f"<tr><th>Group</th><th>Parameter</th><th>Value</th><th>In {shown(account.preset.name or 'the defaults')}</th></tr>"
+    return f"<p>{shown(account.preset.text)}</p><table>{head}{''.join(rows)}</table>"
+
+
+def _steps(account: RunAccount) -> str:
+    if not account.steps:
+        return ""
+    rows = [(name, f"{seconds:.2f}", f"{peak:,.0f}") for name, seconds, peak in account.steps]
+    return rows_table(("Step", "Seconds", "Peak memory (MB)"), rows)
+
+
+def _log(account: RunAccount) -> str:
+    lines = [f'<li class="{one.level}">{one.time:%H:%M:%S} {shown(one.text, 1000)}</li>' for one in account.log[-_MAXIMUM_LOG:]]
+    return f"<ul>{''.join(lines)}</ul>" if lines else ""

@@ -1,0 +1,73 @@
+"""The end of the window: whether it may close while something runs, and how long it waits for what it has stopped."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtWidgets import QWidget
+
+from engine.jobs import JobQueue
+from gui.dialogs import CloseQuestion
+
+__all__ = ["Closing"]
+
+_MAXIMUM_MS_TO_STOP = 10_000
+
+
+class Closing(QObject):
+    """Asks, stops what runs, and lets the window close when all has stopped, or after ten seconds.
+
+    Parameters
+    ----------
+    window : is closed. queue : whose jobs are stopped.
+
+    Signals
+    -------
+    stopping : the user has agreed, and what runs is being stopped.
+    """
+
+    stopping = Signal()
+
+    def __init__(self, window: QWidget, queue: JobQueue) -> None:
+        super().__init__(window)
+        self._window, self._queue = window, queue
+        self.question: CloseQuestion | None = None
+        """The question whether to close, while it is asked."""
+        self.is_agreed = False
+        """Whether the window closes as soon as nothing runs."""
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.setInterval(_MAXIMUM_MS_TO_STOP)
+        self._patience.timeout.connect(window.close)
+
+    def may_close(self) -> bool:
+        """Whether the window may close now; where it may not, the user is asked."""
+        if self._queue.is_idle or self.is_agreed:
+            self._patience.stop()
+            return True
+        self._ask()
+        return False
+
+    def close_if_idle(self) -> None:
+        """Close the window if nothing runs any more."""
+        if self._queue.is_idle:
+            self._window.close()
+
+    def _ask(self) -> None:
+        if self.question is not None:
+            self.question.raise_()
+            return
+        n_jobs = len(self._queue.waiting) + len(self._queue.all_running)
+        self.question = CloseQuestion(max(1, n_jobs), self._window)
+        self.question.finished.connect(self._answer)
+        self.question.open()
+
+    def _answer(self) -> None:
+        question, self.question = self.question, None
+        if question is None or question.clickedButton() is not question.close_button:
+            return
+        self.is_agreed = True
+        self.stopping.emit()
+        self._queue.cancel_all()
+        # A job that hears nothing must not keep the window: its thread ends with the program.
+        self._patience.start()
+        self.close_if_idle()

@@ -1,0 +1,51 @@
+"""A line beside the button Run that says which preset suits the files better, with a button that takes it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+
+from engine.parameters import PresetAdvice
+from gui.icons import set_icon
+from gui.labels import toned_label
+
+__all__ = ["AdviceLine"]
+
+
+class AdviceLine(QWidget):
+    """Hidden while there is nothing to tell.
+
+    Signals
+    -------
+    taken : the name of the preset that the user takes.
+    """
+
+    taken = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.advice: PresetAdvice | None = None
+        """What is told."""
+        self.label = toned_label(tone="attention")
+        self.label.setMinimumWidth(1)
+        self.button = QPushButton()
+        set_icon(self.button, "reset")
+        self.button.clicked.connect(self._take)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.label, 1)
+        row.addWidget(self.button)
+        self.hide()
+
+    def tell(self, advice: PresetAdvice | None) -> None:
+        """Show advice, or nothing."""
+        self.advice = advice
+        if advice is not None:
+            self.label.setText(f"{advice.sentence}.")
+            self.button.setText(f"Use {advice.preset}")
+            self.button.setToolTip(f"Fill the parameters from the preset {advice.preset}; Undo beside the preset brings edited values back")
+        self.setVisible(advice is not None)
+
+    def _take(self) -> None:
+        if self.advice is not None:
+            self.taken.emit(self.advice.preset)

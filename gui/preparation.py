@@ -1,0 +1,66 @@
+"""Pages are made while nobody waits for them, piece by piece, so that the window comes up at once and none of them makes it stand still."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from importlib import import_module
+
+from PySide6.QtCore import QObject, QTimer
+
+from gui.searches import SearchPages
+
+__all__ = ["Preparation"]
+
+_INTERVAL_MS = 40
+
+
+class Preparation(QObject):
+    """Imports what pages are made of in a thread, then makes them in the window's thread, a piece at a time.
+
+    Parameters
+    ----------
+    searches : whose pages are made, in their order. may_work : whether nothing else is under way. parent : owns it.
+    """
+
+    def __init__(self, searches: Iterable[SearchPages], may_work: Callable[[], bool], parent: QObject) -> None:
+        super().__init__(parent)
+        self._searches = tuple(searches)
+        self._may_work = may_work
+        self._is_imported = threading.Event()
+        self._is_wanted = True
+        self._thread = threading.Thread(target=self._import, name="proteoscope-loader", daemon=True)
+        self._timer = QTimer(self)
+        self._timer.setInterval(_INTERVAL_MS)
+        self._timer.timeout.connect(self.step)
+
+    def begin(self) -> None:
+        """Begin; what is imported for searches comes after what is imported for pages."""
+        self._thread.start()
+        self._timer.start()
+
+    def end(self) -> None:
+        """Leave off, and wait for the module that is being imported: one must not be half loaded when the program ends."""
+        self._is_wanted = False
+        self._timer.stop()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def step(self) -> None:
+        """Make the next piece, where there is one and nothing else is under way."""
+        if not self._is_imported.is_set() or not self._may_work():
+            return
+        if not any(search.prepare() for search in self._searches):
+            self._timer.stop()
+
+    def _import(self) -> None:
+        self._load(name for pages in self._searches for name in pages.modules())
+        if self._is_wanted:
+            self._is_imported.set()
+        self._load(name for pages in self._searches for name in pages.search.modules)
+
+    def _load(self, names: Iterable[str]) -> None:
+        for name in names:
+            if not self._is_wanted:
+                return
+            import_module(name)

@@ -1,0 +1,174 @@
+"""Chromatograms of a run: of its tandem mass spectra at once, and of its survey spectra, read from its file when they are asked for."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path, PurePath
+
+from PySide6.QtCore import QLocale, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ParameterError
+from engine.formats.surveys import Surveys, read_surveys
+from engine.jobs.progress import Progress
+from engine.views.chromatograms import Chromatogram, base_peaks, extracted, total_ions
+from engine.views.spectrum_list import spectrum_chromatogram
+from engine.views.tables import TableSource
+from gui.forms.numbers import NumberBox
+from gui.forms.wheel import ChoiceBox
+from gui.plots.chromatogram_plot import ChromatogramPlot
+from gui.plots.zoomed import zoom_buttons
+from gui.tables.worker import TableWorker
+
+__all__ = ["ChromatogramPage"]
+
+_KINDS = (
+    ("TIC of MS2", "total_ion_current"),
+    ("Base peak of MS2", "base_peak_intensity"),
+    ("TIC of MS1", "surveys"),
+    ("Base peak of MS1", "survey_peaks"),
+    ("m/z in MS1", "extracted"),
+)
+_WIDEST = 5.0
+
+
+class ChromatogramPage(QWidget):
+    """One chromatogram of one file of a run."""
+
+    spectrumChosen = Signal(int)  # noqa: N815 - Qt's way of naming signals
+    message = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._source: TableSource | None = None
+        self._surveys: dict[Path, Surveys] = {}
+        self._progress = Progress()
+        self._worker = TableWorker(None, self)
+        self.plot = ChromatogramPlot()
+        self.plot.message.connect(self.message)
+        self.plot.spectrumChosen.connect(self.spectrumChosen)
+        self.kind = ChoiceBox()
+        for text, name in _KINDS:
+            self.kind.addItem(text, name)
+        self.kind.setAccessibleName("Which chromatogram")
+        self.kind.setToolTip("What is drawn by time; survey spectra (MS1) are read from the run's file")
+        self.file = ChoiceBox()
+        self.file.setAccessibleName("File of the chromatogram")
+        self.file.setMinimumContentsLength(8)
+        self.mz = NumberBox(0, 100_000)
+        self.mz.setAccessibleName("m/z of the chromatogram")
+        self.mz.setToolTip("Peaks of the survey spectra at this m/z are summed; that of the chosen spectrum stands here first")
+        self.tolerance = QLineEdit("10 ppm")
+        self.tolerance.setAccessibleName("Tolerance of the m/z")
+        self.tolerance.setToolTip("As 10 ppm or 0.02 Da")
+        self.tolerance.setMaximumWidth(self.tolerance.fontMetrics().horizontalAdvance("0000000 ppm"))
+        self._mz_label = QLabel("±")
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 3, 6, 1)
+        bar.setSpacing(6)
+        fields: tuple[QWidget, ...] = (self.kind, self.mz, self._mz_label, self.tolerance)
+        for widget in fields:
+            bar.addWidget(widget)
+        bar.addWidget(self.file)
+        bar.addStretch(1)
+        for button in zoom_buttons(self.plot, "time"):
+            bar.addWidget(button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(bar)
+        layout.addWidget(self.plot, 1)
+        for box in (self.kind, self.file):
+            box.activated.connect(lambda _: self._draw())
+        self.mz.valueChanged.connect(lambda _: self._draw_extracted())
+        self.tolerance.editingFinished.connect(self._draw_extracted)
+        self._show_fields()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a chromatogram is being made."""
+        return self._worker.is_busy
+
+    def open(self, source: TableSource, files: Sequence[Path]) -> None:
+        """Show the chromatograms of a list of spectra, which were read from these files. The source is closed with this."""
+        self.close_run()
+        self._source = source
+        self.file.clear()
+        for path in files:
+            self.file.addItem(path.name, path)
+        self.file.setVisible(len(files) > 1)
+        self._draw()
+
+    def close_run(self, text: str = "") -> None:
+        """Show nothing but a text, and let all go."""
+        self._progress.cancel()
+        self._worker.close()
+        self._progress = Progress()
+        if self._source is not None:
+            self._source.close()
+        self._source = None
+        self._surveys.clear()
+        self.plot.show_chromatogram(None, text or " ")
+        self.plot.mark(None)
+
+    def show_spectrum(self, file: str | None, seconds: float | None, mz: float | None) -> None:
+        """Mark the time of a spectrum, in its own file, and take its m/z for what is extracted next."""
+        at = next((at for at in range(self.file.count()) if file and self.file.itemText(at) == PurePath(file).name), None)
+        is_other = at is not None and at != self.file.currentIndex()
+        if is_other and at is not None:
+            self.file.setCurrentIndex(at)
+        self.plot.mark(None if seconds is None else seconds / 60)
+        if mz is not None and not self.mz.hasFocus() and self.kind.currentData() != "extracted":
+            self.mz.blockSignals(True)
+            self.mz.setValue(round(mz, 4))
+            self.mz.blockSignals(False)
+        if is_other:
+            self._draw()
+
+    def _show_fields(self) -> None:
+        for widget in (self.mz, self._mz_label, self.tolerance):
+            widget.setVisible(self.kind.currentData() == "extracted")
+
+    def _draw_extracted(self) -> None:
+        if self.kind.currentData() == "extracted":
+            self._draw()
+
+    def _draw(self) -> None:
+        self._show_fields()
+        source, kind, path = self._source, self.kind.currentData(), self.file.currentData()
+        if source is None:
+            return
+        make: Callable[[], Chromatogram]
+        if kind in ("total_ion_current", "base_peak_intensity"):
+            named = str(path) if self.file.count() > 1 else None
+            make = partial(spectrum_chromatogram, source, kind, named)
+        else:
+            try:
+                make = self._of_surveys(kind, path)
+            except ParameterError as error:
+                self.plot.show_chromatogram(None, str(error))
+                return
+            if path not in self._surveys:
+                self.plot.show_chromatogram(None, f"Reading the survey spectra of {path.name if path else 'the run'}…")
+        self._worker.submit("chromatogram", make, self.plot.show_chromatogram, lambda error: self.plot.show_chromatogram(None, str(error)))
+
+    def _of_surveys(self, kind: str, path: Path | None) -> Callable[[], Chromatogram]:
+        if path is None:
+            raise ParameterError("The run does not tell which file its spectra are of.")
+        progress = self._progress
+
+        def surveys() -> Surveys:
+            if path not in self._surveys:
+                self._surveys[path] = read_surveys(path, progress=progress, spool=Path(tempfile.gettempdir()))
+            return self._surveys[path]
+
+        if kind != "extracted":
+            return lambda: total_ions(surveys()) if kind == "surveys" else base_peaks(surveys())
+        mz, tolerance = self.mz.value(), Tolerance.parse(self.tolerance.text())
+        if mz <= 0 or tolerance.width(mz) > _WIDEST:
+            widest = QLocale().toString(_WIDEST, "f", 0)
+            raise ParameterError(f"Give an m/z, and a tolerance of at most {widest} Th around it, as 10 ppm or 0.02 Da.")
+        return lambda: extracted(surveys(), mz, tolerance)

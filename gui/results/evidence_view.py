@@ -1,0 +1,428 @@
+"""The results of evidence on structures: proteins, what is known of the chosen one, its coverage, its alignment to a near chain, and the
+fold in three dimensions. What is chosen in one of them is shown in all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QLocale, Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QFileDialog, QTabWidget, QWidget
+
+from engine.entry import Search
+from engine.structures.colouring import EVIDENCE_SCHEMES
+from engine.views.evidence import (
+    Fold,
+    NearFold,
+    ProteinEvidence,
+    fold_of,
+    folds_beside,
+    of_protein,
+    over_residue,
+    place_of_peptide,
+    protein_conditions,
+    protein_evidence,
+)
+from engine.views.finished_run import FinishedRun
+from engine.views.tables import TableSource
+from engine.views.traces import Trace
+from gui.alignment.alignment_view import AlignmentView
+from gui.plots.coverage_map import CoverageMap
+from gui.results.facts import files_facts, time_facts
+from gui.results.filter_bar import FilterBar
+from gui.results.run_view import RunView
+from gui.results.summary_header import SummaryNumber
+from gui.structure.scene import Pick
+
+if TYPE_CHECKING:
+    from gui.structure.structure_panel import StructurePanel
+
+__all__ = ["EvidenceView"]
+
+_NO_PROTEIN = "Choose a protein to see what peptides cover."
+_NO_CHAIN = "No structure of the database is near this protein."
+_OF_PROTEIN = ("peptide_places", "sites", "missed", "contacts", "paralogues", "chains")
+_TABS = {
+    "peptide_places": ("Peptides", "Peptides at their places in the chosen protein"),
+    "sites": ("Sites", "Modified residues, and where they lie on the structure"),
+    "missed": ("Missed", "Stretches that no peptide covers, and enzymes that would show them"),
+    "contacts": ("Contacts", "Modified residues and lysines that could touch, or be linked"),
+    "paralogues": ("Shared", "Proteins that share peptides with it"),
+    "chains": ("Chains", "Near chains; the chosen one is shown"),
+}
+
+
+class _ProteinFilter(FilterBar):
+    """Only the text."""
+
+    def __init__(self) -> None:
+        super().__init__("Protein or chain", "Shows proteins with this text in name, description or chain", "Shows all proteins again")
+
+    def _usual(self) -> None:
+        """There are no other fields."""
+
+
+class EvidenceView(RunView):
+    """Shows a finished run of evidence on structures."""
+
+    def __init__(self, search: Search, parent: QWidget | None = None) -> None:
+        super().__init__(search, _ProteinFilter(), parent)
+        self.proteins = self.panels["proteins"]
+        self.peptides, self.sites, self.missed, self.contacts, _, self.chains = (self.panels[name] for name in _OF_PROTEIN)
+        self._source: TableSource | None = None
+        self._protein: ProteinEvidence | None = None
+        self._fold: Fold | None = None
+        self._wanted_form = ""
+        self._wanted_peptide: int | None = None
+        self._place: int | None = None
+        """The residue of the protein that was picked last, from 0, while the peptides over it are shown."""
+        self._is_telling = False
+        self._last_folder = ""
+        self.structures: StructurePanel | None = None
+        """The fold in three dimensions, from when it is first asked for."""
+        self.coverage = CoverageMap()
+        self.alignment = AlignmentView(copy_tip="Copy the alignment as text", chosen="near chain")
+        self.structures_action = QAction("Show the structures in &3D", self, checkable=True, checked=True)
+        self.structures_action.setIconText("3D")
+        self.structures_action.setShortcut(QKeySequence("Ctrl+3"))
+        self.structures_action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self.structures_action.setToolTip("Show the near chain in three dimensions (Ctrl+3)")
+        self.structures_action.toggled.connect(self._show_structures)
+        self.alignment.add_action(self.structures_action)
+        self.addAction(self.structures_action)
+        self.tabs = QTabWidget()
+        self.figures = QTabWidget()
+        for tabs in (self.tabs, self.figures):
+            tabs.setDocumentMode(True)
+        for name, (title, tip) in _TABS.items():
+            self.tabs.setTabToolTip(self.tabs.addTab(self.panels[name], title), tip)
+        for widget, title, tip in (
+            (self.coverage, "Coverage", "The protein's residues, and the peptides that cover them"),
+            (self.alignment, "Alignment", "The protein beside the near chain"),
+        ):
+            self.figures.setTabToolTip(self.figures.addTab(widget, title), tip)
+        left = self._split(Qt.Orientation.Vertical, {self.proteins: 4, self.tabs: 5})
+        self._right = self._split(Qt.Orientation.Vertical, {self.figures: 5})
+        across = self._split(Qt.Orientation.Horizontal, {left: 9, self._right: 11})
+        self._arrange({"across": across, "left": left, "right": self._right}, (self.coverage, self.alignment))
+        self.proteins.keeps_a_choice = True
+        self.proteins.rowChosen.connect(lambda row, _: self._show_protein(row))
+        self.proteins.choiceLost.connect(self._show_no_protein)
+        self.peptides.rowChosen.connect(self._show_peptide)
+        self.sites.rowChosen.connect(self._show_site)
+        self.missed.rowChosen.connect(lambda _, values: self._light_residues(range(values["first"] - 1, values["last"])))
+        self.contacts.rowChosen.connect(self._show_contact)
+        self.chains.rowChosen.connect(lambda row, _: self._show_chain(row))
+        for name in ("peptide_places", "sites", "missed", "contacts"):
+            self.panels[name].choiceLost.connect(partial(self._forget_choice, name))
+        self.coverage.peptideChosen.connect(self._choose_peptide)
+        self.alignment.plot.columnPicked.connect(self._pick_column)
+
+    def show_peptide(self, peptide: str) -> None:
+        """Choose the first protein that a peptide lies in, and the peptide in it; where the run is still being opened, when it is there."""
+        self._wanted_form = peptide
+        self._go_to_wanted()
+
+    # ------------------------------------------------------------------------------------------------------------ the run
+
+    def _begin(self, run: FinishedRun, source: TableSource) -> None:
+        self.filter_bar.reset()
+        self._show_no_protein()
+        names = (("proteins", "protein", "proteins"), ("sites", "modified residue", "modified residues"))
+        self.header.show_counts([SummaryNumber(self.panels[name].total, one, several) for name, one, several in names], "")
+        self.header.show_facts((*files_facts(run, "peptides of {}"), *time_facts(run)))
+        if self.structures_action.isChecked():
+            self._show_structures(True)
+        self.proteins.show_rows(takes_first=not self._wanted_form)
+        self._go_to_wanted()
+
+    def _forget(self) -> None:
+        self._protein = self._fold = None
+        if self._source is not None:
+            self._source.close()
+            self._source = None
+        self.coverage.show_coverage(None)
+        self.alignment.show_pair(None)
+        if self.structures is not None:
+            self.structures.show_text("")
+            self.structures.close_renderer()
+
+    def _filter(self) -> None:
+        self.proteins.show_rows(filter=protein_conditions(self.filter_bar.text.text()))
+
+    def show_all(self, name: str) -> None:
+        """All rows of the chosen protein, or of the run where none is chosen."""
+        if name in _OF_PROTEIN and self._protein is not None and self.panels[name].scope != tuple(of_protein(self._protein.row)):
+            self._scope(name)
+        else:
+            super().show_all(name)
+
+    def _scope(self, name: str) -> None:
+        assert self._protein is not None
+        self._place = None
+        self.panels[name].show_rows(scope=of_protein(self._protein.row), scope_text=f"of {self._protein.accession}")
+
+    def _go_to_wanted(self) -> None:
+        peptide, source = self._wanted_form, self._statistics
+        if not peptide or source is None or self._finished is None:
+            return
+        self._wanted_form = ""
+
+        def find() -> tuple[int, int] | None:
+            return place_of_peptide(source, peptide)
+
+        def go(found: tuple[int, int] | None) -> None:
+            if found is None:
+                self.message.emit(f"{peptide} lies in no protein of this run.")
+                self.proteins.show_rows(takes_first=self.proteins.view.chosen is None)
+                return
+            self._wanted_peptide = found[1]
+            if self._protein is not None and self._protein.row == found[0]:
+                self._choose_peptide(found[1])
+            else:
+                self.proteins.show_rows(filter=(), wanted=found[0])
+
+        self._statistician.submit("place", find, go, self._fail_softly)
+
+    # ------------------------------------------------------------------------------------------------------------ the protein
+
+    def _show_no_protein(self) -> None:
+        self._reader.cancel("protein")
+        self._protein = self._fold = None
+        for name in _OF_PROTEIN:
+            self.panels[name].show_rows(scope=())
+        self.coverage.show_coverage(None, _NO_PROTEIN)
+        self._show_fold(None, _NO_PROTEIN)
+
+    def _show_protein(self, row: int) -> None:
+        run = self._finished
+        if run is None:
+            return
+
+        def read() -> tuple[ProteinEvidence, Fold | None]:
+            if self._source is None:
+                self._source = run.tables.source("proteins")
+            protein = protein_evidence(self._source, row)
+            return protein, fold_of(run, protein, protein.folds[0]) if protein.folds else None
+
+        self._reader.submit("protein", read, self._take_protein, self._fail_protein)
+
+    def _take_protein(self, found: tuple[ProteinEvidence, Fold | None]) -> None:
+        self._protein, fold = found
+        for name in _OF_PROTEIN:
+            self.panels[name].clear_choice()
+            self._scope(name)
+        self.coverage.show_coverage(self._protein.coverage)
+        self._show_fold(fold, _NO_CHAIN)
+        if self._wanted_peptide is not None:
+            wanted, self._wanted_peptide = self._wanted_peptide, None
+            self._choose_peptide(wanted)
+
+    def _fail_protein(self, error: Exception) -> None:
+        self._protein = None
+        self.coverage.show_coverage(None, str(error))
+        self._show_fold(None, str(error))
+
+    def _show_chain(self, row: int) -> None:
+        """Show another near chain of the protein."""
+        run, protein = self._finished, self._protein
+        near = next((one for one in protein.folds if one.row == row), None) if protein is not None else None
+        if run is None or protein is None or near is None or (self._fold is not None and self._fold.near.row == row):
+            return
+
+        def read(near: NearFold = near, protein: ProteinEvidence = protein) -> Fold:
+            return fold_of(run, protein, near)
+
+        self._reader.submit("chain", read, self._show_fold, self._fail_softly)
+
+    def _show_fold(self, fold: Fold | None, text: str = "") -> None:
+        self._fold = fold
+        self.alignment.show_pair(None if fold is None else fold.pair, text)
+        panel = self.structures
+        if panel is None or not self.structures_action.isChecked():
+            return
+        if fold is None or fold.trace is None:
+            panel.show_text(text if fold is None else fold.note)
+        else:
+            panel.show_hit(fold.trace, None)
+
+    # ------------------------------------------------------------------------------------------------------------ what is chosen
+
+    def _choose_peptide(self, row: int) -> None:
+        """Choose a peptide at its place, by its row of the table."""
+        self.tabs.setCurrentWidget(self.peptides)
+        if self.peptides.model.position_of(row) is not None:
+            self._choose_row(self.peptides, row)
+        elif self._protein is not None:
+            self._place = None
+            self.peptides.show_rows(scope=of_protein(self._protein.row), scope_text=f"of {self._protein.accession}", wanted=row)
+
+    def _show_peptide(self, row: int, values: Mapping[str, Any]) -> None:
+        self._light_residues(range(values["first"] - 1, values["last"]), row)
+
+    def _show_site(self, row: int, values: Mapping[str, Any]) -> None:
+        place = values["position"] - 1
+        self._light_residues([place])
+        self._pick_places([place])
+        fold = self._fold
+        if fold is not None and place not in fold.near.position:
+            elsewhere = f": it stands on {values['chain']}" if values.get("chain") else ""
+            self.message.emit(f"Residue {place + 1} does not stand on {fold.near.values['chain']}{elsewhere}.")
+
+    def _show_contact(self, row: int, values: Mapping[str, Any]) -> None:
+        places = [values["first_position"] - 1, values["second_position"] - 1]
+        self._light_residues(places)
+        self._pick_places(places)
+
+    def _forget_choice(self, name: str) -> None:
+        if self.tabs.currentWidget() is self.panels[name]:
+            self._light_residues(() if self._place is None else [self._place])
+
+    def _light_residues(self, places: Sequence[int], row: int | None = None) -> None:
+        """Light residues of the protein up in the coverage map, the alignment and the fold; `row`: of the peptide that they are."""
+        protein, fold = self._protein, self._fold
+        if protein is None:
+            return
+        chosen = np.zeros(len(protein), np.bool_)
+        chosen[[place for place in places if 0 <= place < len(protein)]] = True
+        self.coverage.mark(row, places if row is None else ())
+        if fold is None:
+            return
+        self._mark_alignment(chosen)
+        panel = self.structures
+        if panel is not None:
+            lights = {}
+            for trace in panel.scene.traces:
+                if trace.evidence is not None:
+                    lights[trace] = (trace.evidence.position >= 0) & chosen[trace.evidence.position]
+            panel.light(lights)
+
+    def _mark_alignment(self, chosen: NDArray[np.bool_]) -> None:
+        assert self._fold is not None
+        columns = self._fold.pair.columns_of(chosen).tolist()
+        # The first comes into sight.
+        self.alignment.plot.mark(dict.fromkeys(reversed(columns), (True, True)))
+
+    def _pick_places(self, places: Sequence[int]) -> None:
+        """Pick the residues of the shown chain on which some of the protein stand."""
+        panel, fold = self.structures, self._fold
+        if panel is None or fold is None or fold.trace is None or panel.scene.query is not fold.trace:
+            return
+        row_of = dict(zip(fold.near.position.tolist(), fold.near.chain_residue.tolist(), strict=True))
+        self._is_telling = True
+        panel.pick([Pick(fold.trace, row_of[place]) for place in places if place in row_of])
+        self._is_telling = False
+
+    def _take_picks(self) -> None:
+        """A residue was picked in three dimensions: choose the peptides that cover it, and its site."""
+        panel, protein = self.structures, self._protein
+        if self._is_telling or panel is None or protein is None or not panel.scene.picks:
+            return
+        pick = panel.scene.picks[-1]
+        place = -1 if pick.trace.evidence is None else int(pick.trace.evidence.position[pick.row])
+        if place < 0:
+            self.message.emit(f"{pick.label} of {pick.trace.name}: no residue of {protein.accession} stands there.")
+            return
+        self._show_over(place)
+
+    def _pick_column(self, column: int) -> None:
+        """A column of the alignment was picked."""
+        fold = self._fold
+        if fold is None or column < 0 or fold.pair.place[column] < 0:
+            return
+        place = int(fold.pair.place[column])
+        self._pick_places([place])
+        self._show_over(place)
+
+    def _show_over(self, place: int) -> None:
+        """Show the peptides that cover a residue, and choose its modified residue."""
+        protein = self._protein
+        assert protein is not None
+        self._place = place
+        self._light_residues([place])
+        site = protein.sites.get(place)
+        if site is not None and self.sites.model.position_of(site) is not None and self.tabs.currentWidget() is self.sites:
+            self._choose_row(self.sites, site)
+            return
+        self.tabs.setCurrentWidget(self.peptides)
+        # What was chosen before is told again, so that it lights up.
+        self.peptides.view.forget_choice()
+        self.peptides.show_rows(
+            scope=over_residue(protein.row, place), scope_text=f"over {protein.name_of(place)} of {protein.accession}", takes_first=True
+        )
+        if not protein.n_psms[place]:
+            self.message.emit(f"No peptide covers {protein.name_of(place)} of {protein.accession}.")
+
+    # ------------------------------------------------------------------------------------------------------------ the structures
+
+    def _show_structures(self, are_shown: bool) -> None:
+        if are_shown and self.structures is None:
+            self.structures = self._make_structures()
+        panel = self.structures
+        if panel is not None:
+            panel.setVisible(are_shown)
+            if not are_shown:
+                panel.close_renderer()
+            elif self._fold is not None:
+                self._show_fold(self._fold)
+        self.stateChanged.emit()
+
+    def _make_structures(self) -> StructurePanel:
+        # It imports what draws in three dimensions.
+        from gui.structure.structure_panel import StructurePanel
+
+        panel = StructurePanel(self._reader.submit, schemes=EVIDENCE_SCHEMES, has_lists=False)
+        panel.message.connect(self.message)
+        panel.taskAsked.connect(self.exportAsked)
+        panel.filesAsked.connect(self._ask_for_files)
+        panel.hitsAsked.connect(self._superpose)
+        panel.picksChanged.connect(self._take_picks)
+        panel.closeAsked.connect(lambda: self.structures_action.setChecked(False))
+        panel.selected_action.setText("&Superpose the other near chains")
+        panel.selected_action.setToolTip("Show the other near chains of the protein on this one, 20 at most (S)")
+        self._right.addWidget(panel)
+        self._right.setStretchFactor(1, 6)
+        self._right.setCollapsible(1, False)
+        self._right.setSizes([380, 420])
+        return panel
+
+    def _superpose(self) -> None:
+        """Show the other near chains on the one that is shown."""
+        run, protein, fold = self._finished, self._protein, self._fold
+        if run is not None and protein is not None and fold is not None:
+            self._reader.submit("chains", lambda: folds_beside(run, protein, fold), self._take_beside, self._fail_softly)
+
+    def _take_beside(self, found: tuple[list[Trace], list[str]]) -> None:
+        traces, told = found
+        if self.structures is not None:
+            self.structures.add_hits(traces)
+        if told:
+            self.message.emit(f"{told[0]}{f', and {len(told) - 1} more' if len(told) > 1 else ''}.")
+        elif not traces:
+            self.message.emit("The protein has no other near chain.")
+
+    def _ask_for_files(self) -> None:
+        panel = self.structures
+        if panel is None or panel.scene.query is None:
+            return
+        dialog = QFileDialog(self, "Save structures and scripts: folder to make", self._last_folder)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setLabelText(QFileDialog.DialogLabel.FileName, "Folder:")
+
+        def ask(chosen: str) -> None:
+            self._last_folder = str(Path(chosen).parent)
+            task = panel.files_task(Path(chosen))
+            if task is not None:
+                self.exportAsked.emit(task)
+
+        dialog.fileSelected.connect(ask)
+        dialog.open()
+
+    def _no_rows_text(self, panel: Any) -> str:
+        return f"No {panel.plural} of {QLocale().toString(panel.total)} have this text. Reset the filter to see them."

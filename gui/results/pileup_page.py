@@ -1,0 +1,164 @@
+"""The pile of alignments of a run, at the chosen row or wherever one looks, and the track beside it."""
+# ruff: noqa: N815 - Qt's way of naming signals
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+
+from engine.formats.tracks import Track, TrackFeature, read_track
+from engine.jobs.progress import Progress
+from engine.views.conditions import Condition
+from engine.views.finished_run import FinishedRun
+from engine.views.pileup import Pileup, pileup_of
+from engine.views.reads import ShownText
+from engine.views.tables import TableSource
+from gui.plots.pileup_plot import PileupPlot
+from gui.plots.zoomed import zoom_buttons
+from gui.tables.elided_label import ElidedLabel
+from gui.tables.worker import TableWorker
+
+__all__ = ["PileupPage"]
+
+_AROUND = 30
+"""Letters beside an alignment that are in sight with it."""
+_MAXIMUM_FEATURES = 400
+_TRACKS = "Tracks (*.gff3 *.gff *.bed *.gff3.gz *.gff.gz *.bed.gz);;All files (*)"
+_NO_TRACK = "no track: add genes or other places of the genome"
+
+
+class PileupPage(QWidget):
+    """Shows the alignments at a place; nothing is read while it is out of sight."""
+
+    rowChosen = Signal(int)
+    message = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.track: Track | None = None
+        self._run: FinishedRun | None = None
+        self._source: TableSource | None = None
+        self._conditions: Sequence[Condition] = ()
+        self._wanted: tuple[ShownText, int, int] | None = None
+        self._shown: ShownText | None = None
+        self._worker = TableWorker(self._interrupt, self)
+        self._reader = TableWorker(None, self)
+        self._progress = Progress()
+        self.plot = PileupPlot()
+        self.plot.rangeAsked.connect(self._read)
+        self.plot.rowChosen.connect(self.rowChosen)
+        self.plot.message.connect(self.message)
+        self.track_button = QToolButton()
+        self.track_button.setText("Add track…")
+        self.track_button.setToolTip("Show genes or other places from a GFF3 or BED file over the alignments")
+        self.track_button.setAccessibleName("Add a track of features")
+        self.track_button.clicked.connect(self.ask_for_track)
+        self.track_label = ElidedLabel()
+        self.track_label.set_text(_NO_TRACK)
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 3, 6, 1)
+        bar.setSpacing(6)
+        bar.addWidget(self.track_button)
+        bar.addWidget(self.track_label, 1)
+        for button in zoom_buttons(self.plot, "text"):
+            bar.addWidget(button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(bar)
+        layout.addWidget(self.plot, 1)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether alignments or a track are being read."""
+        return self._worker.is_busy or self._reader.is_busy
+
+    def open(self, run: FinishedRun) -> None:
+        """Take a run."""
+        self.close_run()
+        self._run = run
+
+    def close_run(self) -> None:
+        """Show nothing, and let all go; a track that is there stays."""
+        self._progress.cancel()
+        for worker in (self._worker, self._reader):
+            worker.close()
+        self._progress = Progress()
+        self.track_label.set_text(_NO_TRACK if self.track is None else self.track.name)
+        if self._source is not None:
+            self._source.close()
+        self._run = self._source = self._wanted = self._shown = None
+        self.plot.show_pile(None)
+
+    def show_row(self, row: int, text: ShownText, letters: tuple[int, int]) -> None:
+        """Look at the alignment of a row, once this is in sight."""
+        self.plot.choose(row)
+        pile = self.plot.pile
+        if pile is not None and row in pile.row:
+            return
+        self._wanted = (text, max(1, letters[0] - _AROUND), min(text.length, letters[1] + _AROUND))
+        self.look()
+
+    def filter(self, conditions: Sequence[Condition]) -> None:
+        """Pile up what passes a filter alone."""
+        self._conditions = conditions
+        if self._shown is not None and self.isVisible():
+            self._read(*self.plot.letters)
+
+    def look(self) -> None:
+        """This is in sight: show what was asked for."""
+        if self._wanted is not None and self._run is not None and self.isVisible():
+            (self._shown, first, last), self._wanted = self._wanted, None
+            self.plot.look_at(self._shown, first, last)
+
+    def ask_for_track(self) -> None:
+        """Ask for a file of features, and show it."""
+        path, _ = QFileDialog.getOpenFileName(
+            self, "Add track", "", "Tracks (*.gff3 *.gff *.bed *.gff3.gz *.gff.gz *.bed.gz);;All files (*)"
+        )
+        if path:
+            self.add_track(Path(path))
+
+    def add_track(self, path: Path) -> None:
+        """Show the features of a GFF3 or BED file."""
+        self.track_label.set_text(f"Reading {path.name}…")
+        progress = self._progress
+        self._reader.submit("track", lambda: read_track(path, progress=progress), self._take_track, self._refuse_track)
+
+    def _take_track(self, track: Track) -> None:
+        self.track = track
+        n = self.locale().toString(len(track))
+        name = "" if self._shown is None else self._shown.name
+        is_here = not name or bool(track.within(name, 1, 1 << 31, 1))
+        self.track_label.set_text(f"{track.name}: {n} features" + ("" if is_here else f", none of {name}"))
+        self._show_features()
+
+    def _refuse_track(self, error: Exception) -> None:
+        self.track_label.set_text(_NO_TRACK if self.track is None else self.track.name)
+        self.message.emit(str(error))
+
+    def _show_features(self) -> None:
+        found: list[TrackFeature] = []
+        if self.track is not None and self._shown is not None:
+            found = self.track.within(self._shown.name, *self.plot.letters, _MAXIMUM_FEATURES)
+        self.plot.show_features(found)
+
+    def _read(self, first: int, last: int) -> None:
+        run, text, conditions = self._run, self._shown, self._conditions
+        if run is None or text is None:
+            return
+
+        def read() -> Pileup:
+            if self._source is None:
+                self._source = run.tables.source("alignments")
+            return pileup_of(self._source, text, first, last, conditions)
+
+        self._worker.submit("pile", read, self.plot.show_pile, lambda error: self.plot.show_pile(None, str(error)))
+        self._show_features()
+
+    def _interrupt(self) -> None:
+        if self._source is not None:
+            self._source.interrupt()

@@ -1,0 +1,227 @@
+"""The page of a run: what it was, how it was done, what it said; a title and a note that are kept; and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from PySide6.QtCore import QTimer, QUrl, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QPushButton, QTextBrowser, QVBoxLayout, QWidget
+
+from engine.project import RunNote, RunRecord
+from engine.project.run_notes import MAXIMUM_NOTE, MAXIMUM_TITLE
+from engine.results.counts import Count
+from engine.views.run_account import RunAccount
+from gui.icons import set_icon
+from gui.labels import toned_label
+from gui.theme import colours
+
+__all__ = ["RunPage"]
+
+_MS_TO_KEEP = 600
+_MAXIMUM_LOG, _MAXIMUM_WARNINGS, _MAXIMUM_LETTERS = 200, 50, 500
+"""Lines that are shown, and letters of each: Qt lays them out all at once."""
+
+
+class _Text(QTextBrowser):
+    """Shows a page that loads nothing and leads nowhere, whatever is in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setOpenLinks(False)
+        self.setAccessibleName("What the run was")
+
+    def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: N802 - Qt's name
+        return None
+
+
+class RunPage(QWidget):
+    """Shows the account of a run of the open project.
+
+    Signals
+    -------
+    noted : what the user wrote, a `RunNote`. results_asked, again_asked, report_asked, folder_asked, delete_asked : what is to be done with
+        the run that is shown. compare_asked : with which other run, a `RunRecord`. message : a line for the status bar.
+    """
+
+    noted = Signal(RunNote)
+    results_asked = Signal()
+    again_asked = Signal()
+    report_asked = Signal()
+    folder_asked = Signal()
+    delete_asked = Signal()
+    compare_asked = Signal(RunRecord)
+    message = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.account: RunAccount | None = None
+        """Of the run that is shown."""
+        self.title = QLineEdit()
+        self.title.setMaxLength(MAXIMUM_TITLE)
+        self.title.setAccessibleName("Title of the run")
+        self.title.setToolTip("Give the run a title of your own; empty brings the usual one back")
+        self.note = QPlainTextEdit()
+        self.note.setPlaceholderText("A note on this run, kept in the project")
+        self.note.setAccessibleName("Note on the run")
+        self.note.setTabChangesFocus(True)
+        self.note.setMaximumHeight(64)
+        self.text = _Text()
+        self.error = toned_label(tone="wrong")
+        self.error.hide()
+        self.results_button = _button("Results", "results", self.results_asked.emit, "Show what the run found")
+        self.again_button = _button("Search again with these", "run", self.again_asked.emit, "Fill a form with these files and parameters")
+        self.compare_button = _button("Compare with", "results", lambda: None, "Show this run beside another one")
+        self.compare_menu = QMenu(self)
+        self.compare_button.setMenu(self.compare_menu)
+        self.methods_button = _button("Copy methods", "save", self.copy_methods, "Copy the methods paragraph, to paste it into a paper")
+        self.report_button = _button("Report…", "save", self.report_asked.emit, "Write the run as an HTML page, with figures and tables")
+        self.folder_button = _button("Open folder", "folder", self.folder_asked.emit, "Open the folder of the run's results")
+        self.delete_button = _button("Delete", "remove", self.delete_asked.emit, "Delete; can be undone until the window closes")
+        buttons = (
+            (self.results_button, self.again_button, self.compare_button),
+            (self.methods_button, self.report_button, self.folder_button, self.delete_button),
+        )
+        page = QVBoxLayout(self)
+        page.setContentsMargins(12, 10, 12, 8)
+        page.addWidget(self.title)
+        for row in buttons:
+            line = QHBoxLayout()
+            for button in row:
+                line.addWidget(button)
+            line.addStretch(1)
+            page.addLayout(line)
+        page.addWidget(self.note)
+        page.addWidget(self.error)
+        page.addWidget(self.text, 1)
+        # What is typed is kept a moment after the last letter.
+        self._keeping = QTimer(self)
+        self._keeping.setSingleShot(True)
+        self._keeping.setInterval(_MS_TO_KEEP)
+        self._keeping.timeout.connect(self.keep)
+        self.title.textEdited.connect(lambda: self._keeping.start())
+        self.title.editingFinished.connect(self.keep)
+        self.note.textChanged.connect(self._note_changed)
+        self._kept = RunNote()
+        self._is_filling = False
+
+    def show_account(self, account: RunAccount, others: Sequence[tuple[RunRecord, str]] = (), *, can_write: bool = True) -> None:
+        """Show a run. `others`: runs that it can be compared with, and their titles. `can_write`: whether notes can be kept."""
+        self.account, self._kept = account, account.note
+        self._is_filling = True
+        self.title.setText(account.title)
+        self.note.setPlainText(account.note.note)
+        self._is_filling = False
+        for widget in (self.title, self.note):
+            widget.setReadOnly(not can_write)
+        is_done = account.run.status == "done"
+        self.results_button.setEnabled(is_done)
+        self.methods_button.setEnabled(bool(account.methods))
+        self.report_button.setEnabled(bool(account.methods))
+        self.folder_button.setEnabled(account.folder is not None)
+        self.delete_button.setEnabled(can_write and account.run.status not in ("queued", "running"))
+        self.compare_menu.clear()
+        for run, title in others:
+            action = self.compare_menu.addAction(title.replace("&", "&&"))
+            action.triggered.connect(lambda _=False, run=run: self.compare_asked.emit(run))
+        self.compare_button.setEnabled(bool(others))
+        self.redraw()
+
+    def show_problem(self, text: str) -> None:
+        """Say what is wrong; empty: nothing is."""
+        self.error.setText(text)
+        self.error.setVisible(bool(text))
+
+    def redraw(self) -> None:
+        """Write the page in the colours of the look."""
+        if self.account is not None:
+            self.text.setHtml(_page(self.account))
+
+    def keep(self) -> None:
+        """Give out what was typed, where it differs from what is kept."""
+        self._keeping.stop()
+        if self.account is None or self.title.isReadOnly():
+            return
+        typed = " ".join(self.title.text().split())
+        # The usual title is no title that somebody gave.
+        title = "" if typed == self.account.title and not self.account.note.title else typed
+        written = RunNote(title, self.note.toPlainText()[:MAXIMUM_NOTE])
+        if written != self._kept:
+            self._kept = written
+            self.noted.emit(written)
+
+    def copy_methods(self) -> None:
+        """Put the methods paragraph into the clipboard."""
+        if self.account is not None:
+            QGuiApplication.clipboard().setText(self.account.methods)
+            self.message.emit("The methods paragraph is in the clipboard")
+
+    def _note_changed(self) -> None:
+        if not self._is_filling:
+            self._keeping.start()
+
+
+def _button(text: str, icon_name: str, clicked: object, tip: str) -> QPushButton:
+    button = QPushButton(text)
+    set_icon(button, icon_name)
+    button.setToolTip(tip)
+    button.clicked.connect(lambda: clicked())  # type: ignore[operator]
+    return button
+
+
+def _page(account: RunAccount) -> str:
+    """The account as the HTML that Qt's texts know; all that is in it is text."""
+    worst = [one for one in account.messages if one.level != "info"]
+    tones = {"warning": colours().attention, "error": colours().wrong}
+    parts = [f"<p>{escape(account.search)} · {escape(account.run.status)} · {escape(account.run.message)}</p>"]
+    parts += [
+        f'<p style="color:{tones[one.level]}"><b>{one.level.capitalize()}:</b> {escape(one.text[:_MAXIMUM_LETTERS])}</p>'
+        for one in worst[:_MAXIMUM_WARNINGS]
+    ]
+    files = [(one.kind, f"{one.path.name}\n{one.path.parent}\n{one.sha256}", f"{one.size:,} bytes") for one in account.files]
+    parts += [
+        _section("Found", _table([(f"{one.number:,}", one.noun, _sure(one)) for one in account.counts])),
+        _section("Files", _table(files)),
+        _section("How it searched", "".join(f"<p>{escape(one)}</p>" for one in account.passes)),
+        _section(f"Parameters: {account.preset.text}", _parameters(account)),
+        _section("Run", _table([*account.facts, *((name, f"{seconds:.2f} s, {peak:,.0f} MB") for name, seconds, peak in account.steps)])),
+        _section("Methods", "".join(f"<p>{escape(line)}</p>" for line in account.methods.splitlines() if line)),
+        _section(
+            "Log",
+            "".join(f"{one.time.astimezone():%H:%M:%S} {escape(one.text[:_MAXIMUM_LETTERS])}<br>" for one in account.log[-_MAXIMUM_LOG:]),
+        ),
+    ]
+    return "".join(parts)
+
+
+def _section(title: str, content: str) -> str:
+    return f"<h3>{escape(title)}</h3>{content}" if content else ""
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    lines = "".join(f"<tr>{''.join(f'<td>{_lines(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<table cellspacing="0" cellpadding="3">{lines}</table>' if lines else ""
+
+
+def _lines(text: str) -> str:
+    return escape(text).replace("\n", "<br>")
+
+
+def _parameters(account: RunAccount) -> str:
+    """Changed ones first and bold, with what the preset has."""
+    lines = []
+    for one in sorted(account.parameters, key=lambda one: not one.is_changed):
+        value = escape(f"{one.value} {one.unit}".strip())
+        usual = f"<td>instead of {escape(one.usual)}</td>" if one.is_changed else "<td></td>"
+        bold = (f'<b style="color:{colours().attention}">', "</b>") if one.is_changed else ("", "")
+        lines.append(f"<tr><td>{escape(one.title)}</td><td>{bold[0]}{value}{bold[1]}</td>{usual}</tr>")
+    return f'<table cellspacing="0" cellpadding="3">{"".join(lines)}</table>' if lines else ""
+
+
+def _sure(count: Count) -> str:
+    if count.certainty is None:
+        return ""
+    decoys, low, high, at_5_percent = count.certainty
+    few = "" if at_5_percent is None else f"; few: {at_5_percent:,} at 5 %"
+    return f"{decoys:,} decoy{'' if decoys == 1 else 's'}; {low * 100:.1f} to {high * 100:.1f} % false{few}"

@@ -1,0 +1,124 @@
+"""All spectra of a run: as a list, by time, and on a map; read when one of these is first looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.jobs.progress import Progress
+from engine.views.finished_run import FinishedRun
+from engine.views.run_map import MapPoints
+from engine.views.spectrum_list import map_of_spectra, open_spectrum_list
+from engine.views.tables import TableSource
+from gui.plots.run_map import RunMap
+from gui.results.chromatogram_page import ChromatogramPage
+from gui.results.spectrum_panel import SpectrumPanel
+from gui.tables.worker import TableWorker
+
+__all__ = ["RunSpectra"]
+
+_READING = "Reading the spectra…"
+
+
+class _Opened(NamedTuple):
+    listed: TableSource
+    by_time: TableSource
+    points: MapPoints
+
+
+class RunSpectra(QObject):
+    """The three views of the spectra of a run, which mark the same one."""
+
+    rowChosen = Signal(int, object)  # noqa: N815 - Qt's way of naming signals
+    """A row of the list, and its values."""
+    pointed = Signal(int)
+    """A row of the table of spectra that was clicked in a picture."""
+    message = Signal(str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.panel = SpectrumPanel()
+        self.chromatogram = ChromatogramPage()
+        self.map = RunMap()
+        self._run: FinishedRun | None = None
+        self._is_opened = False
+        self._wanted: int | None = None
+        self._marked: tuple[int, str | None, float | None, float | None] | None = None
+        self._progress = Progress()
+        self._worker = TableWorker(None, self)
+        self.panel.rowChosen.connect(self.rowChosen)
+        for picture in (self.chromatogram, self.map):
+            picture.spectrumChosen.connect(self.pointed)
+            picture.message.connect(self.message)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is still being read."""
+        return self._worker.is_busy or self.chromatogram.is_busy or self.panel.table.model.is_busy
+
+    def open(self, run: FinishedRun) -> None:
+        """Take a run, of which nothing is read yet."""
+        self.close()
+        self._run = run
+
+    def close(self) -> None:
+        """Show nothing and let all go."""
+        self._progress.cancel()
+        self._worker.close()
+        self._progress = Progress()
+        self._run = self._marked = self._wanted = None
+        self._is_opened = False
+        self.panel.close_list()
+        self.chromatogram.close_run()
+        self.map.show_points(None)
+
+    def look(self) -> None:
+        """One of the views is looked at: read what they show, if that was not done."""
+        run, progress = self._run, self._progress
+        if run is None or self._is_opened:
+            return
+        self._is_opened = True
+        self._say(_READING)
+
+        def read() -> _Opened:
+            listed = open_spectrum_list(run, progress.check)
+            # Counts now what the list asks for later.
+            _ = listed.total
+            return _Opened(listed, open_spectrum_list(run), map_of_spectra(listed))
+
+        self._worker.submit("spectra", read, self._show, lambda error: self._say(str(error)))
+
+    def mark(self, spectrum: int, values: Mapping[str, Any]) -> None:
+        """Mark a row of the table of spectra by time and on the map. `values`: of the PSM or of the list."""
+        self._marked = (spectrum, values.get("spectrum_file"), values.get("retention_time"), values.get("precursor_mz"))
+        self._mark()
+
+    def choose(self, spectrum: int) -> None:
+        """Choose a row of the table of spectra in the list, now or when that is there."""
+        if not self.panel.choose(spectrum):
+            self._wanted = spectrum
+            if not self.is_busy and self._is_opened:
+                self.message.emit("The spectrum is hidden in the list of spectra by its filter. Empty the filter to see it.")
+
+    def _mark(self) -> None:
+        if self._marked is not None and self._is_opened:
+            spectrum, file, seconds, mz = self._marked
+            self.map.mark(spectrum)
+            self.chromatogram.show_spectrum(file, seconds, mz)
+
+    def _say(self, text: str) -> None:
+        self.panel.say(text)
+        self.chromatogram.close_run(text)
+        self.map.show_points(None, text)
+
+    def _show(self, opened: _Opened) -> None:
+        run = self._run
+        assert run is not None
+        wanted, self._wanted = self._wanted, None
+        self.panel.open_list(opened.listed, wanted)
+        self.chromatogram.open(opened.by_time, [Path(path) for kind, path in run.inputs if kind == "spectra"])
+        self.map.show_points(opened.points)
+        self._mark()

@@ -1,0 +1,101 @@
+"""The list of all spectra of a run, identified or not, with what to show of it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+
+from engine.views.spectrum_list import SPECTRUM_LIST, SpectrumFilter, spectrum_conditions
+from engine.views.tables import TableSource
+from gui.forms.wheel import ChoiceBox
+from gui.tables.panel import TablePanel
+
+__all__ = ["SpectrumPanel"]
+
+_TYPING_MS = 150
+_NOT_READ = "Choose this list to see every spectrum."
+_STATES: tuple[tuple[str, bool | None], ...] = (("All", None), ("Identified", True), ("Not identified", False))
+
+
+class SpectrumPanel(QWidget):
+    """Shows the spectra of a run; nothing is read before `open_list`."""
+
+    rowChosen = Signal(int, object)  # noqa: N815 - Qt's way of naming signals
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.table = TablePanel(SPECTRUM_LIST.title, SPECTRUM_LIST.columns, SPECTRUM_LIST.links)
+        self.table.rowChosen.connect(self.rowChosen)
+        self.table.keeps_a_choice = True
+        self.table.view.set_empty_text(self._why_empty)
+        self.text = QLineEdit()
+        self.text.setPlaceholderText("Scan, m/z, peptide or name")
+        self.text.setClearButtonEnabled(True)
+        self.text.setAccessibleName("Filter of spectra by text")
+        self.text.setToolTip("Shows spectra with this scan, this m/z (with a decimal point), or this text in their peptide or name")
+        self.state = ChoiceBox()
+        self.state.setAccessibleName("Which spectra")
+        self.state.setToolTip("Shows all spectra, or those alone that are identified, or not")
+        for text, value in _STATES:
+            self.state.addItem(text, value)
+        self._later = QTimer(self, singleShot=True, interval=_TYPING_MS)
+        self._later.timeout.connect(self._filter)
+        self._text = _NOT_READ
+        self.text.textChanged.connect(self._later.start)
+        self.text.returnPressed.connect(self._filter)
+        self.state.activated.connect(lambda _: self._filter())
+        bar = QHBoxLayout()
+        bar.setContentsMargins(6, 4, 6, 2)
+        bar.setSpacing(6)
+        bar.addWidget(self.text, 1)
+        bar.addWidget(self.state)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(bar)
+        layout.addWidget(self.table, 1)
+
+    def open_list(self, source: TableSource, wanted: int | None = None) -> None:
+        """Show a list, and choose a row of it."""
+        self._text = ""
+        self.table.open_table(source)
+        self.table.show_rows(filter=spectrum_conditions(self._chosen), wanted=wanted, takes_first=True)
+
+    def say(self, text: str) -> None:
+        """Show a text in place of spectra."""
+        self._text = text
+        self.table.view.viewport().update()
+
+    def close_list(self) -> None:
+        """Show nothing and let the file go."""
+        self._text = _NOT_READ
+        self._later.stop()
+        self.table.close_table()
+        for box in (self.text, self.state):
+            box.blockSignals(True)
+        self.text.clear()
+        self.state.setCurrentIndex(0)
+        for box in (self.text, self.state):
+            box.blockSignals(False)
+
+    def choose(self, spectrum: int) -> bool:
+        """Choose a spectrum by its row; whether the list shows it."""
+        position = self.table.model.position_of(spectrum)
+        if position is not None:
+            self.table.view.choose(position)
+        return position is not None
+
+    @property
+    def _chosen(self) -> SpectrumFilter:
+        return SpectrumFilter(self.text.text(), self.state.currentData())
+
+    def _filter(self) -> None:
+        self._later.stop()
+        self.table.show_rows(filter=spectrum_conditions(self._chosen))
+
+    def _why_empty(self) -> str:
+        if self.table.error or self._text:
+            return self.table.error or self._text
+        if self.table.model.is_busy:
+            return ""
+        return "No spectrum is like this. Show all, or look for something else." if self.table.total else "The run has no spectra."

@@ -1,0 +1,210 @@
+"""What can be done with a run of the open project: its page, its title and note, search again, report, folder, delete and undo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QFileDialog
+
+from engine.errors import ParameterError, ProteoscopeError
+from engine.project import Project, RunNote, RunRecord
+from engine.views.run_account import RunAccount, run_account
+from engine.views.run_comparison import has_matches
+from gui.forms.prefill import FormPrefill
+from gui.results.run_page import RunPage
+from gui.tables.worker import TableWorker
+from gui.tasks import ReportTask
+
+if TYPE_CHECKING:
+    from gui.message_bar import MessageBar
+    from gui.project_pane import ProjectPane
+    from gui.searches import SearchPages
+
+__all__ = ["RunActions"]
+
+_OF_PROJECT = "project_"
+
+
+class RunActions(QObject):
+    """Acts on runs for the window.
+
+    Signals
+    -------
+    page_shown : the page of a run is to come to the front. results_asked : a run whose results are to be shown.
+    comparison_asked : runs to compare. form_shown : the kind of search whose form is to come to the front. report_asked : a `ReportTask`.
+    deleted : the run, before its results are let go. failed : the text of an error. message : a line for the status bar.
+    """
+
+    page_shown = Signal()
+    results_asked = Signal(RunRecord)
+    comparison_asked = Signal(list)
+    form_shown = Signal(str)
+    report_asked = Signal(object)
+    deleted = Signal(RunRecord)
+    failed = Signal(str)
+    message = Signal(str)
+
+    def __init__(self, pane: ProjectPane, searches: dict[str, SearchPages], bar: MessageBar, parent: QObject) -> None:
+        super().__init__(parent)
+        self._pane, self._searches, self._bar = pane, searches, bar
+        self.page = RunPage()
+        self._reader = TableWorker(None, self)
+        self._deleted: dict[Path, list[str]] = {}
+        self._report_folder = ""
+        pane.about_asked.connect(self.show_page)
+        pane.discard_asked.connect(self.delete)
+        page = self.page
+        page.noted.connect(self._note)
+        page.results_asked.connect(lambda: self._of_shown(self.results_asked.emit))
+        page.again_asked.connect(lambda: self._of_shown(self.search_again))
+        page.report_asked.connect(lambda: self._of_shown(self.ask_for_report))
+        page.folder_asked.connect(self._open_folder)
+        page.delete_asked.connect(lambda: self._of_shown(self.delete))
+        page.compare_asked.connect(lambda other: self._of_shown(lambda run: self.comparison_asked.emit(sorted((run, other), key=_number))))
+        page.message.connect(self.message)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a run is still being read."""
+        return self._reader.is_busy
+
+    def show_page(self, run: RunRecord) -> None:
+        """Show what a run was."""
+        project = self._pane.project
+        if project is not None:
+            self.page.keep()
+            self._reader.submit("account", lambda: self._read(project, run), self._show, lambda error: self.failed.emit(str(error)))
+
+    def _read(self, project: Project, run: RunRecord) -> tuple[RunAccount, list[RunRecord], bool]:
+        """What a run was, and with which others it can be compared; called in a thread."""
+        pages = self._searches.get(run.kind)
+        names = [one.name for one in project.results(run.id)]
+        others = []
+        if has_matches(names):
+            done = [one for one in project.runs()[::-1] if one.status == "done" and one.id != run.id]
+            others = [one for one in done if has_matches([result.name for result in project.results(one.id)])]
+        return run_account(project, run, None if pages is None else pages.search), others, not project.read_only
+
+    def _show(self, read: tuple[RunAccount, list[RunRecord], bool]) -> None:
+        account, others, can_write = read
+        self.page.show_account(account, [(one, self._pane.title_of(one)) for one in others], can_write=can_write)
+        self.page.again_button.setEnabled(account.run.kind in self._searches)
+        self.page_shown.emit()
+
+    def _of_shown(self, act: object) -> None:
+        if self.page.account is not None:
+            self.page.keep()
+            act(self.page.account.run)  # type: ignore[operator]
+
+    def _note(self, note: RunNote) -> None:
+        project, account = self._pane.project, self.page.account
+        if project is None or account is None:
+            return
+        try:
+            project.set_note(account.run.id, note)
+        except ProteoscopeError as error:
+            self.page.show_problem(str(error))
+            return
+        self.page.show_problem("")
+        self._pane.refresh_titles()
+
+    def search_again(self, run: RunRecord) -> None:
+        """Fill the form of a run's search with its files and parameters, and show it."""
+        project, pages = self._pane.project, self._searches.get(run.kind)
+        if project is None or pages is None:
+            return
+        try:
+            inputs = project.inputs(run.id)
+        except ProteoscopeError as error:
+            self.failed.emit(str(error))
+            return
+        model, names = pages.search.model, {one.name for one in pages.search.inputs}
+        given = {name: value for name, value in model.with_current_names(run.parameters).items() if name in model.model_fields}
+        try:
+            values = model.checked(given).model_dump()
+        except ParameterError:
+            values = given
+        files = {name: tuple(one.path for one in inputs if one.kind == name) for name in names}
+        prefill = FormPrefill({name: paths for name, paths in files.items() if paths}, values)
+        is_of_project = any(one.kind.startswith(_OF_PROJECT) for one in inputs)
+        pages.form.ask_again(project.folder, prefill, str(given.get("run", "")), is_of_project=is_of_project)
+        self.form_shown.emit(run.kind)
+
+    def ask_for_report(self, run: RunRecord) -> None:
+        """Ask for a folder to write the report of a run into."""
+        project, pages = self._pane.project, self._searches.get(run.kind)
+        if project is None or pages is None:
+            return
+        dialog = QFileDialog(self.page, "Folder for the report", self._report_folder or str(project.folder.parent))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+        def ask(name: str) -> None:
+            self._report_folder = name
+            self.report_asked.emit(ReportTask(pages.search, project.folder, run, Path(name)))
+
+        dialog.fileSelected.connect(ask)
+        dialog.open()
+
+    def _open_folder(self) -> None:
+        account = self.page.account
+        if account is not None and account.folder is not None and not QDesktopServices.openUrl(QUrl.fromLocalFile(str(account.folder))):
+            self.message.emit(f"The folder is {account.folder}")
+
+    def delete(self, run: RunRecord) -> None:
+        """Delete a run, and offer to bring it back."""
+        project = self._pane.project
+        if project is None:
+            return
+        title = self._pane.title_of(run)
+        try:
+            followers = [
+                one.id for one in project.runs() if any(_is_of(path.path, run) for path in project.inputs(one.id)) and one.id != run.id
+            ]
+            project.delete_run(run.id)
+        except ProteoscopeError as error:
+            self.failed.emit(str(error))
+            return
+        self._deleted.setdefault(project.folder, []).append(run.id)
+        self.deleted.emit(run)
+        self.page.account = None
+        self._pane.refresh()
+        loses = f" {', '.join(followers)}, which went on from it, will lack its spectra." if followers else ""
+        self._bar.tell(f"{title} is deleted.{loses}", "attention", "Undo", lambda: self.restore(project, run))
+
+    def restore(self, project: Project, run: RunRecord) -> None:
+        """Bring a deleted run back, and select it."""
+        try:
+            project.restore_run(run.id)
+        except ProteoscopeError as error:
+            self.failed.emit(str(error))
+            return
+        self._deleted.get(project.folder, []).remove(run.id)
+        if self._pane.project is not None and self._pane.project.folder == project.folder:
+            self._pane.refresh()
+            self._pane.select(run.id)
+
+    def close(self) -> None:
+        """Keep what was typed, and remove for good what was deleted."""
+        self.page.keep()
+        self._reader.close()
+        for folder, runs in self._deleted.items():
+            try:
+                if runs:
+                    Project.open(folder).remove_deleted(runs)
+            except ProteoscopeError:
+                # The next opening of the project removes them.
+                continue
+        self._deleted.clear()
+
+
+def _number(run: RunRecord) -> int:
+    return int(run.id.rpartition("-")[2])
+
+
+def _is_of(path: Path, run: RunRecord) -> bool:
+    return path.parent.name == run.id and path.suffix == ".parquet"

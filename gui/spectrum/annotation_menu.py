@@ -1,0 +1,143 @@
+"""What ions are looked for in annotated spectra and which are named: a menu of switches, each of which acts at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QMenu, QPushButton, QVBoxLayout, QWidget, QWidgetAction
+
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ParameterError
+from engine.views.annotation import OF_MODIFICATIONS, SHOWN_SERIES, IonSettings
+from engine.views.annotation_choice import WIDEST_TOLERANCE, AnnotationChoice
+from gui.forms.numbers import NumberBox
+from gui.forms.wheel import ChoiceBox
+from gui.labels import toned_label
+
+__all__ = ["AnnotationMenu"]
+
+_LOSSES = {
+    "H2O": ("&Water", "water"),
+    "NH3": ("A&mmonia", "ammonia"),
+    OF_MODIFICATIONS: ("O&f modifications", "what their modification loses"),
+}
+_UNUSUAL = IonSettings(Tolerance(20, "ppm"))
+
+
+class AnnotationMenu(QMenu):
+    """Edits an `AnnotationChoice` over the settings of a run."""
+
+    choiceChanged = Signal()  # noqa: N815 - Qt's way of naming signals
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.choice = AnnotationChoice()
+        self._asked = _UNUSUAL
+        self._is_filled_in = False
+        self.unit = ChoiceBox()
+        self.unit.addItems(["ppm", "Da"])
+        self.unit.setAccessibleName("Unit of m/z errors")
+        self.unit.setToolTip("Unit of the errors below the spectrum")
+        self.series = {letter: self._box(letter, f"Look for {letter} ions") for letter in SHOWN_SERIES}
+        self.losses = {one: self._box(title, f"Look for ions that lost {lost}") for one, (title, lost) in _LOSSES.items()}
+        self.precursor = self._box("&Precursor", "Look for what is left of the precursor")
+        self.immonium = self._box("&Immonium ions", "Look for immonium ions of the residues, with their modifications")
+        self.tolerance = QLineEdit()
+        self.tolerance.setAccessibleName("Tolerance of fragments")
+        self.tolerance.setToolTip("How far a peak may lie from an ion, as 20 ppm or 0.5 Da; empty: as the search had it")
+        self.tolerance.editingFinished.connect(self._take)
+        self.least_labelled = NumberBox(0, 100, "%")
+        self.least_labelled.setRange(0, 100)
+        self.least_labelled.setAccessibleName("Least height of a labelled peak")
+        self.least_labelled.setToolTip("Peaks below this part of the highest have no label; strong ones are labelled first")
+        self.least_labelled.valueChanged.connect(lambda _: self._take())
+        self.problem = toned_label(tone="wrong")
+        self.problem.hide()
+        self.reset_button = QPushButton("As the &search")
+        self.reset_button.setToolTip("Look for the ions that the search looked for, with all losses")
+        self.reset_button.clicked.connect(lambda: self._change(AnnotationChoice()))
+        body = QWidget()
+        rows = QFormLayout()
+        rows.addRow("Series", self._row(*self.series.values()))
+        rows.addRow("Losses", self._row(*self.losses.values()))
+        rows.addRow("Also", self._row(self.precursor, self.immonium))
+        rows.addRow("&Tolerance", self.tolerance)
+        rows.addRow("&Labels from", self.least_labelled)
+        rows.addRow("Err&ors in", self.unit)
+        layout = QVBoxLayout(body)
+        layout.addLayout(rows)
+        layout.addWidget(self.problem)
+        layout.addWidget(self.reset_button, 0, Qt.AlignmentFlag.AlignLeft)
+        action = QWidgetAction(self)
+        action.setDefaultWidget(body)
+        self.addAction(action)
+        self.show_choice(self.choice, self._asked)
+
+    def show_choice(self, choice: AnnotationChoice, asked: IonSettings | None = None) -> None:
+        """Show a choice over what a run looked for."""
+        self.choice = choice
+        self._asked = asked or self._asked
+        settings = choice.settings(self._asked)
+        self._is_filled_in = False
+        for letter, box in self.series.items():
+            box.setChecked(letter in settings.series)
+        for one, box in self.losses.items():
+            box.setChecked(one in settings.losses)
+        self.precursor.setChecked(settings.shows_precursor)
+        self.immonium.setChecked(settings.shows_immonium)
+        self.tolerance.setText(str(settings.tolerance))
+        self.least_labelled.setValue(settings.least_labelled)
+        self.problem.hide()
+        self._is_filled_in = True
+
+    def _box(self, text: str, tip: str) -> QCheckBox:
+        box = QCheckBox(text)
+        box.setToolTip(tip)
+        box.toggled.connect(lambda _: self._take())
+        return box
+
+    @staticmethod
+    def _row(*widgets: QWidget) -> QHBoxLayout:
+        row = QHBoxLayout()
+        for widget in widgets:
+            row.addWidget(widget)
+        row.addStretch(1)
+        return row
+
+    def _take(self) -> None:
+        """Make a choice of what the fields say."""
+        if not self._is_filled_in:
+            return
+        series = "".join(letter for letter, box in self.series.items() if box.isChecked())
+        self._try(
+            lambda: AnnotationChoice(
+                series="" if series == self._asked.series else series,
+                losses=tuple(one for one, box in self.losses.items() if box.isChecked()),
+                shows_precursor=self.precursor.isChecked(),
+                shows_immonium=self.immonium.isChecked(),
+                tolerance=self._tolerance(),
+                least_labelled=self.least_labelled.value(),
+            )
+        )
+
+    def _tolerance(self) -> Tolerance | None:
+        text = self.tolerance.text().strip()
+        found = Tolerance.parse(text) if text else None
+        return None if found == self._asked.tolerance else found
+
+    def _try(self, make: Callable[[], AnnotationChoice]) -> None:
+        try:
+            choice = make()
+        except (ParameterError, ValueError):
+            widest = " or ".join(f"{value:g} {unit}" for unit, value in WIDEST_TOLERANCE.items())
+            self.problem.setText(f"Give the tolerance as 20 ppm or 0.5 Da, at most {widest}.")
+            self.problem.show()
+            return
+        self.problem.hide()
+        if choice != self.choice:
+            self._change(choice)
+
+    def _change(self, choice: AnnotationChoice) -> None:
+        self.show_choice(choice)
+        self.choiceChanged.emit()

@@ -1,0 +1,69 @@
+"""The star and the comment of a row of a table, to be given and taken."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QToolButton, QWidget
+
+from engine.project import RowMark
+from engine.project.row_marks import MAXIMUM_COMMENT
+from engine.results.columns import STAR
+
+__all__ = ["MarkBar"]
+
+_NO_STAR = "☆"
+
+
+class MarkBar(QWidget):
+    """Shows the `RowMark` of one PSM, and hides where there is none to mark."""
+
+    marked = Signal(int, object)
+    """A row has another `RowMark` now."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.mark = RowMark()
+        self._row: int | None = None
+        self.star_button = QToolButton()
+        self.star_button.setCheckable(True)
+        self.star_button.setText(_NO_STAR)
+        self.star_button.setAccessibleName("Star of the PSM")
+        self.star_button.setToolTip("Give the PSM a star, or take it (Ctrl+D)")
+        self.star_button.clicked.connect(lambda: self._take())
+        self.star_action = QAction("&Star", self)
+        self.star_action.setShortcut(QKeySequence("Ctrl+D"))
+        self.star_action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        self.star_action.setToolTip("Give the chosen PSM a star, or take it")
+        self.star_action.triggered.connect(self.star_button.click)
+        self.comment = QLineEdit()
+        self.comment.setMaxLength(MAXIMUM_COMMENT)
+        self.comment.setPlaceholderText("Comment on this PSM")
+        self.comment.setAccessibleName("Comment on the PSM")
+        self.comment.setToolTip("Kept in the project, shown in the table of PSMs, and saved with it")
+        self.comment.editingFinished.connect(self._take)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(8, 0, 8, 4)
+        layout.addWidget(self.star_button)
+        layout.addWidget(self.comment, 1)
+        self.show_mark(None)
+
+    def show_mark(self, row: int | None, mark: RowMark | None = None) -> None:
+        """Show what somebody put on a row; no row: there is none to mark. What was typed last belongs to the row before."""
+        if self.comment.isModified():
+            self._take()
+        self._row = row
+        self.mark = mark or RowMark()
+        self.setVisible(row is not None)
+        self.star_action.setEnabled(row is not None)
+        self.star_button.setChecked(self.mark.is_starred)
+        self.star_button.setText(STAR if self.mark.is_starred else _NO_STAR)
+        self.comment.setText(self.mark.comment)
+
+    def _take(self) -> None:
+        mark = RowMark(self.star_button.isChecked(), self.comment.text().strip())
+        self.comment.setModified(False)
+        self.star_button.setText(STAR if mark.is_starred else _NO_STAR)
+        if self._row is not None and mark != self.mark:
+            self.mark = mark
+            self.marked.emit(self._row, mark)

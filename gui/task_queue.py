@@ -1,0 +1,127 @@
+"""The tasks that the window has given to the queue of jobs: what each is, how far it is, and what became of it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from PySide6.QtCore import QLocale, QObject, Signal
+
+from engine.jobs import Job, JobQueue, ProgressEvent
+from engine.project import gone_error, is_project
+from gui.bridge import JobBridge
+from gui.job_dock import duration_text
+from gui.log_dock import LogDock
+from gui.stage_times import StageTimes
+from gui.tasks import SearchTask, WritingTask
+
+__all__ = ["TaskQueue"]
+
+
+class TaskQueue(QObject):
+    """Owns the queue of jobs and its bridge, writes what happens into the log, and tells the rest.
+
+    Parameters
+    ----------
+    log : where it is told that a task was queued, begun and ended.
+
+    Signals
+    -------
+    queued : a task waits. progressed : how far what runs is, in a few words; empty when nothing runs. stage_begun : a job is at another
+    stage. ended : a job and its task, whatever became of it.
+    """
+
+    queued = Signal()
+    progressed = Signal(str)
+    stage_begun = Signal()
+    ended = Signal(Job, object)
+
+    def __init__(self, log: LogDock, parent: QObject) -> None:
+        super().__init__(parent)
+        self.bridge = JobBridge(self)
+        self.jobs = JobQueue(self.bridge.handle)
+        self._log = log
+        self._tasks: dict[int, SearchTask | WritingTask] = {}
+        self.stages: dict[int, str] = {}
+        """The stage that each running job is at, by the job's number."""
+        self.stage_seconds: dict[str, dict[str, float]] = {}
+        """What each stage of the last finished search took, by the kind of search."""
+        self._times: dict[int, StageTimes] = {}
+        self.bridge.started.connect(self._on_started)
+        self.bridge.progressed.connect(self._on_progress)
+        self.bridge.message.connect(lambda job, text: self._log.add(f"{job.title}: {text}"))
+        self.bridge.finished.connect(self._on_finished)
+
+    def add(self, task: SearchTask | WritingTask) -> Job:
+        """Queue a task; its job."""
+        self.queued.emit()
+        # The event "added" comes while the queue is asked, the job's number after it.
+        work = task.run if isinstance(task, WritingTask) else task.run_in_project
+        job = self.jobs.add(task.title, work, task.lane)
+        self._tasks[job.id] = task
+        self._log.add(f"{task.title}: queued")
+        return job
+
+    def outcome(self, job: Job) -> str:
+        """What became of a job, in one line."""
+        took = f" after {duration_text(job.seconds)}" if job.started is not None else ""
+        if job.state == "cancelled":
+            return f"Cancelled{took}"
+        if job.state == "failed":
+            return f"Failed{took}: {job.error}"
+        return f"{self._tasks[job.id].outcome(job.result, QLocale())} in {duration_text(job.seconds)}"
+
+    def is_resuming(self, folder: Path, run_id: str) -> bool:
+        """Whether a job that waits or runs goes on with this run of the project in `folder`."""
+        tasks = (self._tasks.get(job.id) for job in (*self.jobs.waiting, *self.jobs.all_running))
+        return any(isinstance(task, SearchTask) and task.request.resume == run_id and task.project_folder == folder for task in tasks)
+
+    def cancel_running(self) -> None:
+        """Ask the running job to stop."""
+        job = self.jobs.running
+        if job is not None:
+            self.jobs.cancel(job)
+
+    def close(self) -> None:
+        """End the queue; nothing is told any more."""
+        self.jobs.shutdown(0.5)
+        self.bridge.close()
+
+    def seconds_left(self, job: Job) -> float | None:
+        """What a running job still needs, judged by the last one of its kind; None where nothing says so."""
+        times = self._times.get(job.id)
+        return None if times is None else times.left(job.progress, time.monotonic())
+
+    def _on_started(self, job: Job) -> None:
+        self._log.add(f"{job.title}: started")
+        task = self._tasks.get(job.id)
+        if isinstance(task, SearchTask):
+            self._times[job.id] = StageTimes(self.stage_seconds.get(task.search.kind, {}))
+
+    def _on_progress(self, job: Job, event: ProgressEvent) -> None:
+        share = f" {100 * event.done // event.total} %" if event.total > 0 else ""
+        waiting = len(self.jobs.waiting)
+        if job is self.jobs.running:
+            self.progressed.emit(f"{event.stage}{share}" + (f", {waiting} waiting" if waiting else ""))
+        if event.stage != self.stages.get(job.id):
+            self.stages[job.id] = event.stage
+            if job.id in self._times:
+                self._times[job.id].begin(event.stage, time.monotonic())
+            self._stop_where_project_is_gone(job)
+            self.stage_begun.emit()
+
+    def _stop_where_project_is_gone(self, job: Job) -> None:
+        """Let a search fail whose project is gone: it has nowhere to put what it finds."""
+        task = self._tasks.get(job.id)
+        if isinstance(task, SearchTask) and not is_project(task.project_folder):
+            self.jobs.cancel(job, gone_error(task.project_folder))
+
+    def _on_finished(self, job: Job) -> None:
+        self.stages.pop(job.id, None)
+        task, times = self._tasks.get(job.id), self._times.pop(job.id, None)
+        if job.state == "done" and times is not None and isinstance(task, SearchTask):
+            self.stage_seconds[task.search.kind] = times.end(time.monotonic())
+        self._log.add(f"{job.title}: {self.outcome(job)}", "error" if job.state == "failed" else "info")
+        if self.jobs.is_idle:
+            self.progressed.emit("")
+        self.ended.emit(job, task)

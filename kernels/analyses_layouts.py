@@ -1,0 +1,103 @@
+"""The problems on which the ATGPU model is shown, what they cost in its terms, and the inner operations whose rates are measured.
+
+The problems are those of Carroll's thesis (2018), section 4.4. What they cost is counted for the kernels of kernels/cuda/analyses.cu; tests
+hold it against what is counted while these run.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = [
+    "BLOCK", "OPERATIONS", "PROBLEMS", "TILE", "TOGETHER", "Round", "Spent", "addition_rounds", "multiplication_rounds", "reduction_rounds",
+    "scan_levels", "scan_rounds",
+]  # fmt: skip
+
+BLOCK, TILE = 256, 16
+"""Threads of a block; side of the tiles of a matrix product."""
+OPERATIONS = ("integer", "packed", "bytes", "float", "lookup", "atomic")
+"""Inner operations: a maximum of sums of whole numbers, of two in a word (DPX from compute capability 9.0 on), a choice of bytes, a fused
+multiply-add, a look into shared memory, an addition there. Those of `rate`, in the order of their numbers in analyses.cu."""
+TOGETHER = 8
+"""Operations of a thread for each step of its loop, which do not wait for each other."""
+_WARP = 32
+_TREE = 9  # steps of a tree over the values of a block of 2 * BLOCK
+
+
+class Round(NamedTuple):
+    """A round of ATGPU: k `blocks`, each of `operations` (t, of one thread, one after the other), with so many `shared_words` each (m).
+
+    `memory_blocks` (q): of 32 words, read or written in global memory by all blocks. `words_in`, `words_out`: of 4 bytes, between host and
+    device at its begin and its end, in so many transfers.
+    """
+
+    blocks: int
+    operations: float
+    memory_blocks: float
+    shared_words: int = 0
+    words_in: int = 0
+    words_out: int = 0
+    transfers_in: int = 0
+    transfers_out: int = 0
+
+
+class Spent(NamedTuple):
+    """Seconds of a problem: to the device, in its kernels, and from it; on the processor in its kernels alone."""
+
+    transfer_in: float
+    kernel: float
+    transfer_out: float
+
+    @property
+    def seconds(self) -> float:
+        """All together."""
+        return self.transfer_in + self.kernel + self.transfer_out
+
+
+def addition_rounds(n: int) -> tuple[Round, ...]:
+    """Of two vectors of n words: one round, 3 n words moved in three transfers."""
+    return (Round(-(-n // BLOCK), 1, 3 * n / _WARP, 0, 2 * n, n, 2, 1),)
+
+
+def multiplication_rounds(n: int) -> tuple[Round, ...]:
+    """Of two matrices of n by n words: one round; a block reads 2 n / TILE tiles and writes one."""
+    tiles = -(-n // TILE)
+    read = tiles * tiles * tiles * 2 * TILE * TILE / _WARP
+    return (Round(tiles * tiles, tiles * TILE, read + n * n / _WARP, 2 * TILE * TILE, 2 * n * n, n * n, 2, 1),)
+
+
+def scan_levels(n: int) -> list[int]:
+    """Values of each round of a reduction or a prefix scan: those given, then one for each block of the round before, until it is one."""
+    levels = [n]
+    while levels[-1] > 2 * BLOCK:
+        levels.append(-(-levels[-1] // (2 * BLOCK)))
+    return levels
+
+
+def reduction_rounds(n: int) -> tuple[Round, ...]:
+    """Of n words: log n / log 512 rounds, the vector in, a word out."""
+    levels = scan_levels(n)
+    found = [Round(-(-size // (2 * BLOCK)), 1 + _TREE, (size + -(-size // (2 * BLOCK))) / _WARP, BLOCK) for size in levels]
+    found[0] = found[0]._replace(words_in=n, transfers_in=1)
+    found[-1] = found[-1]._replace(words_out=1, transfers_out=1)
+    return tuple(found)
+
+
+def scan_rounds(n: int) -> tuple[Round, ...]:
+    """Of n words: up through the levels of a reduction and down again, the vector in and out."""
+    levels = scan_levels(n)
+    up = [Round(-(-size // (2 * BLOCK)), 2 + 2 * _TREE, 2 * size / _WARP, 2 * BLOCK) for size in levels]
+    down = [Round(-(-size // (2 * BLOCK)), 2, 2 * size / _WARP) for size in reversed(levels[:-1])]
+    found = [*up, *down]
+    found[0] = found[0]._replace(words_in=n, transfers_in=1)
+    found[-1] = found[-1]._replace(words_out=n, transfers_out=1)
+    return tuple(found)
+
+
+PROBLEMS = {
+    "vector addition": ("add", addition_rounds),
+    "matrix multiplication": ("multiply", multiplication_rounds),
+    "reduction": ("reduce", reduction_rounds),
+    "prefix scan": ("scan", scan_rounds),
+}
+"""Of each problem the method of `Analyses`, and what a size costs: of a vector its length, of a matrix its side."""

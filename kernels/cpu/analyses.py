@@ -1,0 +1,160 @@
+"""The problems on which the ATGPU model is shown, and the rates of inner operations, on the processor.
+
+The twin of `kernels.cuda.analyses`: the same answers, with nothing to be moved. Pieces go to threads as those of a search do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import accumulate, pairwise
+from time import perf_counter
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.analyses_layouts import OPERATIONS, TOGETHER, Spent
+from kernels.cpu.processor import Processor
+from kernels.device import StopFlag
+from kernels.partitions import Partition
+
+__all__ = ["Analyses"]
+
+_LEAST_OF_PIECE = 1 << 16  # values
+_TABLE = 256
+_WORD = 0xFFFFFFFF
+
+
+@njit(nogil=True, cache=True)
+def _add(a, b, c, first, last):
+    for i in range(first, last):
+        c[i] = a[i] + b[i]
+
+
+@njit(nogil=True, cache=True)
+def _multiply(a, b, c, first, last):
+    n = len(a)
+    for i in range(first, last):
+        for k in range(n):
+            factor = a[i, k]
+            for j in range(n):
+                c[i, j] += factor * b[k, j]
+
+
+@njit(nogil=True, cache=True)
+def _sum(values, first, last):
+    total = np.uint64(0)
+    for i in range(first, last):
+        total += values[i]
+    return np.uint32(total)
+
+
+@njit(nogil=True, cache=True)
+def _scan(values, before, found, first, last):
+    total = np.uint64(before)
+    for i in range(first, last):
+        found[i] = np.uint32(total)
+        total += values[i]
+
+
+@njit(nogil=True, cache=True)
+def _repeat(kind, steps, together, values, sums, table):
+    for _ in range(steps):
+        for i in range(together):
+            following = values[(i + 1) % together]
+            if kind == 0 or kind == 1:
+                values[i] = max(values[i] + np.uint32(3), following)
+            elif kind == 2:
+                values[i] = (values[i] >> np.uint32(8)) | (following << np.uint32(24))
+            elif kind == 3:
+                sums[i] = sums[i] * np.float32(0.999) + sums[(i + 1) % together]
+            elif kind == 4:
+                values[i] = table[(values[i] + np.uint32(i)) & np.uint32(255)]
+            else:
+                table[(values[i] + np.uint32(i)) & np.uint32(255)] += np.uint32(1)
+
+
+class Analyses:
+    """The problems on a device, with whole numbers of 32 bits whose sums wrap around."""
+
+    def __init__(self, device: Processor) -> None:
+        self._device = device
+
+    def add(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
+        """(n,) sums of two vectors."""
+        found = np.empty(len(a), np.uint32)
+        return found, self._spent(lambda: self._pieces(len(a), _LEAST_OF_PIECE, lambda first, last: _add(a, b, found, first, last)))
+
+    def multiply(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
+        """(n, n) product of two matrices."""
+        found = np.zeros((len(a), len(a)), np.uint32)
+        return found, self._spent(lambda: self._pieces(len(a), 16, lambda first, last: _multiply(a, b, found, first, last)))
+
+    def reduce(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
+        """(1,) sum of a vector."""
+        found = np.zeros(1, np.uint32)
+
+        def work() -> None:
+            found[0] = sum(self._sums(values).values()) & _WORD
+
+        return found, self._spent(work)
+
+    def scan(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
+        """(n,) sums of those before each."""
+        found = np.empty(len(values), np.uint32)
+
+        def work() -> None:
+            sums = self._sums(values)
+            starts = sorted(sums)
+            before = dict(zip(starts, (total & _WORD for total in accumulate([0, *(sums[start] for start in starts[:-1])])), strict=True))
+            self._pieces(len(values), _LEAST_OF_PIECE, lambda first, last: _scan(values, before[first], found, first, last))
+
+        return found, self._spent(work)
+
+    def rate(self, operation: str, steps: int) -> tuple[float, float]:
+        """Operations of one kind, one of `OPERATIONS`, that the device was asked for, `steps` times `TOGETHER` by each thread, and the
+        seconds from the launch to the end."""
+        number, threads = OPERATIONS.index(operation), self._device.threads
+
+        def work(first: int, last: int) -> None:
+            table = np.arange(_TABLE, dtype=np.uint32) * np.uint32(40503)
+            _repeat(number, steps, TOGETHER, np.arange(TOGETHER, dtype=np.uint32), np.ones(TOGETHER, np.float32), table)
+
+        began = perf_counter()
+        self._pieces(threads, 1, work)
+        return float(threads * TOGETHER * steps), perf_counter() - began
+
+    def stream(self, n: int, repeats: int) -> float:
+        """Seconds in which two vectors of n words are added so many times, with nothing moved, and waited for once."""
+        a, b, found = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.zeros(n, np.uint32)
+        began = perf_counter()
+        for _ in range(repeats):
+            self._pieces(n, _LEAST_OF_PIECE, lambda first, last: _add(a, b, found, first, last))
+        return perf_counter() - began
+
+    def _sums(self, values: NDArray[np.uint32]) -> dict[int, int]:
+        sums: dict[int, int] = {}
+
+        def add(first: int, last: int) -> None:
+            sums[first] = int(_sum(values, first, last))
+
+        self._pieces(len(values), _LEAST_OF_PIECE, add)
+        return sums
+
+    def _pieces(self, n: int, least: int, work: Callable[[int, int], None]) -> None:
+        """One run of values for each thread, or fewer where they would be small."""
+        count = max(1, min(self._device.threads, n // least))
+        cuts = [n * number // count for number in range(count + 1)]
+        pieces = [Partition(first, last, 1.0) for first, last in pairwise(cuts)]
+
+        def called(first: int, last: int, stop: StopFlag) -> None:
+            work(first, last)
+
+        for _ in self._device.run(called, pieces, 0):
+            pass
+
+    @staticmethod
+    def _spent(work: Callable[[], None]) -> Spent:
+        began = perf_counter()
+        work()
+        return Spent(0.0, perf_counter() - began, 0.0)

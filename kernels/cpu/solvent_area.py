@@ -1,0 +1,101 @@
+"""Area of each atom that a solvent can touch: points on a sphere around it that lie in no other's (Shrake & Rupley, Journal of Molecular
+Biology 79, 1973, 351-371).
+
+Atoms are sorted into cells as wide as the widest two spheres reach, so that an atom is compared with those of 27 cells alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["MAXIMUM_NEIGHBOURS", "solvent_areas"]
+
+MAXIMUM_NEIGHBOURS = 512
+"""Atoms whose spheres cut another's; heavy atoms of proteins have some eighty. An atom among more is inside."""
+_MAXIMUM_LOOKED_AT = 20_000
+"""Atoms near one that are compared with it: a file of one point must not cost all its pairs."""
+_CELLS = np.int64(1 << 20)  # along each axis, at most: a million cells of some Å are wider than any file
+
+
+@njit(nogil=True, cache=True)
+def _cells(position, first, last, width):
+    """Number of the cell of each atom, and the atoms by their cells."""
+    low = np.empty(3)
+    for axis in range(3):
+        low[axis] = position[first:last, axis].min()
+    cell = np.empty(last - first, np.int64)
+    for k in range(last - first):
+        x = np.int64((position[first + k, 0] - low[0]) / width) + 1
+        y = np.int64((position[first + k, 1] - low[1]) / width) + 1
+        z = np.int64((position[first + k, 2] - low[2]) / width) + 1
+        cell[k] = (x * _CELLS + y) * _CELLS + z
+    return cell, np.argsort(cell, kind="mergesort")
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def solvent_areas(position, radius, offsets, points, probe, first_group, last_group, areas):
+    """Areas of the atoms of the groups `first_group:last_group`; atoms of other groups are not there for each other.
+
+    Parameters
+    ----------
+    position : (a, 3) float64, Å, finite and within 1e5. radius : (a,) float64, Å, above 0. offsets : (g + 1,) int64, where groups begin.
+    points : (p, 3) float64, evenly on the unit sphere. probe : Å, radius of the solvent.
+    areas : (a,) float64, Å², written.
+    """
+    near = np.empty(MAXIMUM_NEIGHBOURS, np.int64)
+    n_points = len(points)
+    for group in range(first_group, last_group):
+        first, last = offsets[group], offsets[group + 1]
+        if last == first:
+            continue
+        width = 2.0 * (radius[first:last].max() + probe)
+        cell, order = _cells(position, first, last, width)
+        sorted_cells = cell[order]
+        for k in range(last - first):
+            atom = first + k
+            reach = radius[atom] + probe
+            n_near, looked_at = 0, 0
+            is_inside = False
+            for step in range(9):
+                # The three cells of a row along z follow one another.
+                middle = cell[k] + ((step // 3 - 1) * _CELLS + (step % 3 - 1)) * _CELLS
+                place = np.searchsorted(sorted_cells, middle - 1)
+                while place < len(order) and sorted_cells[place] <= middle + 1 and not is_inside:
+                    other = first + order[place]
+                    place += 1
+                    looked_at += 1
+                    if looked_at > _MAXIMUM_LOOKED_AT:
+                        is_inside = True
+                    if other == atom:
+                        continue
+                    x = position[other, 0] - position[atom, 0]
+                    y = position[other, 1] - position[atom, 1]
+                    z = position[other, 2] - position[atom, 2]
+                    both = reach + radius[other] + probe
+                    if x * x + y * y + z * z < both * both:
+                        if n_near == MAXIMUM_NEIGHBOURS:
+                            is_inside = True
+                        else:
+                            near[n_near] = other
+                            n_near += 1
+            n_free = 0
+            last_hit = 0
+            for p in range(0 if not is_inside else n_points, n_points):
+                x = position[atom, 0] + reach * points[p, 0]
+                y = position[atom, 1] + reach * points[p, 1]
+                z = position[atom, 2] + reach * points[p, 2]
+                is_free = True
+                # Who covered the last point often covers the next one too.
+                for j in range(n_near):
+                    neighbour = near[(last_hit + j) % n_near]
+                    dx = position[neighbour, 0] - x
+                    dy = position[neighbour, 1] - y
+                    dz = position[neighbour, 2] - z
+                    own = radius[neighbour] + probe
+                    if dx * dx + dy * dy + dz * dz < own * own:
+                        is_free = False
+                        last_hit = (last_hit + j) % n_near
+                        break
+                n_free += is_free
+            areas[atom] = 4.0 * np.pi * reach * reach * n_free / n_points

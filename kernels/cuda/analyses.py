@@ -1,0 +1,119 @@
+"""The problems on which the ATGPU model is shown, and the rates of inner operations, on a GPU, with the kernels of analyses.cu.
+
+What is moved and what is computed is waited for in turn, as the model has it: each problem tells what either took.
+`kernels.analyses_layouts` has the ATGPU analysis of each: rounds, operations, memory blocks, words and transfers in and out, shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.analyses_layouts import BLOCK, OPERATIONS, TILE, TOGETHER, Spent, scan_levels
+from kernels.cuda.modules import Card
+
+__all__ = ["Analyses"]
+
+_FILE = "analyses.cu"
+_BLOCKS = 8  # on each multiprocessor, where a rate is measured
+
+
+class Analyses:
+    """The problems on a device, with whole numbers of 32 bits whose sums wrap around."""
+
+    def __init__(self, device: Card) -> None:
+        self._card, self._stream = device, device.stream()
+
+    def add(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
+        """(n,) sums of two vectors."""
+        n = len(a)
+
+        def work(buffers: list[Any]) -> None:
+            self._launch("add_vectors", -(-n // BLOCK), (*buffers, np.int64(n)))
+
+        return self._done((a, b), n, n, work, -1)
+
+    def multiply(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
+        """(n, n) product of two matrices."""
+        n = len(a)
+
+        def work(buffers: list[Any]) -> None:
+            self._launch("multiply_matrices", (-(-n // TILE)) ** 2, (*buffers, np.int32(n)))
+
+        found, spent = self._done((a, b), n * n, n * n, work, -1)
+        return found.reshape(n, n), spent
+
+    def reduce(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
+        """(1,) sum of a vector."""
+        levels = scan_levels(len(values))
+        room = [self._card.buffer(4 * -(-size // (2 * BLOCK))) for size in levels]
+
+        def work(buffers: list[Any]) -> None:
+            source = buffers[0]
+            for size, sums in zip(levels, room, strict=True):
+                self._launch("reduce_blocks", -(-size // (2 * BLOCK)), (source, sums, np.int64(size)))
+                source = sums
+            buffers.append(source)
+
+        return self._done((values,), 0, 1, work, -1)
+
+    def scan(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
+        """(n,) sums of those before each."""
+        levels = scan_levels(len(values))
+        room = [self._card.buffer(4 * -(-size // (2 * BLOCK))) for size in levels]
+
+        def work(buffers: list[Any]) -> None:
+            sources = [buffers[0], *room[:-1]]
+            for size, source, sums in zip(levels, sources, room, strict=True):
+                self._launch("scan_blocks", -(-size // (2 * BLOCK)), (source, sums, np.int64(size)))
+            for size, source, sums in list(zip(levels, sources, room, strict=True))[-2::-1]:
+                self._launch("add_to_blocks", -(-size // (2 * BLOCK)), (source, sums, np.int64(size)))
+
+        return self._done((values,), 0, len(values), work, 0)
+
+    def rate(self, operation: str, steps: int) -> tuple[float, float]:
+        """Operations of one kind, one of `OPERATIONS`, that the device was asked for, `steps` times `TOGETHER` by each thread, and the
+        seconds from the launch to the end."""
+        blocks = _BLOCKS * self._card.multiprocessors()
+        room = self._card.buffer(4 * BLOCK * blocks)
+        began = perf_counter()
+        self._launch("repeat_operation", blocks, (room, np.int32(steps)), (f"RATE={OPERATIONS.index(operation)}",))
+        self._card.wait(self._stream)
+        return float(blocks * BLOCK * TOGETHER * steps), perf_counter() - began
+
+    def stream(self, n: int, repeats: int) -> float:
+        """Seconds in which two vectors of n words are added so many times, with nothing moved, and waited for once."""
+        buffers = [self._card.buffer(4 * n) for _ in range(3)]
+        for buffer in buffers[:2]:
+            self._card.clear(buffer, 4 * n, self._stream)
+        self._card.wait(self._stream)
+        began = perf_counter()
+        for _ in range(repeats):
+            self._launch("add_vectors", -(-n // BLOCK), (*buffers, np.int64(n)))
+        self._card.wait(self._stream)
+        return perf_counter() - began
+
+    def _launch(self, kernel: str, blocks: int, arguments: Sequence[Any], defines: tuple[str, ...] = ()) -> None:
+        self._card.launch(_FILE, kernel, blocks, BLOCK, arguments, self._stream, defines=defines)
+
+    def _done(self, given: Sequence[NDArray], room: int, n_out: int, work: Any, place: int) -> tuple[NDArray[np.uint32], Spent]:
+        """Send, compute and fetch, each waited for; the answer is the buffer at `place`, behind those given one of `room` words if any."""
+        card, stream = self._card, self._stream
+        buffers = [card.buffer(values.nbytes) for values in given] + ([card.buffer(4 * room)] if room else [])
+        found = np.empty(n_out, np.uint32)
+        marks = [perf_counter()]
+        for buffer, values in zip(buffers, given, strict=False):
+            card.upload(buffer, np.ascontiguousarray(values), stream)
+        card.wait(stream)
+        marks.append(perf_counter())
+        work(buffers)
+        card.wait(stream)
+        marks.append(perf_counter())
+        card.download(found, buffers[place], stream)
+        card.wait(stream)
+        marks.append(perf_counter())
+        return found, Spent(*np.diff(marks).tolist())

@@ -1,0 +1,81 @@
+"""A card that notes what its kernels and transfers take, by the device's own clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from kernels.cuda.modules import CudaCard
+
+__all__ = ["TimedCard"]
+
+
+class TimedCard(CudaCard):
+    """A card that puts events around its kernels and transfers.
+
+    `events`: name, begin and end of each since they were read last; transfers are called ``transfer``.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.events: list[tuple[str, Any, Any]] = []
+
+    def launch(self, file: str, kernel: str, *arguments: Any, **options: Any) -> None:
+        """See `Card`."""
+        self._noted(kernel, arguments[3], lambda: super(TimedCard, self).launch(file, kernel, *arguments, **options))
+
+    def upload(self, buffer: Any, values: NDArray, stream: Any, *, offset: int = 0) -> None:
+        """See `Card`."""
+        self._noted("transfer", stream, lambda: super(TimedCard, self).upload(buffer, values, stream, offset=offset))
+
+    def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
+        """See `Card`."""
+        self._noted("transfer", stream, lambda: super(TimedCard, self).download(values, buffer, stream, offset=offset))
+
+    def _noted(self, name: str, stream: Any, call: Any) -> None:
+        import cupy
+
+        with self._device:
+            start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+            start.record(stream)
+            call()
+            stop.record(stream)
+        self.events.append((name, start, stop))
+
+    def kernel_seconds(self) -> dict[str, float]:
+        """Seconds in each kernel since the events were read last, those of several streams added up."""
+        import cupy
+
+        seconds: dict[str, float] = {}
+        for kernel, start, stop in self.events:
+            if kernel != "transfer":
+                seconds[kernel] = seconds.get(kernel, 0.0) + cupy.cuda.get_elapsed_time(start, stop) / 1e3
+        self.events.clear()
+        return {kernel: round(value, 6) for kernel, value in seconds.items()}
+
+    def busy_seconds(self) -> tuple[float, float]:
+        """Seconds since the events were read last in which a kernel ran, and in which there was a transfer and no kernel."""
+        import cupy
+
+        if not self.events:
+            return 0.0, 0.0
+        with self._device:
+            self._device.synchronize()
+        base = self.events[0][1]
+        spans = [
+            (name, cupy.cuda.get_elapsed_time(base, start) / 1e3, cupy.cuda.get_elapsed_time(base, stop) / 1e3)
+            for name, start, stop in self.events
+        ]
+        self.events.clear()
+        of_kernels = _covered([(begin, end) for name, begin, end in spans if name != "transfer"])
+        return of_kernels, _covered([(begin, end) for _, begin, end in spans]) - of_kernels
+
+
+def _covered(spans: list[tuple[float, float]]) -> float:
+    """What spans cover together."""
+    total, reached = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return total

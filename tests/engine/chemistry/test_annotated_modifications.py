@@ -1,0 +1,71 @@
+"""UniProt's names of modifications, against what their chemistry weighs and where Unimod knows it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from engine.chemistry.annotated_modifications import annotated_modification, annotated_names
+from engine.chemistry.formulas import formula_mass
+from engine.chemistry.modifications import unimod
+
+GROUPS = (
+    # A part of the name, and the atoms that it adds.
+    (r"dipyrrolyl", "C20H22N2O8"), (r"Diphthamide", "C7H14N2O"),
+    (r"trimethyl", "C3H6"), (r"methylated.*di|dimethyl|Dimethylated", "C2H4"), (r"acetyl", "C2H2O"), (r"formyl", "CO"),
+    (r"succinyllysine", "C4H4O3"), (r"malonyl", "C3H2O3"), (r"glutaryl", "C5H6O3"), (r"hydroxyisobutyryl|hydroxybutyryl", "C4H6O2"),
+    (r"isobutyryl|butyryl", "C4H6O"), (r"propionyl", "C3H4O"), (r"crotonyl", "C4H4O"), (r"lactoyl|carboxyethyl", "C3H4O2"),
+    (r"Glutamate methyl ester \(Gln\)", "CH3O|H2N"), (r"[Mm]ethyl", "CH2"),
+    (r"[Dd]iphospho", "H2O6P2"),
+    (r"pantetheine", "C11H21N2O6PS"), (r"pyridoxal phosphate", "C8H8NO5P"), (r"[Pp]hospho|aspartylphosphate", "HO3P"),
+    (r"dihydroxyprol|sulfone|sulfinic", "O2"), (r"sulfonic", "O3"), (r"persulfide", "S"),
+    (r"3',4'-dihydroxy|hydroxy|Hydroxy|sulfoxide|sulfenic", "O"),
+    (r"carboxylysine|carboxyglutamate", "CO2"), (r"Sulfo", "O3S"), (r"Citrulline|Deamidated", "O|HN"), (r"carboxylic acid \(Glu\)", "|H2O"),
+    (r"carboxylic acid", "|H3N"), (r"nitrosocysteine", "NO|H"), (r"[Nn]itr", "NO2|H"), (r"amide$", "HN|O"),
+    (r"glutathionyl", "C10H15N3O6S"), (r"cysteinyl", "C3H5NO2S"), (r"biotinyl", "C10H14N2O2S"), (r"lipoyl", "C8H12OS2"),
+    (r"palmitoyl", "C16H30O"), (r"myristoyl", "C14H26O"), (r"geranylgeranyl", "C20H32"), (r"farnesyl", "C15H24"),
+    (r"octanoyl", "C8H14O"), (r"decanoyl", "C10H18O"), (r"retinylidene", "C20H26"), (r"HexNAc|GlcNAc|GalNAc", "C8H13NO5"),
+    (r"Fuc", "C6H10O4"), (r"\((Glc|Man|Hex)\)", "C6H10O5"), (r"ADP-ribosyl", "C15H21N5O13P2"), (r"AMP", "C10H12N5O6P"),
+    (r"UMP", "C9H11N2O8P"), (r"FAD", "C27H31N9O15P2"), (r"\(2-succinyl\)", "C4H4O4"), (r"didehydroalanine \(Cys\)", "|H2S"),
+    (r"2,3-didehydro", "|H2O"), (r"oxoalanine \(Cys\)", "O|H2S"), (r"oxoalanine \(Ser\)", "|H2"), (r"Allysine", "O|H3N"),
+    (r"topaquinone", "O2|H2"), (r"bromo", "Br|H"), (r"Diiodo", "I2|H2"), (r"Iodo", "I|H"), (r"Hypusine", "C4H9NO"),
+)  # fmt: skip
+"""In the order in which they are looked for: the first that a name has."""
+HALOGENS = {"Br": 78.918338, "I": 126.904473}
+RESIDUES = {
+    "alanine": "A", "arginine": "R", "asparagine": "N", "aspartate": "D", "cysteine": "C", "glutamine": "Q", "glutamate": "E",
+    "glycine": "G", "histidine": "H", "isoleucine": "I", "leucine": "L", "lysine": "K", "methionine": "M", "phenylalanine": "F",
+    "proline": "P", "serine": "S", "threonine": "T", "tryptophan": "W", "tyrosine": "Y", "valine": "V",
+}  # fmt: skip
+
+
+def weight(formula: str) -> float:
+    """Of atoms in a formula, halogens too."""
+    for halogen, mass in HALOGENS.items():
+        if found := re.match(rf"{halogen}(\d*)$", formula):
+            return mass * int(found[1] or 1)
+    return formula_mass(formula) if formula else 0.0
+
+
+@pytest.mark.parametrize(("name", "residue"), list(annotated_names()))
+def test_a_name_weighs_what_its_chemistry_adds_at_the_residue_that_it_names(name: str, residue: str) -> None:
+    one = annotated_names()[name, residue]
+    added, _, lost = next(formula for part, formula in GROUPS if re.search(part, name)).partition("|")
+    assert one.mass == pytest.approx(weight(added) - weight(lost), abs=2e-4)
+    assert one.unimod_id is not None and unimod().by_id(one.unimod_id).mass == one.mass
+    # The residue that the name ends in, but for a tyrosine that is called a phenylalanine.
+    named = [letter for text, letter in RESIDUES.items() if re.search(rf"{text}$", name)]
+    assert not named or residue in named or name.startswith("3',4'-")
+    # Unimod lists the residue, or any at that end.
+    assert one.position != "anywhere" or one.residues == residue
+    assert one.residues in ("", residue) and unimod().by_id(one.unimod_id).sites_covering(one.residues, one.position)
+
+
+def test_remarks_are_no_part_of_a_name_and_other_residues_and_names_are_none() -> None:
+    for note in ("Phosphoserine", "Phosphoserine; by PKA and PKC", "Phosphoserine; alternate", "Phosphoserine (By similarity)"):
+        assert str(annotated_modification(note, "S")) == "Phospho (S)"
+    for note, residue in (("Phosphoserine", "T"), ("N6-methylated lysine", "K"), ("O-linked (GalNAc...) serine", "S"), ("", "S")):
+        assert annotated_modification(note, residue) is None
+    assert str(annotated_modification("Pyrrolidone carboxylic acid", "Q")) == "Gln->pyro-Glu (N-term Q)"
+    assert str(annotated_modification("Leucine amide", "L")) == "Amidated (C-term)"

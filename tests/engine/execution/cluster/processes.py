@@ -1,0 +1,90 @@
+"""A scheduler and workers as processes with certificates of their own, as users start them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+REPOSITORY = Path(__file__).resolve().parents[4]
+_SECONDS = 60.0
+
+
+class Workers(NamedTuple):
+    """Where the scheduler listens, the folder of its certificates, and the processes that run workers."""
+
+    address: str
+    certificates: Path
+    started: list[subprocess.Popen[str]]
+
+    @property
+    def options(self) -> list[str]:
+        """Of a search on the command line that computes there."""
+        return ["--workers", self.address, "--certificates", str(self.certificates)]
+
+    def start(self, *options: str) -> subprocess.Popen[str]:
+        """One more process with workers."""
+        process = program("workers", "start", self.address, "--certificates", str(self.certificates), "--device", "cpu", *options)
+        self.started.append(process)
+        return process
+
+
+def program(*arguments: str) -> subprocess.Popen[str]:
+    """The program in a process of its own, which leads a group."""
+    command = [sys.executable, "-m", "engine.command_line", *arguments]
+    return subprocess.Popen(
+        command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+
+
+@contextmanager
+def scheduler_with_workers(folder: Path, *counts: int, threads: int = 1) -> Iterator[Workers]:
+    """A scheduler, and for each number a process with so many workers, ended with the block."""
+    certificates = folder / "certificates"
+    making = program("workers", "certificates", "--out", str(certificates))
+    assert making.wait(_SECONDS) == 0, making.stderr and making.stderr.read()
+    close(making)
+    scheduler = program("workers", "scheduler", "tls://127.0.0.1:0", "--certificates", str(certificates))
+    assert scheduler.stdout is not None
+    found = Workers(scheduler.stdout.readline().split()[-1], certificates, [])
+    try:
+        for count in counts:
+            found.start("--count", str(count), "--threads", str(threads))
+        yield found
+    finally:
+        for process in [*found.started, scheduler]:
+            end(process)
+
+
+def when(condition: Callable[[], object], seconds: float = _SECONDS) -> None:
+    """Wait until a condition holds, with an end."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Tell a process to end, and see that it does, with all that it started."""
+    if process.poll() is None:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(10.0)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    close(process)
+
+
+def close(process: subprocess.Popen[str]) -> None:
+    """Close its pipes."""
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()

@@ -1,0 +1,64 @@
+"""A kind of work that takes its time and no processor, and may end the process that does it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.work import Piece, Rows, Work, by_item
+from kernels.device import Device
+
+NAME, PLACE = "slow squares", "tests.engine.execution.cluster.slow_kinds:SlowSquares"
+
+
+def squares(x: NDArray[np.int64], *, seconds: float = 0.0, deadly: int = -1, trace: Path | None = None) -> Work:
+    """Squares of numbers, each of which takes so long; one of them ends the process. `trace`: a file that grows with each that is done."""
+    return Work(NAME, {"numbers": {"x": x}}, {"seconds": seconds, "deadly": deadly, "trace": "" if trace is None else str(trace)})
+
+
+class SlowSquares:
+    """Items are the numbers; the state of a round is added to each."""
+
+    parts_of_worker = 0
+
+    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+        return np.ones(len(work.sources["numbers"]["x"]))
+
+    @contextmanager
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+        yield _Computation(work)
+
+    def empty(self, work: Work, state: Any, n: int) -> Rows:
+        return {"found": np.full(n, -1, np.int64)}
+
+    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
+        assert (into["found"][first:end] == -1).all(), "each item comes once"
+        by_item(into, first, end, rows)
+
+
+class _Computation:
+    def __init__(self, work: Work) -> None:
+        self._x, self._settings = work.sources["numbers"]["x"], work.settings
+        self._state = 0
+        self._items: NDArray[np.int64] | None = None
+
+    def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
+        self._state, self._items = state or 0, items
+
+    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+        for place in range(first, last):
+            item = place if self._items is None else int(self._items[place])
+            if item == self._settings["deadly"]:
+                os._exit(9)
+            time.sleep(self._settings["seconds"])
+            if self._settings["trace"]:
+                with Path(self._settings["trace"]).open("a", encoding="ascii") as file:
+                    file.write(f"{item}\n")
+            yield Piece(place + 1, {"found": self._x[item : item + 1] ** 2 + self._state})

@@ -1,0 +1,179 @@
+"""Workers in processes of their own, with TLS: what they find, and what happens when they go, come, are told to stop, or are ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import WorkersError
+from engine.execution.cluster.certificates import make_certificates, write_certificates
+from engine.execution.cluster.cluster import Cluster
+from engine.execution.cluster.columns import ColumnFile, file_digest
+from engine.execution.cluster.connection import RemoteDevice
+from engine.execution.cluster.starting import open_cluster
+from engine.execution.executor import Executor
+from engine.execution.kinds import KINDS
+from engine.execution.resources import Resources
+from engine.jobs.progress import Cancelled, Progress, RecordingProgress
+from tests.engine.execution.cluster.processes import Workers, end, program, scheduler_with_workers, when
+from tests.engine.execution.cluster.slow_kinds import NAME, PLACE, squares
+
+X = np.arange(60)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def slow_kind() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(KINDS, NAME, PLACE)
+        yield
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
+    with scheduler_with_workers(tmp_path_factory.mktemp("workers"), 2) as found:
+        yield found
+
+
+@pytest.fixture
+def cluster(workers: Workers) -> Iterator[Cluster]:
+    with open_cluster(workers.address, Progress(), certificates=workers.certificates) as found:
+        yield found
+
+
+def on(cluster: Cluster, progress: Progress | None = None) -> Executor:
+    return Executor(Resources(1, elsewhere=cluster, progress=progress or Progress()))
+
+
+def kill(device: object) -> None:
+    assert isinstance(device, RemoteDevice)
+    os.kill(device.process, signal.SIGKILL)
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().split() if path.exists() else []
+
+
+def test_rounds_and_chosen_items(cluster: Cluster) -> None:
+    when(lambda: len(cluster.devices()) == 2)
+    with on(cluster).session(squares(X)) as session:
+        assert len(session.devices) == 2
+        for state in (0, 5):
+            assert session.run(state)["found"].tolist() == (X**2 + state).tolist()
+        assert session.run(1, items=X[7::9])["found"].tolist() == (X[7::9] ** 2 + 1).tolist()
+        assert sum(share.share for share in session.shares()) == pytest.approx(1.0)
+
+
+def test_large_columns_are_opened_from_files_and_not_sent(cluster: Cluster, tmp_path: Path) -> None:
+    large = np.arange(200_000)
+    np.save(tmp_path / "x.npy", large)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    for x in (mapped[100_000:], large[100_000:]):
+        with on(cluster).session(squares(x)) as session:
+            assert session.run(items=np.array([0, 99_999]))["found"].tolist() == [100_000**2, 199_999**2]
+
+
+def test_columns_are_copied_once_to_a_machine_that_does_not_see_them(
+    cluster: Cluster, tmp_path: Path, cache_of_tests: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, seen = np.random.default_rng(4).integers(0, 1000, 1_500_000), ColumnFile.at
+    # As if the workers' machine had another file of this name.
+    monkeypatch.setattr(ColumnFile, "at", lambda path: seen(path)._replace(number=0))
+    np.save(tmp_path / "x.npy", x)
+    for _ in range(2):
+        with on(cluster).session(squares(np.load(tmp_path / "x.npy", mmap_mode="r"))) as session:
+            items = np.arange(0, len(x), 100_000)
+            assert session.run(items=items)["found"].tolist() == (x[items] ** 2).tolist()
+    assert [path.name for path in (cache_of_tests / "workers").iterdir()] == [file_digest(tmp_path / "x.npy")]
+
+
+def test_a_killed_worker_is_replaced_and_what_it_had_is_done_again(cluster: Cluster, tmp_path: Path) -> None:
+    progress, trace = RecordingProgress(Progress()), tmp_path / "trace"
+
+    def kills() -> None:
+        for count in (5, 25):
+            when(lambda count=count: len(lines(trace)) >= count)
+            kill(cluster.devices()[0])
+
+    killing = threading.Thread(target=kills)
+    killing.start()
+    with on(cluster, progress).session(squares(X, seconds=0.05, trace=trace)) as session:
+        found = session.run()["found"]
+    killing.join()
+    assert found.tolist() == (X**2).tolist()
+    assert sum("repeated elsewhere" in text for text in progress.messages) == 2
+
+
+def test_workers_that_come_take_part(workers: Workers, cluster: Cluster, tmp_path: Path) -> None:
+    trace, process = tmp_path / "trace", list[object]()
+
+    def comes() -> None:
+        when(lambda: len(lines(trace)) >= 3)
+        process.append(workers.start("--count", "1", "--threads", "1"))
+
+    coming = threading.Thread(target=comes)
+    coming.start()
+    with on(cluster).session(squares(np.arange(300), seconds=0.06, trace=trace)) as session:
+        found = session.run()["found"]
+        shares = session.shares()
+    coming.join()
+    end(process[0])  # type: ignore[arg-type]
+    assert found.tolist() == (np.arange(300) ** 2).tolist()
+    assert len(shares) == 3
+
+
+def test_items_that_end_three_workers_are_named_and_all_others_done(cluster: Cluster, tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    with on(cluster).session(squares(X, deadly=41, trace=trace)) as session, pytest.raises(WorkersError) as caught:
+        session.run()
+    assert "3 workers ended over the items 41 to 41" in str(caught.value)
+    assert set(lines(trace)) >= {str(item) for item in X if item != 41}
+
+
+def test_a_cancel_is_heard_here_at_once_and_there_soon(cluster: Cluster, tmp_path: Path) -> None:
+    progress, trace = Progress(), tmp_path / "trace"
+
+    def cancels() -> None:
+        when(lambda: len(lines(trace)) >= 4)
+        progress.cancel()
+
+    cancelling = threading.Thread(target=cancels)
+    cancelling.start()
+    with pytest.raises(Cancelled), on(cluster, progress).session(squares(np.arange(10_000), seconds=0.05, trace=trace)) as session:
+        session.run()
+    cancelling.join()
+
+    def is_still() -> bool:
+        before = len(lines(trace))
+        time.sleep(0.3)
+        return len(lines(trace)) == before
+
+    when(is_still)
+    assert len(lines(trace)) < 1000
+
+
+def test_strangers_are_not_let_in(workers: Workers, tmp_path: Path) -> None:
+    others = tmp_path / "others"
+    write_certificates(make_certificates(), others)
+    with pytest.raises(WorkersError, match="cannot be reached"), open_cluster(workers.address, Progress(), certificates=others):
+        raise AssertionError("certificates of another authority were believed")
+    process = program("workers", "start", workers.address, "--certificates", str(others), "--count", "1", "--device", "cpu")
+    with open_cluster(workers.address, Progress(), certificates=workers.certificates) as cluster:
+        time.sleep(3.0)
+        assert len(cluster.devices()) == 2
+    end(process)
+
+
+def test_local_workers_end_with_the_block() -> None:
+    with open_cluster("local:1", Progress(), device="cpu", threads=1) as cluster:
+        (device,) = cluster.devices()
+        assert isinstance(device, RemoteDevice)
+        with on(cluster).session(squares(X)) as session:
+            assert session.run()["found"].tolist() == (X**2).tolist()
+    when(lambda: not Path(f"/proc/{device.process}").exists())

@@ -1,0 +1,57 @@
+"""Plain data goes to other processes as bytes, and nothing else does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as of_numpy
+
+from engine.execution.cluster.payload import pack, unpack
+
+KINDS = st.sampled_from(["<i4", "<i8", "<f4", "<f8", "|u1", "|b1"])
+ARRAYS = KINDS.flatmap(lambda kind: of_numpy.arrays(np.dtype(kind), of_numpy.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)))
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(max_size=9) | st.binary(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3) | st.tuples(inner, inner),
+    max_leaves=9,
+)
+
+
+@given(PLAIN)
+@settings(max_examples=60, deadline=None)
+def test_plain_data_comes_back(value: object) -> None:
+    assert unpack(pack(value)) == value
+
+
+@given(ARRAYS)
+@settings(max_examples=60, deadline=None)
+def test_arrays_come_back_to_the_bit(array: np.ndarray) -> None:
+    found = unpack(pack({"column": [array]}))["column"][0]
+    assert (found.dtype, found.shape, found.tobytes()) == (array.dtype, array.shape, array.tobytes())
+    assert found.flags.writeable
+
+
+@pytest.mark.parametrize("value", [object(), np.array([object()]), {"a": {1, 2}}, np.array([[], None], object)])
+def test_what_is_no_plain_data_is_refused(value: object) -> None:
+    with pytest.raises(TypeError):
+        pack(value)
+
+
+def test_a_pickle_in_an_array_is_not_opened() -> None:
+    import io
+
+    import msgpack
+
+    file = io.BytesIO()
+    np.save(file, np.array([print], object), allow_pickle=True)
+    with pytest.raises(ValueError, match="pickle"):
+        unpack(msgpack.packb(msgpack.ExtType(1, file.getvalue())))
+
+
+def test_an_unknown_part_is_refused() -> None:
+    import msgpack
+
+    with pytest.raises(ValueError, match="kind 77"):
+        unpack(msgpack.packb(msgpack.ExtType(77, b"")))

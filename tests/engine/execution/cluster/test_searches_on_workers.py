@@ -1,0 +1,111 @@
+"""Every search that computes on devices gives the same tables on workers, to the byte, and workers may be killed while it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import resources
+from engine.command_line.main import main
+from engine.project import Project
+from engine.searches import SEARCHES
+from tests.engine.execution.cluster.processes import Workers, scheduler_with_workers
+from tests.engine.views.read_projects import read_files
+from tests.engine.views.search_projects import search_files
+from tests.engine.views.structure_projects import write_structures
+
+SPECTRA, DATABASE = (
+    resources.path("samples", "Ecoli_MS2_small.mzML.gz"),
+    resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"),
+)
+BOVINE = resources.path("samples", "BSA1.mzML.gz")
+WITHOUT_DEVICES = {"import"}
+LONG = {"modified", "explain", "evidence"}
+"""Searches that go on from an identification, which takes a while."""
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
+    with scheduler_with_workers(tmp_path_factory.mktemp("workers"), 2) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def identified(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with an identification, from which others go on; each goes on from a copy."""
+    folder = tmp_path_factory.mktemp("identified") / "project"
+    assert main(["identify", str(BOVINE), "--database", str(DATABASE), "--preset", "low-resolution", "--out", str(folder), *HERE]) == 0
+    return folder
+
+
+HERE = ["--quiet", "--device", "cpu", "--threads", "2"]
+
+
+def commands(kind: str, folder: Path, identified: Path) -> list[str]:
+    """A small search of a kind; ``OUT`` stands for the folder of its results."""
+    genome = "".join(np.random.default_rng(3).choice(list("ACGT"), 6000))
+    match kind:
+        case "identify":
+            return ["identify", str(SPECTRA), "--database", str(DATABASE), "--preset", "low-resolution", "--out", "OUT"]
+        case "modified":
+            return ["modified", "--from-project", str(identified), "--preset", "low-resolution", "--out", "OUT"]
+        case "explain":
+            return ["explain", str(identified), "--out", "OUT/explained.tsv"]
+        case "cluster":
+            return ["cluster", str(SPECTRA), "--preset", "low-resolution", "--out", "OUT"]
+        case "align":
+            queries, database = search_files(folder / "files", 2, 6, 60)
+            return ["align", str(queries), str(database), "--out", "OUT/hits.tsv", "--project", "OUT/project"]
+        case "reads":
+            texts, reads = read_files(folder / "files", genome, 30)
+            return ["reads", str(texts), str(reads), "--out", "OUT/reads.tsv", "--project", "OUT/project"]
+        case "structures":
+            query, searched = write_structures(folder / "files")
+            return ["structures", str(query), "--database", str(searched), "--out", "OUT/hits.tsv", "--project", "OUT/project"]
+        case "evidence":
+            structure = resources.path("samples", "1ao6_A.pdb.gz")
+            return ["evidence", str(identified), "--structures", str(structure), "--out", "OUT/proteins.tsv"]
+    raise AssertionError(f"no small search of the kind {kind} is known")
+
+
+def results(out: Path) -> dict[str, object]:
+    """All tables and files of a search, but for what tells of time."""
+    found: dict[str, object] = {}
+    for path in sorted(out.rglob("*")):
+        if path.suffix == ".parquet":
+            found[path.name] = pq.read_table(path).to_pydict()
+        elif path.suffix in (".tsv", ".fasta", ".mgf"):
+            found[path.name] = path.read_bytes()
+    return found
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(one.kind, marks=[pytest.mark.long] * (one.kind in LONG)) for one in SEARCHES if one.kind not in WITHOUT_DEVICES]
+)
+def test_a_search_finds_on_workers_what_it_finds_here(kind: str, workers: Workers, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    given = commands(kind, tmp_path, request.getfixturevalue("identified") if kind in LONG else tmp_path)
+    found = []
+    for name, options in (("here", HERE), ("workers", [*HERE, *workers.options])):
+        out = tmp_path / name
+        out.mkdir()
+        assert main([argument.replace("OUT", str(out)) for argument in [*given, *options]]) == 0
+        found.append(results(out))
+    assert found[0] and found[0].keys() == found[1].keys()
+    for name, content in found[0].items():
+        assert content == found[1][name], name
+
+
+def test_searches_without_devices_are_those_without_kinds_of_work() -> None:
+    assert {search.kind for search in SEARCHES if not search.work} - {"explain"} == WITHOUT_DEVICES
+
+
+def test_a_run_records_which_workers_computed(workers: Workers, tmp_path: Path) -> None:
+    queries, database = search_files(tmp_path / "files", 1, 3, 20)
+    given = ["align", str(queries), str(database), "--out", str(tmp_path / "hits.tsv"), "--project", str(tmp_path / "project")]
+    assert main([*given, *HERE, *workers.options]) == 0
+    (run,) = Project.open(tmp_path / "project").runs()
+    assert "worker" in run.device

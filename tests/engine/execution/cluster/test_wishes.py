@@ -1,0 +1,119 @@
+"""What users write of workers: values of --workers, files of hosts, Slurm configurations, certificates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.command_line.main import main
+from engine.errors import InputError, ParameterError
+from engine.execution.cluster.certificates import ROLES, Certificates, make_certificates, read_certificates, write_certificates
+from engine.execution.cluster.option import checked_address, parse_workers
+from engine.execution.cluster.remote import described, make
+from engine.execution.cluster.starting import Host, read_hosts, read_slurm, ssh_command
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("local:0", "N from 1"), ("local:", "N from 1"), ("local:1000000000", "N from 1"), ("", "expected local:N"), ("many", "expected"),
+        ("ssh:nowhere.txt", "no such file"), ("slurm:", "no such file"), ("tls://host", "no address"), ("tls://host:99999", "no address"),
+        ("tcp://10.0.0.5:8786", "without encryption"), ("tls://a b:1", "no address"), ("tls://host:1/../x", "no address"),
+    ],
+)  # fmt: skip
+def test_a_wish_that_cannot_be_is_refused_in_a_sentence(text: str, part: str) -> None:
+    with pytest.raises(ParameterError, match=part):
+        parse_workers(text)
+
+
+def test_wishes_that_can_be(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("a\n")
+    assert parse_workers("local:3").count == 3
+    assert parse_workers(f"ssh:{tmp_path / 'hosts'}").file == tmp_path / "hosts"
+    assert parse_workers("tls://node.example.org:8786").address == "tls://node.example.org:8786"
+    assert checked_address("tcp://127.0.0.1:80") and checked_address("tcp://[::1]:80") and checked_address("tls://[fe80::1]:80")
+
+
+def test_hosts_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "hosts.txt"
+    path.write_text("# ours\nnode1\n\nanna@node2 workers=2 threads=8 command=/opt/p/bin/proteoscope # fast\nnode3 device=cpu\n")
+    assert read_hosts(path) == [Host("node1"), Host("anna@node2", 2, 8, "auto", "/opt/p/bin/proteoscope"), Host("node3", device="cpu")]
+    command = ssh_command(read_hosts(path)[1], "tls://10.0.0.1:5")
+    assert command[-2] == "anna@node2" and command[-3] == "--"
+    assert command[-1] == "/opt/p/bin/proteoscope workers start tls://10.0.0.1:5 --certificates - --device auto --count 2 --threads 8"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# none\n",
+        "-oProxyCommand=x\n",
+        "node1 workers=0\n",
+        "node1 nodes=2\n",
+        "no;de\n",
+        "node1 command=rm$IFS-rf\n",
+        "a command=`x`\n",
+    ],
+)
+def test_a_wrong_file_of_hosts_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "hosts.txt"
+    path.write_text(text)
+    with pytest.raises(InputError):
+        read_hosts(path)
+
+
+@pytest.mark.parametrize("text", ["jobs = 0", "jobs = 'x'", "nodes = 3", "[", "memory = 3", "cores = true"])
+def test_a_wrong_slurm_configuration_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "slurm.toml"
+    path.write_text(text)
+    with pytest.raises(InputError):
+        read_slurm(path)
+
+
+def test_certificates_are_written_for_their_owner_alone_and_read_again(tmp_path: Path) -> None:
+    made, folder = make_certificates(3), tmp_path / "certificates"
+    written = write_certificates(made, folder)
+    assert len(written) == 1 + 2 * len(ROLES) and all(path.stat().st_mode & 0o077 == 0 for path in [folder, *written])
+    assert read_certificates(folder, *ROLES) == made
+    assert Certificates.from_bundle(made.bundle("worker")).of_role == {"worker": made.of_role["worker"]}
+    with pytest.raises(ParameterError, match="already"):
+        write_certificates(made, folder)
+    (folder / "client-key.pem").chmod(0o644)
+    with pytest.raises(InputError, match="chmod 600"):
+        read_certificates(folder, "client")
+    (folder / "worker.pem").write_text("nothing")
+    with pytest.raises(InputError, match="certificate"):
+        read_certificates(folder, "worker")
+    (folder / "scheduler.pem").unlink()
+    with pytest.raises(InputError, match="No such file"):
+        read_certificates(folder, "scheduler")
+
+
+@pytest.mark.parametrize("line", ["", "{}", "[1]", '{"authority": 1, "role": "worker", "certificate": ["a", "b"]}', "[" * 9999])
+def test_a_wrong_bundle_is_refused(line: str) -> None:
+    with pytest.raises(ParameterError, match="standard input"):
+        Certificates.from_bundle(line)
+
+
+def test_programs_that_differ_are_told_apart_in_a_phrase() -> None:
+    own = make()
+    assert described(own, dict(own)) == ""
+    assert described({**own, "version": "0.0.1"}, own) == f"version 0.0.1 there, version {own['version']} here"
+    assert "sources 0123" in described({**own, "sources": "0123"}, own)
+    assert "kinds of work" in described({**own, "kinds": 1}, own)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["workers", "start", "tls://127.0.0.1:1"], ["workers", "start", "tcp://example.org:1"], ["workers", "scheduler", "here"],
+        ["workers", "start", "tls://127.0.0.1:1", "--certificates", "nowhere"], ["workers", "certificates", "--out", "/dev/null"],
+        ["workers"], ["workers", "certificates", "--out", "x", "--days", "0"],
+    ],
+)  # fmt: skip
+def test_wrong_commands_are_told_in_a_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("proteoscope: ") and said.count("\n") == 1 and "Traceback" not in said

@@ -1,0 +1,78 @@
+"""The cost function against the thesis's examples, worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.execution.cost.atgpu import Machine, occupancy, overlapped_cost, perfect_cost, serial_cost
+from kernels.analyses_layouts import Round, addition_rounds, multiplication_rounds, reduction_rounds, scan_rounds
+
+MACHINE = Machine(
+    cores=32, multiprocessors=4, shared_words=12_288, global_words=1 << 20, resident_blocks=16, alpha_in=10.0, beta_in=0.5, alpha_out=20.0,
+    beta_out=0.25, sigma=3.0, launch=1.0, gamma=2.0, lambda_=400.0,
+)  # fmt: skip
+
+
+def thesis_addition(n):
+    """Algorithm 2: one round, 13 operations, three coalesced accesses of each of k = n / b multiprocessors, 3 n words in 3 transfers."""
+    k = n // MACHINE.cores
+    return (Round(k, 13, 3 * k, MACHINE.cores, 2 * n, n, 2, 1),)
+
+
+def test_a_perfect_machine_runs_every_block_at_once():
+    cost = perfect_cost(MACHINE, thesis_addition(3200))
+    # alpha and beta of 2 n words in 2 transfers and n words in one; (13 + lambda 3 k) / gamma with k = 100; sigma.
+    assert cost == pytest.approx((2 * 10 + 6400 * 0.5, (13 + 400 * 300) / 2, 20 + 3200 * 0.25, 3.0))
+    assert cost.seconds == pytest.approx(3220 + 60_006.5 + 820 + 3)
+    assert cost.transfer_share == pytest.approx(4040 / cost.seconds)
+
+
+def test_blocks_take_turns_where_a_machine_holds_fewer():
+    # l = min(floor(12288 / 32), 16) = 16, k' l = 64, ceil(100 / 64) = 2.
+    assert occupancy(MACHINE, 32) == 16
+    assert serial_cost(MACHINE, thesis_addition(3200)).kernel == pytest.approx((2 * 13 + 400 * 300) / 2)
+    # A block of 1,000 words leaves room for twelve: ceil(100 / 48) = 3.
+    crowded = (thesis_addition(3200)[0]._replace(shared_words=1000),)
+    assert serial_cost(MACHINE, crowded).kernel == pytest.approx((3 * 13 + 400 * 300) / 2)
+
+
+def test_what_does_not_fit_cannot_be_run():
+    with pytest.raises(ValueError, match=r"wants 12,289 words of shared memory; a multiprocessor has 12,288"):
+        serial_cost(MACHINE, [Round(1, 1, 1, 12_289)])
+    with pytest.raises(ValueError, match="global memory"):
+        serial_cost(MACHINE, addition_rounds(1 << 20))
+
+
+def test_rounds_beside_each_other_take_as_long_as_the_longest_part():
+    one = Round(64, 100, 0, 0, 100, 200, 1, 1)  # 60 in, 50 kernel, 70 out
+    cost = serial_cost(MACHINE, [one] * 5)
+    assert (cost.transfer_in, cost.kernel, cost.transfer_out) == (300, 250, 350)
+    assert overlapped_cost(MACHINE, [one] * 5) == pytest.approx(60 + 70 + 4 * 70 + 50 + 5 * 3)
+    assert overlapped_cost(MACHINE, [one]) == pytest.approx(cost.seconds / 5)
+    assert overlapped_cost(MACHINE, []) == 0.0
+
+
+def test_rounds_that_move_nothing_cost_a_launch():
+    rounds = reduction_rounds(512 * 512 * 2)
+    assert len(rounds) == 3
+    assert serial_cost(MACHINE, rounds).synchronisation == pytest.approx(3.0 + 2 * 1.0)
+
+
+def test_a_measured_curve_stands_for_alpha_and_beta():
+    cost = serial_cost(MACHINE, thesis_addition(3200), lambda n_bytes, is_inward: n_bytes / (1000 if is_inward else 100))
+    assert (cost.transfer_in, cost.transfer_out) == pytest.approx((2 * 12.8, 128))
+
+
+@pytest.mark.parametrize(("rounds", "n", "into", "out"), [
+    (addition_rounds, 10_000, 20_000, 10_000), (multiplication_rounds, 64, 2 * 64 * 64, 64 * 64), (reduction_rounds, 10**6, 10**6, 1),
+    (scan_rounds, 10**6, 10**6, 10**6),
+])  # fmt: skip
+def test_words_of_the_problems(rounds, n, into, out):
+    """O(n) words for all, 3 n of an addition, 3 n n of a product, n + 1 of a reduction, 2 n of a scan, as the thesis has them."""
+    assert sum(one.words_in for one in rounds(n)) == into
+    assert sum(one.words_out for one in rounds(n)) == out
+
+
+def test_a_reduction_takes_logarithmically_many_rounds():
+    assert [len(reduction_rounds(512**power)) for power in (1, 2, 3)] == [1, 2, 3]
+    assert len(scan_rounds(512**3)) == 5

@@ -1,0 +1,216 @@
+"""Runs that go on: what is kept of a round is computed once, whatever stopped it, whoever goes on, and rows are the same."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.clustering import standing
+from engine.clustering.k_means import Points, Seeds, k_means
+from engine.execution import kept
+from engine.execution.executor import Executor
+from engine.execution.kept import KeptPartitions, plain_digest
+from engine.execution.kinds import KINDS
+from engine.execution.resources import Resources
+from engine.execution.work import Rows, Work
+from engine.jobs.progress import Cancelled, Progress
+from engine.project.kept_file import PARTITIONS, KeptFile
+from tests.engine.execution import toy_kinds
+from tests.engine.execution.toy_kinds import FakeCard
+
+X = np.random.default_rng(5).random(300)
+EXPECTED = {
+    "nearest": np.abs(X[:, None] - np.array([0.1, 0.6])).argmin(axis=1),
+    "histogram": np.bincount((X * 10).astype(int), minlength=10),
+}
+
+
+@pytest.fixture(autouse=True)
+def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, place in toy_kinds.KINDS:
+        monkeypatch.setitem(KINDS, name, place)
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(kept, "BEGIN_SECONDS", 0.0)
+    monkeypatch.setattr(kept, "SHARE", 1e9)
+    (tmp_path / "toy-0001").mkdir()
+
+
+class StoppingProgress(Progress):
+    """A user who stops after so many items; counts them."""
+
+    def __init__(self, n: int = 1 << 60) -> None:
+        super().__init__()
+        self.n, self.items, self.steps = n, 0, list[int]()
+
+    def advance(self, n: int = 1) -> None:
+        self.items += n
+        self.steps.append(n)
+        if self.items >= self.n:
+            self.cancel()
+        super().advance(n)
+
+
+def work(kind: str) -> Work:
+    return Work(kind, {"points": {"x": X}}, {})
+
+
+def keeping(folder: Path, told: list[str] | None = None) -> KeptPartitions:
+    """What keeps the run in `folder`, going on where there is something."""
+    tell: Callable[[str], Any] = ([] if told is None else told).append
+    return KeptPartitions(lambda: KeptFile.create(folder, {}), tell, KeptFile.open(folder))
+
+
+def run(folder: Path, kind: str, stop_after: int, n_cards: int = 0, state: Any = None) -> tuple[Rows | None, int]:
+    """A run that is stopped after so many items, or not: its rows, and how many items it has computed itself."""
+    progress, computed = StoppingProgress(stop_after), list[int]()
+    cards: list[Any] = [FakeCard(f"cuda:{number}") for number in range(n_cards)]
+    try:
+        with keeping(folder) as partitions:
+            resources = Resources(2, cards, False, progress, kept=partitions)
+            with Executor(resources).session(work(kind)) as session:
+                original = session._kind.merge
+
+                def merge(into: Rows, first: int, end: int, rows: Rows) -> None:
+                    computed.append(end - first)
+                    original(into, first, end, rows)
+
+                session._kind.merge = merge  # type: ignore[method-assign]
+                n_before = partitions.n_found
+                rows = session.run(state)
+                return rows, len(computed) - (n_before - partitions.n_found)
+    except Cancelled:
+        return None, len(computed)
+
+
+@pytest.mark.parametrize(("kind", "state", "name"), [("nearest", [0.1, 0.6], "found"), ("histogram", None, "counts")])
+@pytest.mark.parametrize("cards", [(0, 0), (0, 3), (3, 0), (2, 3)])
+def test_what_was_done_before_a_stop_is_not_done_again(tmp_path: Path, kind: str, state: Any, name: str, cards: tuple[int, int]) -> None:
+    folder = tmp_path / "toy-0001"
+    rows, first = run(folder, kind, 140, cards[0], state)
+    assert rows is None and first >= 140 // 7
+    assert run(folder, kind, 200, cards[1], state)[0] is None
+    rows, third = run(folder, kind, 1 << 60, cards[1], state)
+    assert rows is not None
+    np.testing.assert_array_equal(rows[name], EXPECTED[kind])
+    pieces = -(-300 // 7)
+    assert 0 < third < pieces - 15, "most was done before"
+
+
+def test_a_run_that_was_stopped_at_its_end_computes_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "toy-0001"
+    assert run(folder, "histogram", 300)[0] is None
+    rows, computed = run(folder, "histogram", 1 << 60)
+    assert rows is not None and computed == 0
+    np.testing.assert_array_equal(rows["counts"], EXPECTED["histogram"])
+
+
+def test_another_state_work_or_choice_of_items_does_not_take_it(tmp_path: Path) -> None:
+    folder = tmp_path / "toy-0001"
+    run(folder, "nearest", 299, 0, [0.1, 0.6])
+    rows, computed = run(folder, "nearest", 1 << 60, 0, [0.1, 0.7])
+    assert rows is not None and computed == -(-300 // 7)
+    np.testing.assert_array_equal(rows["found"], np.abs(X[:, None] - np.array([0.1, 0.7])).argmin(axis=1))
+
+
+def test_a_phase_of_some_items_goes_on_too(tmp_path: Path) -> None:
+    folder, passed = tmp_path / "toy-0001", np.flatnonzero(X > 0.3)
+    for stop_after in (300 + 60, 1 << 60):
+        try:
+            with keeping(folder) as partitions:
+                resources = Resources(2, [], False, StoppingProgress(stop_after), kept=partitions)
+                with Executor(resources).session(work("phases")) as session:
+                    coarse = session.run("coarse")["found"]
+                    fine = session.run("fine", passed)["found"]
+        except Cancelled:
+            assert stop_after < 1000
+    np.testing.assert_array_equal(coarse, (X * 10).astype(int))
+    np.testing.assert_array_equal(fine, (X[passed] * 1000).astype(int))
+
+
+def test_a_short_run_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "BEGIN_SECONDS", 1000.0)
+    folder = tmp_path / "toy-0001"
+    assert run(folder, "histogram", 200)[0] is None
+    assert not list(folder.iterdir())
+
+
+def test_no_more_processor_time_is_taken_than_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "SHARE", -1.0)
+    folder = tmp_path / "toy-0001"
+    assert run(folder, "histogram", 200)[0] is None
+    file = KeptFile.open(folder)
+    assert file is not None and file.partitions == []
+    file.close()
+
+
+def test_a_disk_that_refuses_is_told_and_costs_the_run_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(KeptFile, "append", refuse)
+    folder, told = tmp_path / "toy-0001", list[str]()
+    with keeping(folder, told) as partitions:
+        resources = Resources(2, [], False, Progress(), kept=partitions)
+        with Executor(resources).session(work("histogram")) as session:
+            for _ in range(3):
+                np.testing.assert_array_equal(session.run()["counts"], EXPECTED["histogram"])
+            partitions._wait(3 * kept.FLUSH_SECONDS)
+    assert told == ["What is computed from now on is not kept for a resumption: No space left on device"]
+
+
+def test_damaged_partitions_are_computed_again(tmp_path: Path) -> None:
+    folder = tmp_path / "toy-0001"
+    run(folder, "histogram", 200)
+    path = folder / PARTITIONS
+    content = bytearray(path.read_bytes())
+    content[-40] ^= 1  # in the payload of the last record
+    path.write_bytes(content)
+    rows, _ = run(folder, "histogram", 1 << 60)
+    assert rows is not None
+    np.testing.assert_array_equal(rows["counts"], EXPECTED["histogram"])
+
+
+@pytest.mark.parametrize("start", [Seeds(7, "k-means++", 3), Seeds(7, "first")])
+def test_k_means_goes_on_from_the_round_or_the_seed_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Seeds) -> None:
+    monkeypatch.setattr(kept, "STATE_SECONDS", 0.0)
+    monkeypatch.setattr(standing, "SECONDS_AT_ONCE", 0.0)
+    values = np.random.default_rng(2).normal(size=(3000, 3))
+    alone = k_means(Executor(Resources(2)), Points(values), start, rounds=40)
+    folder, stops = tmp_path / "toy-0001", 0
+    for stop_after in (4, 5, 6, 7, 8, 1 << 60):
+        progress = StoppingProgress(stop_after)
+        try:
+            with keeping(folder) as partitions:
+                found = k_means(
+                    Executor(Resources(1 + stop_after % 2, progress=progress, kept=partitions)), Points(values), start, rounds=40,
+                    progress=progress,
+                )  # fmt: skip
+        except Cancelled:
+            stops += 1
+    assert stops == 5 and any(path.name.startswith("state-") for path in folder.iterdir())
+    np.testing.assert_array_equal(found.labels, alone.labels)
+    np.testing.assert_array_equal(found.centroids, alone.centroids)
+    assert found.rounds == alone.rounds
+    # What was done before is told at once.
+    assert max(progress.steps) > 3, "the last of them did not begin anew"
+
+
+def test_digests_are_of_contents_types_and_structure() -> None:
+    values: list[Any] = [
+        None, 0, 0.0, False, "", "0", b"", (), {}, {"a": 1}, {"a": 2}, {"b": 1}, (1, 2), (12,), ((1,), 2), ("1", 2),
+        np.arange(3), np.arange(3, dtype=np.int32), np.arange(3.0), np.arange(6).reshape(2, 3), np.arange(6).reshape(3, 2),
+        np.arange(6)[::-1],
+    ]  # fmt: skip
+    digests = [plain_digest(value) for value in values]
+    assert len(set(digests)) == len(values)
+    assert plain_digest({"a": 1, "b": 2}) == plain_digest({"b": 2, "a": 1})
+    assert plain_digest(np.arange(12)[::2]) == plain_digest(np.arange(12)[::2].copy())
+    with pytest.raises(TypeError):
+        plain_digest(np.array([None]))
+    with pytest.raises(TypeError):
+        plain_digest(object())

@@ -1,0 +1,77 @@
+"""What is told of a run of which few spectra were identified: where its errors lie, when they lie outside the tolerances."""
+
+import numpy as np
+import pytest
+
+from engine.identification.few_matches import cluster_of_errors
+from tests.engine.identification.test_search import REPOSITORY, Simulation, accepted, fixed, proteins_of, search, tryptic
+
+
+class OutOfTune(Simulation):
+    """All precursors too heavy by 35 ppm, besides their errors."""
+
+    def _write(self, title, neutral_mass, charge, ions, noise_level, write_charge):
+        super()._write(title, neutral_mass * (1 + 35e-6), charge, ions, noise_level, write_charge)
+
+
+@pytest.fixture(scope="module")
+def proteins():
+    return proteins_of(REPOSITORY / "resources" / "samples" / "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
+
+
+@pytest.fixture(scope="module")
+def database(proteins, tmp_path_factory):
+    path = tmp_path_factory.mktemp("database") / "proteins.fasta"
+    path.write_text("".join(f">{name} a protein\n{sequence}\n" for name, sequence in proteins.items()))
+    return path
+
+
+def spectra_of(simulation, proteins, path):
+    for number, sequence in enumerate(tryptic(proteins, 22, 100)):
+        simulation.add(sequence, 2 + number % 2, fixed(sequence))
+    return simulation.write(path)
+
+
+def told(summary):
+    return [message for message in summary.messages if message.startswith("Few spectra were identified")]
+
+
+@pytest.mark.parametrize("asked", ["10 ppm", "0.01 Da"])
+def test_errors_outside_the_precursor_tolerance_are_told_with_the_tolerance_that_holds_them(asked, proteins, database, tmp_path):
+    path = spectra_of(OutOfTune(21, 4, 10), proteins, tmp_path / "tune.mgf")
+    summary, rows = search(path, database, tmp_path / "lost", "high-resolution", precursor_tolerance=asked)
+    assert len(accepted(rows)) < 10
+    (message,) = told(summary)
+    assert "errors of precursors lie near +35 ppm" in message
+    assert "of fragments are" not in message
+    needed = message.split("set the precursor tolerance to ")[1].split(",")[0]
+    again, found = search(path, database, tmp_path / "found", "high-resolution", precursor_tolerance=needed)
+    assert len(accepted(found)) > 80
+    assert not told(again)
+
+
+def test_fragments_of_an_ion_trap_searched_like_those_of_an_orbitrap_are_told(proteins, database, tmp_path):
+    path = spectra_of(Simulation(5, 4, 300), proteins, tmp_path / "trap.mgf")
+    summary, rows = search(path, database, tmp_path / "lost", "high-resolution", fragment_tolerance="5 ppm")
+    assert len(accepted(rows)) < 10
+    (message,) = told(summary)
+    assert "set the fragment tolerance to 0.5 Da" in message
+    assert "errors of precursors" not in message
+
+
+def test_spectra_of_other_proteins_are_told_to_have_no_common_error(proteins, database, tmp_path):
+    simulation = Simulation(6, 4, 10)
+    for number, sequence in enumerate(tryptic(proteins, 22, 60)):
+        simulation.add(sequence[:-1][::3] + sequence[:-1][1::3] + sequence[:-1][2::3] + sequence[-1], 2 + number % 2, fixed(sequence))
+    summary, _ = search(simulation.write(tmp_path / "other.mgf"), database, tmp_path / "project", "high-resolution")
+    (message,) = told(summary)
+    assert "of 60 at 1 % FDR" in message
+    assert "no common error shows" in message
+
+
+def test_errors_anywhere_in_the_window_are_no_cluster():
+    random = np.random.default_rng(1)
+    assert not any(cluster_of_errors(random.uniform(-200, 200, 12), 200.0) for _ in range(300))
+    cluster = cluster_of_errors(np.append(random.normal(-61, 3, 40), random.uniform(-200, 200, 4)), 200.0)
+    assert cluster.median == pytest.approx(-61, abs=2)
+    assert 65 <= cluster.reach <= 80

@@ -1,0 +1,49 @@
+"""What else is told of a run of which few spectra were identified: the enzyme, and precursors that no peptide has."""
+
+import re
+
+import pytest
+
+from tests.engine.identification.test_search import REPOSITORY, Simulation, accepted, fixed, proteins_of, search
+
+
+@pytest.fixture(scope="module")
+def proteins():
+    found = proteins_of(REPOSITORY / "resources" / "samples" / "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
+    return dict(list(found.items())[:1500])
+
+
+@pytest.fixture(scope="module")
+def database(proteins, tmp_path_factory):
+    path = tmp_path_factory.mktemp("database") / "proteins.fasta"
+    path.write_text("".join(f">{name} a protein\n{sequence}\n" for name, sequence in proteins.items()))
+    return path
+
+
+def before_aspartate(proteins, n):
+    """Peptides as Asp-N makes them, written out by its rule: a cut before each D; none of them tryptic."""
+    pieces = [piece for sequence in proteins.values() for piece in re.findall(r"D[^D]{9,17}(?=D)", sequence)]
+    return [one for one in pieces if not set(one) - set("ACDEFGHIKLMNPQRSTVWY") and one[-1] not in "KR"][::7][:n]
+
+
+def test_the_enzyme_that_made_the_peptides_is_named_and_finds_them(proteins, database, tmp_path):
+    simulation = Simulation(3, 4, 10)
+    for number, sequence in enumerate(before_aspartate(proteins, 80)):
+        simulation.add(sequence, 2 + number % 2, fixed(sequence))
+    path = simulation.write(tmp_path / "asp.mgf")
+    summary, rows = search(path, database, tmp_path / "lost", "high-resolution")
+    assert len(accepted(rows)) < 4
+    (message,) = [one for one in summary.messages if "set enzyme to" in one]
+    assert "set enzyme to Asp-N" in message
+    again, found = search(path, database, tmp_path / "found", "high-resolution", enzyme="Asp-N")
+    assert len(accepted(found)) > 60 and not [one for one in again.messages if "enzyme" in one]
+
+
+def test_precursors_that_no_searched_peptide_weighs_are_told(proteins, database, tmp_path):
+    simulation = Simulation(4, 4, 10)
+    for sequence in before_aspartate(proteins, 40):
+        simulation.add(sequence, 2, fixed(sequence))
+    path = simulation.write(tmp_path / "light.mgf")
+    summary, _ = search(path, database, tmp_path / "project", "high-resolution", minimum_mass=3000)
+    (message,) = [one for one in summary.messages if "minimum_mass" in one]
+    assert message.startswith("40 of 40 precursors weigh less than 3000 Da")

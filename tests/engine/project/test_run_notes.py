@@ -1,0 +1,125 @@
+"""What people write of runs, and runs that are deleted and brought back."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from engine.errors import InputError, ParameterError
+from engine.project import Project, RunNote
+from engine.project.schema import APPLICATION_ID, MIGRATIONS
+
+
+def _run(project: Project, content: object = 1) -> str:
+    """A run with a record, and an export that the project shows."""
+    with project.run("identify", {}) as run:
+        exports = run.folder / "exports"
+        exports.mkdir()
+        (exports / "psms.tsv").write_text(str(content))
+        run.write_json("run", {"run": run.id, "exports": ["psms.tsv"]})
+    return run.id
+
+
+def _of_a_process_that_ended(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "project.sqlite")) as connection:
+        connection.execute("UPDATE deleted_runs SET pid = 1, process_started = 'long ago'")
+        connection.commit()
+
+
+def test_a_note_and_a_title_are_kept_in_the_project(tmp_path: Path) -> None:
+    project = Project.create_or_open(tmp_path / "p")
+    run = _run(project)
+    assert project.note(run) == RunNote()
+    project.set_note(run, RunNote("  the good\none ", "gradient too short"))
+    assert Project.open(tmp_path / "p").note(run) == RunNote("the good one", "gradient too short")
+
+
+def test_a_title_longer_than_a_title_is_refused(tmp_path: Path) -> None:
+    project = Project.create_or_open(tmp_path / "p")
+    with pytest.raises(ParameterError, match="at most 200 letters"):
+        project.set_note(_run(project), RunNote("x" * 201))
+
+
+def test_a_deleted_run_is_not_listed_and_comes_back_whole(tmp_path: Path) -> None:
+    project = Project.create_or_open(tmp_path / "p")
+    first, second = _run(project), _run(project)
+    project.delete_run(second)
+    reopened = Project.open(tmp_path / "p")
+    assert [run.id for run in reopened.runs()] == [first]
+    assert reopened.latest() == first
+    assert reopened.table("run").parent.name == first
+    project.restore_run(second)
+    assert [run.id for run in project.runs()] == [first, second]
+    assert project.verify() == [] and project.record(second)["run"] == second
+
+
+def test_what_a_process_that_ended_deleted_is_removed_with_its_files(tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    project = Project.create_or_open(folder)
+    first, second = _run(project), _run(project, "of the second")
+    assert (folder / "exports" / "psms.tsv").read_text() == "of the second"
+    (folder / "exports" / "mine.txt").write_text("mine")
+    project.set_note(second, RunNote("t", "n"))
+    project.delete_run(second)
+    _of_a_process_that_ended(folder)
+    reopened = Project.open(folder)
+    assert sorted(path.name for path in (folder / "results").iterdir()) == [first]
+    # The project showed the exports of the deleted run, and shows nobody else's in their place.
+    assert sorted(path.name for path in (folder / "exports").iterdir()) == ["mine.txt"]
+    assert not (folder / "run.json").exists()
+    with pytest.raises(InputError, match="no deleted run"):
+        reopened.restore_run(second)
+    assert reopened.note(second) == RunNote() and reopened.log(second) == []
+
+
+def test_runs_are_removed_at_once_where_asked(tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    project = Project.create_or_open(folder)
+    first, second = _run(project), _run(project)
+    project.delete_run(first)
+    # Only what is deleted is removed.
+    project.remove_deleted([first, second])
+    assert sorted(path.name for path in (folder / "results").iterdir()) == [second]
+    assert (folder / "exports" / "psms.tsv").is_file()
+
+
+def test_a_failed_run_can_be_deleted_and_one_that_runs_cannot(tmp_path: Path) -> None:
+    project = Project.create_or_open(tmp_path / "p")
+    with pytest.raises(RuntimeError), project.run("identify", {}) as run:
+        with pytest.raises(InputError, match="that has ended"):
+            project.delete_run(run.id)
+        raise RuntimeError("no")
+    project.delete_run(run.id)
+    assert project.runs() == []
+
+
+def test_a_project_of_the_version_before_is_brought_up_to_date_and_read_where_it_cannot_be(tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    run = _run(Project.create_or_open(folder))
+    with closing(sqlite3.connect(folder / "project.sqlite")) as connection:
+        connection.executescript(
+            "DROP TABLE run_notes; DROP TABLE deleted_runs; DROP TABLE row_marks; PRAGMA user_version = 1; PRAGMA journal_mode = DELETE;"
+        )
+        assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
+    # As on a disk that refuses writing, where nothing is brought up to date.
+    as_it_is = Project(folder, read_only=True)
+    assert as_it_is._database.check() == 1
+    assert [one.id for one in as_it_is.runs()] == [run]
+    assert as_it_is.note(run) == RunNote() and as_it_is.table("run").is_file()
+    project = Project.open(folder)
+    project.set_note(run, RunNote("now"))
+    assert project._database.check() == len(MIGRATIONS)
+
+
+def test_a_long_log_of_a_stranger_is_read_in_part(tmp_path: Path) -> None:
+    project = Project.create_or_open(tmp_path / "p")
+    run = _run(project)
+    with closing(sqlite3.connect(tmp_path / "p" / "project.sqlite")) as connection:
+        rows = [(run, "2026-01-01T00:00:00+00:00", "info", f"{i} " + "x" * 50) for i in range(100)]
+        connection.executemany("INSERT INTO log (run, time, level, text) VALUES (?, ?, ?, ?)", rows)
+        connection.commit()
+    lines = project.log(run, most=3, letters=5)
+    assert [line.text for line in lines] == ["97 xx", "98 xx", "99 xx"]

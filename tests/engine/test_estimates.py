@@ -1,0 +1,203 @@
+"""Every search is estimated before it is run, without running it; what is wrong is told as the search tells it; runs record it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import resources
+from engine.command_line.main import main
+from engine.entry import SearchRequest
+from engine.estimates import STEPS, estimate
+from engine.formats.sizes import input_size
+from engine.growth import GPUS, projections
+from engine.project import Project
+from engine.searches import SEARCHES, search_of_kind
+from engine.views.predictions import PARTS, draw_stacks, stacked_bars
+from tests.engine.structures.examples import as_pdb, atoms_of, helix
+
+SPECTRA = resources.path("samples", "BSA1.mzML.gz")
+DATABASE = resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    """What each search reads here, by its kind."""
+    (tmp_path / "genome.fasta").write_text(">g\n" + "ACGTTGCA" * 4000 + "\n")
+    (tmp_path / "reads.fastq").write_text("".join(f"@r{n}\n{'ACGTTGCA' * 12}\n+\n{'I' * 96}\n" for n in range(50)))
+    (tmp_path / "chain.pdb").write_bytes(as_pdb(atoms_of(helix(60))))
+    header = "peptide\tproteins\tscannr\thyperscore\tfilename\trank\tlabel\tcharge"
+    (tmp_path / "hits.sage.tsv").write_text(header + "\nAAK\tp\t1\t3\tf\t1\t1\t2\n")
+    Project.create_or_open(tmp_path / "project")
+    spectra, database = [SPECTRA], [DATABASE]
+    return {
+        "identify": {"spectra": spectra, "database": database}, "modified": {"spectra": spectra, "database": database},
+        "cluster": {"spectra": spectra}, "explain": {"project": [tmp_path / "project"]},
+        "align": {"queries": database, "database": database},
+        "evidence": {"project": [tmp_path / "project"], "structures": [tmp_path / "chain.pdb"]},
+        "structures": {"queries": [tmp_path / "chain.pdb"], "database": [tmp_path / "chain.pdb"]},
+        "reads": {"texts": [tmp_path / "genome.fasta"], "patterns": [tmp_path / "reads.fastq"]},
+        "import": {"results": [tmp_path / "hits.sage.tsv"], "spectra": spectra, "database": database},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
+def test_every_search_is_estimated(search, inputs, own_cache):
+    request = SearchRequest(inputs[search.kind], search.parameters_of(search.preset), device="cpu", threads=2)
+    found = estimate(search, request)
+    assert found.seconds == pytest.approx(sum(found.steps.values()))
+    assert set(found.steps) == {*STEPS, "start"}
+    assert found.transfer + found.kernel + found.synchronisation + found.host == pytest.approx(found.seconds)
+    assert sum(found.shares().values()) == pytest.approx(1.0)
+    assert found.bound in ("transfer", "memory", "compute", "host")
+    assert found.memory_bytes > 1e8
+    assert found.notes == ()
+    assert json.loads(json.dumps(found.record()))["kind"] == search.kind
+    more = SearchRequest(
+        {name: files * 3 for name, files in inputs[search.kind].items() if name != "project"}, request.parameters, device="cpu"
+    )
+    if "project" not in inputs[search.kind]:
+        assert estimate(search, more).seconds > found.seconds
+
+
+def test_a_command_is_estimated_and_not_run(inputs, tmp_path, own_cache, capsys):
+    out = tmp_path / "hits.tsv"
+    command = ["align", str(DATABASE), str(DATABASE), "--out", str(out), "--device", "cpu"]
+    assert main(["estimate", *command]) == 0
+    told = capsys.readouterr().out
+    for word in (
+        "seconds" if "seconds" in told else " s",
+        "-bound",
+        "transfer",
+        "kernel",
+        "synchronisation",
+        "host",
+        "GB on the host",
+        "cells",
+    ):
+        assert word in told
+    assert main(["estimate", "--json", *command]) == 0
+    assert json.loads(capsys.readouterr().out)["device"] == "cpu"
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(("command", "told"), [
+    ((), "expected a search with its arguments"),
+    (("dance",), "expected a search with its arguments"),
+    (("align", "missing.fasta", "missing.fasta", "--out", "x"), "does not exist"),
+    (("align", "{empty}", "{empty}", "--out", "x"), "empty"),
+    (("align", "{garbage}", "{garbage}", "--out", "x"), "binary data"),
+    (("align", "{good}", "{good}", "--out", "x", "--set", "gap_open=-3"), "gap_open"),
+    (("align", "{good}", "{good}", "--out", "x", "--device", "tpu"), "device = 'tpu'"),
+    (("cluster", "{cut}", "--out", "x"), "gz"),
+])  # fmt: skip
+def test_what_is_wrong_is_told_as_the_search_tells_it(command, told, tmp_path, own_cache, capsys):
+    files = {"empty": b"", "garbage": bytes(range(256)) * 9, "good": b">a\nMKV\n", "cut.gz": SPECTRA.read_bytes()[:9]}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    paths = {name.removesuffix(".gz"): str(tmp_path / name) for name in files}
+    assert main(["estimate", *(part.format(**paths) for part in command)]) == 2
+    complaint = capsys.readouterr().err
+    assert told in complaint
+    assert complaint.count("\n") == 1
+
+
+def test_sizes_are_told_by_beginnings(tmp_path):
+    rng = np.random.default_rng(1)
+    lengths = rng.integers(50, 500, 3000)
+    path = tmp_path / "proteins.fasta"
+    path.write_text("".join(f">p{number}\n{'A' * length}\n" for number, length in enumerate(lengths)))
+    one = input_size([path])
+    assert one.records == pytest.approx(3000, rel=0.05)
+    assert one.letters == pytest.approx(lengths.sum(), rel=0.05)
+    many = input_size([path] * 40)
+    assert many.files == 40
+    assert many.letters == pytest.approx(40 * one.letters)
+    assert input_size([SPECTRA]).records > 100
+
+
+def test_a_run_records_what_was_predicted_and_later_ones_are_corrected(tmp_path, own_cache):
+    proteins = tmp_path / "proteins.fasta"
+    proteins.write_text("".join(f">p{number}\n{'MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLG'[number % 20 :]}\n" for number in range(40)))
+    for number in range(3):  # the first may compile, which is not remembered
+        command = ["align", str(proteins), str(proteins), "--out", str(tmp_path / "hits.tsv"), "--device", "cpu", "--quiet"]
+        assert main([*command, "--project", str(tmp_path / f"project{number}")]) == 0
+    (path,) = (tmp_path / "project2" / "results").glob("*/run.json")
+    record = json.loads(path.read_text())
+    prediction = record["prediction"]
+    assert prediction["runs"] >= 1
+    assert record["works"]["sequences"]["cpu"] > 0
+    bars = stacked_bars(record)
+    assert [bar.title for bar in bars] == ["predicted", "measured", "predicted shares"]
+    assert bars[1].seconds >= record["seconds"] * 0.99
+    assert all(set(bar.parts) <= set(PARTS) for bar in bars[:2])
+    drawing = draw_stacks(bars)
+    assert drawing.title.startswith("Predicted and measured: predicted")
+    search = search_of_kind("align")
+    request = SearchRequest({"queries": [proteins], "database": [proteins]}, search.parameters_of(), device="cpu")
+    assert estimate(search, request).n_runs >= 2
+
+
+@pytest.mark.parametrize("record", [
+    {}, {"prediction": 1}, {"prediction": {"steps": [1], "seconds": "x"}, "steps": 5},
+    {"prediction": {"steps": {"read": -1, "score": 1e99}}},
+])  # fmt: skip
+def test_a_strangers_record_draws_nothing(record):
+    assert stacked_bars(record) == ()
+
+
+def test_growth_on_many_cards(own_cache, capsys):
+    rows = projections(price=3.0)
+    assert [row.gpus for row in rows] == [*GPUS] * 3
+    for title in {row.title for row in rows}:
+        seconds = [row.seconds for row in rows if row.title == title]
+        assert seconds[0] >= seconds[1] >= seconds[2] > 0
+    assert all(row.cost == pytest.approx(3.0 * row.gpus * row.seconds / 3600) for row in rows)
+    assert {row.cost for row in projections()} == {None}
+    assert main(["estimate", "--growth", "--price", "x"]) == 2
+    assert "is no price" in capsys.readouterr().err
+    assert main(["estimate", "--growth"]) == 0
+    assert "100,000,000 spectra" in capsys.readouterr().out
+
+
+def test_the_report_has_every_problem(tmp_path, own_cache, capsys, monkeypatch):
+    monkeypatch.setattr("engine.command_line.cost_model._SIZES", (1000, 100_000))
+    monkeypatch.setattr("engine.command_line.cost_model._SIDES", (16, 32))
+    path = tmp_path / "report.html"
+    assert main(["cost-model", "report", "--out", str(path), "--device", "cpu", "--quiet"]) == 0
+    page = path.read_text(encoding="utf-8")
+    for word in ("Vector addition", "Matrix multiplication", "Reduction", "Prefix scan", "<svg", "No GPU is used", "predicted"):
+        assert word in page
+    assert "<script" not in page
+    assert main(["cost-model", "report", "--out", str(tmp_path / "no" / "r.html")]) == 2
+    assert "there is no folder" in capsys.readouterr().err
+
+
+def test_devices_are_measured_and_told(own_cache, capsys, monkeypatch):
+    monkeypatch.setattr("engine.command_line.calibration.KINDS", {"structures": ""})
+    assert main(["devices", "--calibrate", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told[0]["measured"]["kinds"]["structures"]["operations"]
+    assert main(["devices"]) == 0
+    assert "measured for structures" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["evidence", "structures"])
+def test_structures_that_are_not_there_are_not_estimated(kind, inputs, own_cache, capsys):
+    there, missing = str(inputs["evidence"]["project"][0]), str(inputs["evidence"]["structures"][0]) + ".no.pdb"
+    arguments = {"evidence": [there, "--structures", missing], "structures": [missing, "--database", missing, "--out", "hits"]}[kind]
+    assert main(["estimate", kind, *arguments]) == 2
+    assert "does not exist" in capsys.readouterr().err
+
+
+def test_workers_that_cannot_be_are_not_estimated(own_cache, capsys):
+    command = ["identify", str(SPECTRA), "--database", str(DATABASE), "--out", "unused", "--workers", "local:0"]
+    assert main(["estimate", *command]) == 2
+    assert "local:N with N from 1" in capsys.readouterr().err

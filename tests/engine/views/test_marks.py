@@ -1,0 +1,69 @@
+"""Stars and comments in the tables of a run, as they are looked at and as they are saved."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.entry import ExportRequest
+from engine.errors import InputError
+from engine.jobs.progress import Progress
+from engine.matches.run_exporting import export_run
+from engine.project import Project, RowMark
+from engine.views.conditions import Is
+from engine.views.finished_run import open_run
+from engine.views.identification import accepted_counts
+from tests.engine.views.result_projects import project_with_results, rows_of
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return project_with_results(tmp_path_factory.mktemp("marked") / "p")[0]
+
+
+def test_marks_are_columns_to_sort_and_filter_by(project: Project) -> None:
+    run_id = project.latest() or ""
+    n = len(rows_of(project, "psms"))
+    wanted = {3: RowMark(True, "nice y series"), 7: RowMark(comment="doubtful"), n - 1: RowMark(True)}
+    for row, mark in wanted.items():
+        project.set_row_mark(run_id, "psms", row, mark)
+    with open_run(project) as run:
+        source = run.tables.source("psms")
+        assert source.total == n
+        assert source.rows([Is("starred", "=", "★")]).tolist() == [3, n - 1]
+        assert source.rows(order=[("starred", True)])[:2].tolist() == [3, n - 1]
+        values = source.values(np.array([7, 3, 0]), ["starred", "comment", "peptide"]).to_pylist()
+        assert [(row["starred"], row["comment"]) for row in values] == [("", "doubtful"), ("★", "nice y series"), ("", "")]
+        assert [row["peptide"] for row in values] == [rows_of(project, "psms")[row]["peptide"] for row in (7, 3, 0)]
+        run.mark("psms", 3, RowMark())
+        run.mark("psms", 0, RowMark(True, "new"))
+        assert source.rows([Is("starred", "=", "★")]).tolist() == [0, n - 1], "what is open sees it"
+        assert accepted_counts(source, 0.01).psms.number > 0
+        assert "starred" not in run.tables.source("peptides").types
+        with pytest.raises(InputError, match="holds no row"):
+            run.mark("psms", n, RowMark(True))
+    assert project.row_marks(run_id, "psms") == {0: RowMark(True, "new"), 7: wanted[7], n - 1: wanted[n - 1]}
+
+
+def saved(project: Project, out: Path, *, is_safe: bool = False) -> list[dict[str, str]]:
+    export_run(project, ExportRequest(project.latest() or "", "tsv", out, is_safe), Progress())
+    with (out / "psms.tsv").open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def test_marks_are_the_last_columns_of_the_saved_table(tmp_path: Path) -> None:
+    project, _ = project_with_results(tmp_path / "p")
+    bare = saved(project, tmp_path / "bare")
+    assert "starred" not in bare[0], "where nobody wrote anything the table is what it was"
+    project.set_row_mark(project.latest() or "", "psms", 5, RowMark(True, '=HYPERLINK("x")'))
+    found = saved(project, tmp_path / "marked")
+    assert list(found[0]) == [*bare[0], "starred", "comment"]
+    assert [(row["starred"], row["comment"]) for row in found] == [
+        ("★", '=HYPERLINK("x")') if at == 5 else ("", "") for at in range(len(bare))
+    ]
+    assert [{name: row[name] for name in bare[0]} for row in found] == bare
+    safe = saved(project, tmp_path / "safe", is_safe=True)
+    assert safe[5]["comment"] == '\'=HYPERLINK("x")'

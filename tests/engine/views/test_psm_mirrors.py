@@ -1,0 +1,120 @@
+"""Spectra mirrored with predictions and with other PSMs: against the model's teacher, and by definition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ParameterError
+from engine.views.annotation import IonSettings, annotate_match
+from engine.views.finished_run import open_run
+from engine.views.identification import psm_of_row
+from engine.views.peaks import Peaks
+from engine.views.psm_mirrors import mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
+from tests.engine.identification_tables import identification
+from tests.engine.matches.test_fragment_intensities import TEACHER
+from tests.engine.views.result_projects import fragment_mz, project_with_results, rows_of
+
+SETTINGS = IonSettings(Tolerance(20, "ppm"))
+
+
+def row_of(sequence: str, charge: int, **more: Any) -> dict[str, Any]:
+    nothing = {"modification_positions": [], "modification_names": [], "modification_masses": []}
+    return {"sequence": sequence, "peptide": sequence, "charge": charge, "precursor_mz": 500.0, "scan": 7, **nothing, **more}
+
+
+def taught_spectrum(row: dict[str, Any], shares: np.ndarray) -> Peaks:
+    """The peaks that MS2PIP expects, with masses of pyteomics."""
+    length = len(row["sequence"])
+    found = {}
+    for bond in range(length - 1):
+        for column, (series, charge) in enumerate((("b", 1), ("b", 2), ("y", 1), ("y", 2))):
+            number = bond + 1 if series == "b" else length - bond - 1
+            if shares[bond, column] > 0.002:
+                found[fragment_mz(row, series, number, charge)] = shares[bond, column]
+    mz = np.array(sorted(found))
+    return Peaks(mz, np.array([found[one] for one in mz.tolist()]))
+
+
+def test_spectra_of_the_teacher_are_like_the_prediction_of_their_own_peptide_and_of_no_other() -> None:
+    with np.load(TEACHER, allow_pickle=False) as file:
+        sequences, charges, taught = file["peptide"].tolist(), file["charge"].tolist(), 2.0 ** file["intensity"] - 0.001
+    begin, own, other = 0, [], []
+    for sequence, charge in zip(sequences[:60], charges[:60], strict=True):
+        shares = taught[begin : begin + len(sequence) - 1].copy()
+        begin += len(sequence) - 1
+        if charge < 3:
+            shares[:, 1::2] = 0
+        peaks = taught_spectrum(row_of(sequence, charge), shares)
+        own.append(mirrored_with_prediction(row_of(sequence, charge), peaks, SETTINGS).similarity)
+        turned = sequence[:-1][::-1] + sequence[-1]
+        other.append(mirrored_with_prediction(row_of(turned, charge), peaks, SETTINGS).similarity)
+    assert np.median(own) > 0.9
+    assert np.median(other) < 0.6
+
+
+def test_predicted_peaks_stand_at_the_masses_of_the_modified_peptide() -> None:
+    row = row_of("LVNELTMFK", 3, modification_positions=[7], modification_names=["Oxidation"], modification_masses=[15.994915])
+    mirrored = mirrored_with_prediction(row, Peaks(np.array([300.0]), np.array([5.0])), SETTINGS)
+    assert mirrored.lower is not None and mirrored.lower.ions is not None
+    expected = {
+        f"{series}{number}{'²⁺' if charge == 2 else ''}": fragment_mz(row, series, number, charge)
+        for series in "by" for number in range(1, 9) for charge in (1, 2)
+    }  # fmt: skip
+    ions = mirrored.lower.ions
+    assert len(ions.matches) == len(mirrored.lower.peaks.mz) > 10, "each predicted peak has its name"
+    for label, peak in zip(ions.labels, ions.matches.peak.tolist(), strict=True):
+        assert mirrored.lower.peaks.mz[peak] == pytest.approx(expected[label], abs=1e-4)
+    assert mirrored.similarity == 0
+    assert mirrored.note == "Predicted as without Oxidation."
+    assert "traps" in mirrored_with_prediction(row, mirrored.upper.peaks, IonSettings(Tolerance(0.5, "Da"))).note
+
+
+def test_what_the_model_has_no_room_for_is_refused() -> None:
+    with pytest.raises(ParameterError, match="2 to 63 residues"):
+        mirrored_with_prediction(row_of("A" * 64, 2), Peaks(np.empty(0), np.empty(0)), SETTINGS)
+    empty = mirrored_with_prediction(row_of("A" * 63, 2), Peaks(np.empty(0), np.empty(0)), SETTINGS)
+    assert empty.similarity == 0
+
+
+def test_the_best_other_psm_of_the_peptide_is_below(tmp_path: Path) -> None:
+    found = identification(n_spectra=80)
+    every = found.psms.to_pylist()
+    first = {row["spectrum"]: row for row in every if row["rank"] == 1}
+    own = ("spectrum", "scan", "score", "q_value", "rank")
+    twice = [{**first[at // 3], **{name: row[name] for name in own}} if row["rank"] == 1 and at % 3 and at // 3 in first else row
+             for row in every for at in (row["spectrum"],)]  # fmt: skip
+    project, _ = project_with_results(tmp_path / "p", replace(found, psms=pa.Table.from_pylist(twice, found.psms.schema)))
+    rows = rows_of(project, "psms")
+    with open_run(project) as run:
+        source = run.tables.source("psms")
+        seen = set()
+        for at in range(0, len(rows), 3):
+            match, peaks = psm_of_row(source, at, run)
+            mirrored = mirrored_with_other(source, at, match, peaks, run, SETTINGS)
+            same = [
+                (row["charge"] != match["charge"], row["is_decoy"], row["q_value"], -row["score"], i)
+                for i, row in enumerate(rows)
+                if row["peptide"] == match["peptide"] and i != at and row["rank"] == 1 and row["spectrum"] != match["spectrum"]
+            ]
+            seen.add(bool(same))
+            if not same:
+                assert mirrored.lower is None and "No other" in mirrored.note
+                continue
+            best = rows[min(same)[-1]]
+            assert mirrored.lower is not None
+            expected = run.peaks().peaks(best["spectrum"])
+            assert (mirrored.lower.peaks.mz == expected.mz).all()
+            one = mirrored.similarity
+            assert one is not None and 0 <= one <= 1
+        assert seen == {True, False}
+        itself = mirrored_with_psm((match, peaks), (match, peaks), SETTINGS)
+        assert itself.similarity == pytest.approx(1.0)
+        assert itself.upper.ions is not None
+        assert itself.upper.ions.labels == annotate_match(match, peaks, SETTINGS).labels

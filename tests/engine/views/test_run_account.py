@@ -1,0 +1,145 @@
+"""What a run was: told of every kind of search, of failed runs, and of strangers' projects."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from engine.errors import InputError
+from engine.jobs import Cancelled
+from engine.matches.methods_paragraph import spectrum_search_methods
+from engine.project import Project, RunNote, RunRecord
+from engine.results.methods import RunFacts, paragraph
+from engine.searches import SEARCHES, run_search, search_of_kind
+from engine.views.run_account import RunAccount, nearest_preset, run_account
+from tests.engine.views.cluster_projects import project_with_clusters
+from tests.engine.views.search_projects import project_with_search
+
+
+def _account(project: Project, run: RunRecord | None = None) -> RunAccount:
+    record = run or project.runs()[-1]
+    return run_account(project, record, search_of_kind(record.kind))
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return project_with_search(tmp_path_factory.mktemp("searched"))
+
+
+def test_a_sequence_search_tells_what_it_was(searched: Project) -> None:
+    account = _account(searched)
+    inputs = searched.inputs(account.run.id)
+    number, searched_file, preset, found = account.title.split(" · ")
+    assert number == "1" and inputs[0].path.name.startswith(searched_file) and preset == "standard" and found.endswith("hits")
+    assert [one.sha256 for one in account.files] == [one.sha256 for one in inputs]
+    assert {one.name for one in account.parameters} == set(search_of_kind("align").model.model_fields)
+    assert not account.preset.changed and not any(one.is_changed for one in account.parameters)
+    assert "Smith-Waterman" in account.methods and "BLOSUM62" in account.methods and "standard" in account.methods
+
+
+def test_a_title_that_somebody_gave_stands_in_its_place(searched: Project) -> None:
+    run = searched.runs()[-1]
+    searched.set_note(run.id, RunNote("the one for the paper", "see page 12"))
+    account = _account(searched)
+    assert account.title == "the one for the paper" and account.note.note == "see page 12"
+    searched.set_note(run.id, RunNote())
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda one: one.kind)
+def test_each_search_tells_its_methods_from_what_was_recorded(search) -> None:
+    parameters = search.parameters_of(search.preset).model_dump(mode="json")
+    files = tuple((one.name, f"{one.name}.file") for one in search.inputs)
+    facts = RunFacts(search.name, "1.2", "cpu", files, parameters, {"parameters": parameters, "counts": {"spectra": 12, "queries": 3}})
+    told = search.methods_of(facts)
+    assert (told is None) == (not search.methods)
+    text = paragraph(facts, told, search.preset)
+    assert "Proteoscope 1.2" in text and "None" not in text and "{" not in text and "  " not in text
+    # Nothing is claimed that the record does not say.
+    assert "it accepted" not in text and "were rescored" not in text
+    assert "second pass" not in text
+    assert told is None or all(sentence == "" or sentence.endswith(".") for sentence in told.sentences)
+
+
+def test_the_methods_tell_the_passes_as_they_were_done_and_not_as_asked() -> None:
+    search = search_of_kind("identify")
+    parameters = search.parameters_of("high-resolution").model_dump(mode="json")
+    done = {
+        "name": "first", "precursor_tolerance": "14.2 ppm", "fragment_tolerance": "20 ppm", "isotope_errors": [0, 1], "enzyme": "Trypsin",
+        "specificity": "specific", "missed_cleavages": 2, "precursor_medians": [3.1, 3.1], "variable_modifications": ["Oxidation (M)"],
+    }  # fmt: skip
+    certainty = {"psms": {"targets": 40, "decoys": 1, "false_share_low": 0.001, "false_share_high": 0.12}}
+    record = {"parameters": parameters, "passes": [done], "counts": {"psms": 40}, "certainty": certainty}
+    facts = RunFacts("identification", "1", "cpu", (), parameters, record, ("Rescoring skipped: 3 peptides are too few",))
+    text = " ".join(spectrum_search_methods(facts).sentences)
+    assert "14.2 ppm" in text and "+3.1 ppm" in text and "10 ppm" not in text
+    # A second pass was asked for, and none was done.
+    assert "second pass" not in text and "semi-specific" not in text
+    assert "without rescoring (3 peptides are too few)" in text and "Percolator" not in text
+    assert "40 PSMs (with 1 decoy; 95 % interval of the false share 0.1 to 12.0 %)" in text
+
+
+def test_a_clustering_is_told_too(tmp_path: Path) -> None:
+    account = _account(project_with_clusters(tmp_path / "c"))
+    assert "hierarchical clustering (average linkage)" in account.methods
+
+
+def test_the_nearest_preset_is_told_with_what_was_changed() -> None:
+    search = search_of_kind("identify")
+    values = search.parameters_of("low-resolution").changed(missed_cleavages=1).model_dump(mode="json")
+    found = nearest_preset(search, values)
+    assert found.name == "low-resolution" and found.changed == {"missed_cleavages"} and found.text == "low-resolution, 1 changed"
+
+
+def test_failed_and_cancelled_runs_have_an_account(tmp_path: Path) -> None:
+    project = Project.create_or_open(tmp_path / "p")
+    for error in (InputError("a.mzML", "is cut off"), Cancelled()):
+        with pytest.raises(type(error)), project.run("identify", {"fdr": 0.05}) as run:
+            run.log("info", "Scoring")
+            run.log("warning", "centroided")
+            raise error
+    failed, cancelled = (_account(project, run) for run in project.runs())
+    assert failed.title.endswith("failed") and cancelled.title.endswith("cancelled")
+    assert "cut off" in failed.run.message and failed.methods == "" and failed.folder is None
+    assert [one.level for one in failed.messages] == ["warning", "info"] and [one.level for one in failed.log] == ["info", "warning"]
+    assert next(one for one in failed.parameters if one.name == "fdr").is_changed
+
+
+def test_a_run_of_a_kind_that_nobody_knows_is_told_as_far_as_it_goes(tmp_path: Path) -> None:
+    project = Project.create_or_open(tmp_path / "p")
+    with project.run("future", {"<b>x</b>": [1, 2]}) as run:
+        run.message = "7 things"
+    account = run_account(project, project.runs()[-1], None)
+    assert account.title == "1 · 7 things" and account.parameters[0].value == "1, 2" and account.methods == ""
+
+
+def test_a_stranger_s_record_and_log_are_bounded(tmp_path: Path) -> None:
+    project = Project.create_or_open(tmp_path / "p")
+    parameters = {"score": ["x"] * 50, "fdr": "no number", "ion_series": 7}
+    with project.run("identify", parameters) as run:
+        record = {
+            "counts": {"psms": True, "spectra": "many", "proteins": 3},
+            "certainty": {"proteins": {"decoys": []}},
+            "passes": [7],
+            "steps": [1],
+        }
+        run.write_json("run", record)
+    with closing(sqlite3.connect(tmp_path / "p" / "project.sqlite")) as connection:
+        rows = [(run.id, "2026-01-01T00:00:00+00:00", "warning", "w" * 100_000) for _ in range(3000)]
+        connection.executemany("INSERT INTO log (run, time, level, text) VALUES (?, ?, ?, ?)", rows)
+        connection.commit()
+    account = _account(project)
+    assert len(account.log) == 2000 and len(account.messages) == 200 and max(len(one.text) for one in account.log) == 2000
+    assert [(one.number, one.certainty) for one in account.counts] == [(3, None)]
+    assert account.passes == () and len(json.dumps(account.methods)) < 20_000
+
+
+def test_a_search_done_again_with_the_account_s_request_is_the_same(searched: Project, tmp_path: Path) -> None:
+    run = searched.runs()[-1]
+    files = {kind: [one.path for one in searched.inputs(run.id) if one.kind == kind] for kind in ("queries", "database")}
+    run_search("align", files, project=tmp_path / "again", out=tmp_path / "again.tsv", **run.parameters)
+    again = Project.open(tmp_path / "again")
+    assert again.runs()[-1].parameters == run.parameters and again.runs()[-1].message == run.message

@@ -1,0 +1,194 @@
+"""The spectra of a run as a table, and its chromatograms: of a real run, against plain Python over its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from pyteomics import mzml
+
+import resources
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import InputError, ProteoscopeError
+from engine.formats.surveys import Surveys, read_surveys
+from engine.jobs.progress import Cancelled, Progress
+from engine.project import Project
+from engine.spectra.tables import spectra_table
+from engine.views.chromatograms import base_peaks, extracted, total_ions
+from engine.views.finished_run import open_run
+from engine.views.spectrum_list import (
+    SPECTRUM_LIST,
+    SpectrumFilter,
+    map_of_spectra,
+    open_spectrum_list,
+    plain_spectrum,
+    spectrum_chromatogram,
+    spectrum_conditions,
+)
+from tests.engine.identification_tables import identification
+from tests.engine.spectra.made import spectra
+from tests.engine.views.result_projects import PARAMETERS, project_with_results
+
+N = 40
+
+
+@pytest.fixture(scope="module", params=["counted", "bare"])
+def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project whose spectra have their counts, or that an earlier version wrote, which kept none."""
+    random = np.random.default_rng(4)
+    sizes = random.integers(0, 30, N).tolist()
+    columns = [(np.sort(random.uniform(100, 900, n)).tolist(), random.lognormal(3, 1, n).tolist()) for n in sizes]
+    peaks = [list(zip(*one, strict=True)) for one in columns]
+    held = spectra(peaks, random.uniform(400, 900, N).tolist(), [4 + 8 * (i % 2) for i in range(N)])
+    time = np.where(np.arange(N) == 9, np.nan, random.uniform(0, 600, N))
+    table = spectra_table(replace(held, scan=np.arange(100, 100 + N), retention_time=time))
+    if request.param == "bare":
+        table = table.drop_columns(["n_peaks", "total_ion_current", "base_peak_mz", "base_peak_intensity"])
+    found = identification(n_spectra=30)
+    made = Project.create_or_open(tmp_path_factory.mktemp("list") / "p")
+    with made.run("identify", PARAMETERS) as run:
+        for name in ("psms", "peptides", "proteins"):
+            run.write_table(name, getattr(found, name))
+        run.write_table("spectra", table)
+    return made
+
+
+def by_definition(project: Project) -> list[dict]:
+    psms = pq.read_table(project.table("psms")).to_pylist()
+    rows = []
+    for at, row in enumerate(pq.read_table(project.table("spectra")).to_pylist()):
+        own = [(psm["rank"] * 2 + psm["is_decoy"], i) for i, psm in enumerate(psms) if psm["spectrum"] == at]
+        best = psms[min(own)[1]] if own else None
+        is_identified = best is not None and best["rank"] == 1 and not best["is_decoy"] and best["q_value"] <= 0.01
+        top = int(np.argmax(row["intensity"])) if row["mz"] else None
+        rows.append(
+            {
+                "scan": row["scan"], "retention_time": row["retention_time"], "precursor_mz": row["precursor_mz"],
+                "charges": ", ".join(str(z) for z in range(1, 32) if row["charge_mask"] >> z & 1),
+                "n_peaks": len(row["mz"]), "total_ion_current": pytest.approx(sum(row["intensity"])),
+                "base_peak_mz": None if top is None else row["mz"][top],
+                "base_peak_intensity": 0 if top is None else row["intensity"][top],
+                "is_identified": is_identified, "peptide": best["peptide"] if best and is_identified else None,
+                "q_value": best["q_value"] if best else None, "spectrum_file": row["spectrum_file"], "spectrum_id": row["spectrum_id"],
+                "psm": min(own)[1] if own else None,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def test_every_spectrum_is_a_row_with_what_is_known_of_it(project: Project) -> None:
+    expected = by_definition(project)
+    with open_run(project) as run:
+        source = open_spectrum_list(run)
+        assert source.total == N
+        found = source.values(np.arange(N), list(SPECTRUM_LIST.by_name)).to_pylist()
+        assert found == expected
+        assert {row["is_identified"] for row in found} == {True, False}
+        again = open_spectrum_list(run)
+        assert again.rows(order=[("n_peaks", True)])[0] == max(range(N), key=lambda at: (expected[at]["n_peaks"], -at))
+        mz, scan = expected[3]["precursor_mz"], str(expected[5]["scan"])
+        for chosen, keeps in (
+            (SpectrumFilter(is_identified=True), lambda row: row["is_identified"]),
+            (SpectrumFilter(is_identified=False), lambda row: not row["is_identified"]),
+            (SpectrumFilter(f"{mz:.3f}"), lambda row: abs(row["precursor_mz"] - mz) < 0.0105),
+            (SpectrumFilter(scan), lambda row: scan in f"{row['scan']} {row['spectrum_id']}"),
+        ):
+            assert source.rows(spectrum_conditions(chosen)).tolist() == [at for at, row in enumerate(expected) if keeps(row)]
+        points = map_of_spectra(source)
+        assert sorted(points.spectrum.tolist()) == [at for at in range(N) if at != 9] and points.n_missing == 1
+        chromatogram = spectrum_chromatogram(source, "total_ion_current")
+        for minutes, intensity, row in zip(chromatogram.minutes, chromatogram.intensity, chromatogram.spectrum.tolist(), strict=True):
+            assert minutes == expected[row]["retention_time"] / 60 and intensity == expected[row]["total_ion_current"]
+        peaks = plain_spectrum(run, 7, "scan 8").upper.peaks
+        assert len(peaks.mz) == expected[7]["n_peaks"]
+
+
+def test_a_run_without_spectra_and_one_with_damaged_ones_say_so(tmp_path: Path) -> None:
+    without, _ = project_with_results(tmp_path / "without", with_spectra=False)
+    with open_run(without) as run, pytest.raises(ProteoscopeError, match="no stored spectra"):
+        open_spectrum_list(run)
+    damaged, _ = project_with_results(tmp_path / "damaged")
+    path = damaged.table("spectra")
+    content = bytearray(path.read_bytes())
+    content[100:2000] = bytes(1900)
+    path.write_bytes(content)
+    with open_run(damaged) as run:
+        for _ in range(2):
+            with pytest.raises(InputError, match=r"spectra\.parquet"):
+                open_spectrum_list(run)
+        assert run.tables.source("psms").total > 0
+
+
+def test_the_first_opening_heeds_a_cancel(project: Project) -> None:
+    def stop() -> None:
+        raise Cancelled
+
+    with open_run(project) as run:
+        with pytest.raises(Cancelled):
+            open_spectrum_list(run, stop)
+        assert open_spectrum_list(run).total == N, "and nothing is left of it"
+
+
+@pytest.fixture(scope="module")
+def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Survey and tandem mass spectra as mzML: the head of the real run that ships, without compression of the file."""
+    import gzip
+
+    path = tmp_path_factory.mktemp("run") / "BSA1.mzML"
+    with gzip.open(resources.path("samples", "BSA1.mzML.gz")) as packed:
+        path.write_bytes(packed.read())
+    return path
+
+
+@pytest.fixture(scope="module")
+def surveys(run_file: Path) -> Iterator[Surveys]:
+    yield read_surveys(run_file)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pyteomics' vocabulary leaves a file open
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_chromatograms_are_those_of_pyteomics(run_file: Path, surveys: Surveys) -> None:
+    with mzml.MzML(str(run_file), use_index=False) as reader:
+        rows = [one for one in reader if one["ms level"] == 1]
+    assert len(surveys) == len(rows) > 100
+    time = [float(one["scanList"]["scan"][0]["scan start time"]) for one in rows]
+    assert surveys.retention_time == pytest.approx(time)
+    tolerance = Tolerance(10, "ppm")
+    inside = [np.abs(one["m/z array"] - 722.325) <= 722.325e-5 for one in rows]
+    at_mz = [one["intensity array"][some].sum(dtype=float) for one, some in zip(rows, inside, strict=True)]
+    cases = (
+        (total_ions(surveys), [one["intensity array"].sum(dtype=float) for one in rows]),
+        (base_peaks(surveys), [one["intensity array"].max(initial=0) for one in rows]),
+        (extracted(surveys, 722.325, tolerance), at_mz),
+    )
+    for chromatogram, expected in cases:
+        assert chromatogram.intensity == pytest.approx(np.array(expected), rel=1e-5)
+        assert chromatogram.intensity.max() > 0
+
+
+def test_the_outline_of_many_points_keeps_their_extremes(surveys: Surveys) -> None:
+    whole = total_ions(surveys)
+    x, y = whole.outline(whole.minutes[0], whole.minutes[-1], 20)
+    assert len(x) == 40 and y.max() == whole.intensity.max() and y.min() == whole.intensity.min()
+    x, y = whole.outline(whole.minutes[100], whole.minutes[110], 20)
+    assert x.tolist() == whole.minutes[99:112].tolist()
+    assert whole.nearest(whole.minutes[7] + 1e-6) == 7
+
+
+def test_files_without_survey_spectra_and_cut_ones_say_so(tmp_path: Path, run_file: Path) -> None:
+    (tmp_path / "x.mgf").write_text("BEGIN IONS\nPEPMASS=500\n100 1\n200 2\nEND IONS\n")
+    with pytest.raises(InputError, match="without survey spectra"):
+        read_surveys(tmp_path / "x.mgf")
+    (tmp_path / "cut.mzML").write_bytes(run_file.read_bytes()[:900_000])
+    with pytest.raises(InputError, match="cut off"):
+        read_surveys(tmp_path / "cut.mzML")
+    with pytest.raises(InputError):
+        read_surveys(tmp_path / "missing.mzML")
+    stopped = Progress()
+    stopped.cancel()
+    with pytest.raises(Cancelled):
+        read_surveys(run_file, progress=stopped)

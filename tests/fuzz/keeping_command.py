@@ -1,0 +1,28 @@
+"""The command line of a program that keeps what it computes from its first moment on, and all of it, so that short runs can be resumed.
+
+python -m tests.fuzz.keeping_command identify ...
+"""
+
+from __future__ import annotations
+
+import sys
+
+from engine.clustering import standing
+from engine.command_line.main import main
+from engine.execution import kept
+from engine.sequence_search import scoring
+
+__all__ = ["keep_at_once", "main"]
+
+
+def keep_at_once() -> None:
+    """Keep from the first moment on, whatever it costs, and small pieces."""
+    kept.BEGIN_SECONDS, kept.SHARE = 0.0, 1e9
+    kept.FLUSH_SECONDS = kept.STATE_SECONDS = 0.02
+    scoring.SECONDS_ON_THREADS, scoring.FIRST_SECONDS_ON_THREADS = 0.1, 0.02
+    standing.SECONDS_AT_ONCE = 0.02
+
+
+if __name__ == "__main__":
+    keep_at_once()
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""Runs that are killed at any moment and go on, as often as it takes: their tables are those of a run that nobody disturbed.
+
+    python -m tests.fuzz.resumed_kills [KILLS] [--seed SEED] [--kinds identify align ...] [--data FOLDER]
+
+Each run is killed after a time by chance, some more than once, and goes on with another number of threads; one that had kept nothing yet is
+begun anew. Of every kind there are runs that nobody disturbed, whose tables are the same to the byte. `--data` names the folder of the real
+data that may not ship, without which there are no structures, modified peptides and explained spectra.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from engine.project import Project
+from engine.project.cache import VARIABLE
+from tests.fuzz.kills import DATABASE, REPOSITORY, SAMPLES
+
+SPECTRA = SAMPLES / "BSA1.mzML.gz"
+_SHARE_KILLED_AGAIN = 0.4
+
+
+def cases(folder: Path, data: Path | None) -> dict[str, tuple[str, ...]]:
+    """The command lines, by kind; ``PROJECT`` stands for the project's folder."""
+    chance = np.random.default_rng(4)
+    genome = "".join(chance.choice(list("ACGT"), 30_000))
+    reads = [genome[begin : begin + 120] for begin in chance.integers(0, len(genome) - 120, 300).tolist()]
+    queries = ["".join(chance.choice(list("ARNDCQEGHILKMFPSTWYV"), 300)) for _ in range(12)]
+    for name, texts in {"genome": [genome], "reads": reads, "queries": queries}.items():
+        (folder / f"{name}.fasta").write_text("".join(f">{name}{number}\n{text}\n" for number, text in enumerate(texts)))
+    found: dict[str, tuple[str, ...]] = {
+        "identify": (
+            "identify", str(SPECTRA), "--database", str(DATABASE), "--out", "PROJECT", "--preset", "low-resolution",
+            "--set", "precursor_tolerance=3 Da", "--set", "score=hyperscore",
+        ),
+        "align": ("align", str(folder / "queries.fasta"), str(DATABASE), "--out", "PROJECT-hits.tsv", "--project", "PROJECT"),
+        "reads": (
+            "reads", str(folder / "genome.fasta"), str(folder / "reads.fasta"), "--out", "PROJECT-reads.tsv", "--project", "PROJECT",
+            "--places", "every",
+        ),
+        "k-means": (
+            "cluster", str(SPECTRA), "--out", "PROJECT", "--method", "k-means", "--clusters", "60", "--set", "precursor_tolerance=900 Da",
+        ),
+        "cluster": ("cluster", str(SPECTRA), "--out", "PROJECT", "--set", "precursor_tolerance=400 Da"),
+    }  # fmt: skip
+    if data is not None:
+        yeast, proteins = data / "spectra" / "SmallCalibratible_Yeast.mzML", data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta"
+        globins = data / "structures" / "globins"
+        found["structures"] = (
+            "structures",
+            str(min(globins.iterdir())),
+            "--database",
+            str(globins),
+            "--out",
+            "PROJECT-hits.tsv",
+            "--project",
+            "PROJECT",
+        )
+        found["modified"] = ("modified", str(yeast), "--database", str(proteins), "--out", "PROJECT")
+        found["explain"] = ("explain", "PROJECT")
+        found["to explain"] = ("identify", str(yeast), "--database", str(proteins), "--out", "PROJECT")
+    return found
+
+
+class Place:
+    """A project of one kind of runs, with a cache that all share."""
+
+    def __init__(self, folder: Path, kind: str, arguments: tuple[str, ...], before: tuple[str, ...] = ()) -> None:
+        self.folder, self.kind, self.project = folder, kind, folder / kind
+        self._arguments = [argument.replace("PROJECT", str(self.project)) for argument in arguments]
+        if before:
+            self.finish(self._start([argument.replace("PROJECT", str(self.project)) for argument in before], 2))
+        self.finish(self.begin())
+        self.undisturbed = self.tables(self.last())
+        began = time.monotonic()  # now that the indexes are there
+        self.finish(self.begin())
+        self.seconds = time.monotonic() - began
+        assert self.tables(self.last()) == self.undisturbed
+
+    def _start(self, arguments: list[str], threads: int) -> subprocess.Popen[str]:
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        command = [sys.executable, "-m", "tests.fuzz.keeping_command", *arguments, "--device", "cpu", "--threads", str(threads), "--quiet"]
+        return subprocess.Popen(
+            command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )  # fmt: skip
+
+    def begin(self) -> subprocess.Popen[str]:
+        """Begin a run."""
+        return self._start(self._arguments, 2)
+
+    def resume(self, run: str, threads: int) -> subprocess.Popen[str]:
+        """Go on with one."""
+        return self._start(["resume", str(self.project), "--run", run], threads)
+
+    def finish(self, process: subprocess.Popen[str]) -> None:
+        """Let a process come to its end."""
+        output, errors = process.communicate()
+        assert (process.returncode, output, errors) == (0, "", ""), f"{self.kind} ended with {process.returncode}: {output}{errors}"
+
+    def last(self) -> str:
+        """The last run that was asked for."""
+        return Project.open(self.project).runs()[-1].id
+
+    def tables(self, run: str) -> Mapping[str, bytes]:
+        """The tables of a finished run."""
+        project = Project.open(self.project)
+        assert project.problems == () and project.verify() == []
+        found = {one.name: one.path.read_bytes() for one in project.results(run) if one.rows is not None}
+        assert found, f"{run} has no tables"
+        return found
+
+
+def run(n: int, seed: int, folder: Path, kinds: list[str] | None = None, data: Path | None = None) -> tuple[int, int]:
+    """Kill runs `n` times; how many of the kills came while a run was at work, and how many runs went on."""
+    os.environ[VARIABLE] = str(folder / "cache")  # where the key is too
+    chance, of_kinds = random.Random(seed), cases(folder, data)
+    before = of_kinds.pop("to explain", ())
+    places = [
+        Place(folder, kind, arguments, before if kind == "explain" else ())
+        for kind, arguments in of_kinds.items()
+        if not kinds or kind in kinds
+    ]
+    n_killed = n_at_work = n_resumed = 0
+    while n_killed < n:
+        place = places[n_killed % len(places)]
+        process, threads = place.begin(), 2
+        while True:
+            time.sleep(chance.uniform(0.3, 1.0) * place.seconds)
+            n_at_work += process.poll() is None
+            n_killed += 1
+            process.kill()
+            process.communicate()
+            project = Project.open(place.project)
+            stopped = project.runs()[-1]
+            if stopped.status == "done":
+                break
+            threads = 3 - threads
+            is_resumable = stopped.id in project.resumable()
+            n_resumed += is_resumable
+            process = place.resume(stopped.id, threads) if is_resumable else place.begin()
+            if chance.random() >= _SHARE_KILLED_AGAIN:
+                place.finish(process)
+                break
+        last = place.last()
+        assert place.tables(last) == place.undisturbed, f"after kill {n_killed}, {last} of {place.kind} has other tables"
+        left = [str(path) for path in place.project.rglob("*.kept") if path.parent.name == last]
+        assert not left, f"{last} has ended and keeps {left}"
+    return n_at_work, n_resumed
+
+
+def main() -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kills", nargs="?", type=int, default=20, help="default: %(default)s")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kinds", nargs="+")
+    parser.add_argument("--data", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
+        n_at_work, n_resumed = run(options.kills, options.seed, Path(folder), options.kinds, options.data)
+    print(f"{options.kills} kills, {n_at_work} of runs at work, {n_resumed} went on; all tables are the same")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

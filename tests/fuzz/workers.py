@@ -1,0 +1,116 @@
+"""Workers that are killed at any moment while a work is done, run after run; what comes out is always the same.
+
+    python -m tests.fuzz.workers [KILLS] [--seed SEED] [--workers 3] [--kills-per-run 5] [--seconds 8]
+
+A work of 600 items, which sleeps and needs no processor, so that many runs fit on a small machine, and in turn a sequence search of made-up
+proteins, again and again. While each run goes on, workers chosen by chance are killed (SIGKILL) after times by chance. Rows must be those
+of the plain definition, or of the processor alone. Prints a line for each run, and the kills that hit a partition at last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+
+import engine.searches  # noqa: F401 - its kinds of work
+from engine.execution.cluster.cluster import Cluster
+from engine.execution.cluster.connection import RemoteDevice
+from engine.execution.cluster.starting import open_cluster
+from engine.execution.executor import Executor
+from engine.execution.kinds import register_kinds
+from engine.execution.resources import Resources
+from engine.jobs.progress import Progress, RecordingProgress
+from engine.sequence_search import scoring
+from engine.sequences.matrices import read_matrix
+from engine.sequences.scheme import ScoringScheme
+from tests.engine.execution.cluster.slow_kinds import NAME, PLACE, squares
+
+N_ITEMS, N_SEQUENCES, LENGTH = 600, 6000, 300
+
+
+def killed(cluster: Cluster, chance: random.Random, times: list[float], over: threading.Event) -> list[int]:
+    """Kill workers at these seconds after the beginning, as long as there is something to kill; the processes that were."""
+    began, found = time.monotonic(), list[int]()
+    for moment in sorted(times):
+        over.wait(max(0.0, began + moment - time.monotonic()))
+        while not over.is_set():
+            there = [device for device in cluster.devices() if isinstance(device, RemoteDevice) and device.process not in found]
+            if there:
+                found.append(chance.choice(there).process)
+                try:
+                    os.kill(found[-1], signal.SIGKILL)
+                except ProcessLookupError:
+                    found.pop()
+                    continue
+                break
+            time.sleep(0.05)
+    return found
+
+
+def fuzz(kills: int, *, seed: int = 1, n_workers: int = 3, kills_per_run: int = 5, seconds: float = 8.0) -> tuple[int, int]:
+    """Kill so many workers; the number of runs, and of the kills that hit a partition.
+
+    Raises
+    ------
+    AssertionError : a run gave other rows.
+    """
+    register_kinds([(NAME, PLACE)])
+    chance, numbers = random.Random(seed), np.random.default_rng(seed)
+    x = np.arange(N_ITEMS)
+    lengths = np.sort(numbers.integers(LENGTH // 3, 2 * LENGTH, N_SEQUENCES))
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    residues = numbers.integers(0, 20, offsets[-1]).astype(np.int8)
+    queries = [numbers.integers(0, 20, LENGTH).astype(np.int8) for _ in range(3)]
+    search = scoring.work_of(residues, offsets, ScoringScheme(read_matrix("BLOSUM62"), 11, 1))
+    with Executor(Resources(2)).session(search) as session:
+        expected = scoring.score_queries(session, queries)
+    done = runs = hits = 0
+    with open_cluster(f"local:{n_workers}", Progress(), device="cpu", threads=n_workers) as cluster:
+        while done < kills:
+            progress, over = RecordingProgress(Progress()), threading.Event()
+            n = min(kills_per_run, kills - done)
+            times, found = [chance.uniform(0.1, 0.8 * seconds) for _ in range(n)], list[list[int]]()
+            killing = threading.Thread(target=lambda t=times, o=over, f=found: f.append(killed(cluster, chance, t, o)))
+            killing.start()
+            try:
+                if runs % 2:
+                    with Executor(Resources(1, elsewhere=cluster, progress=progress)).session(search) as session:
+                        while killing.is_alive():
+                            assert np.array_equal(scoring.score_queries(session, queries), expected)
+                else:
+                    work = squares(x, seconds=seconds * n_workers / N_ITEMS)
+                    with Executor(Resources(1, elsewhere=cluster, progress=progress)).session(work) as session:
+                        assert np.array_equal(session.run(3)["found"], x**2 + 3)
+            finally:
+                over.set()
+                killing.join()
+            lost = sum("repeated elsewhere" in text for text in progress.messages)
+            done, hits, runs = done + len(found[0]), hits + lost, runs + 1
+            print(f"run {runs}: {len(found[0])} kills, {lost} of a partition at work; the same rows", flush=True)
+    return runs, hits
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kills", type=int, nargs="?", default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--kills-per-run", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=8.0)
+    options = parser.parse_args()
+    runs, hits = fuzz(
+        options.kills, seed=options.seed, n_workers=options.workers, kills_per_run=options.kills_per_run, seconds=options.seconds
+    )  # fmt: skip
+    print(f"{options.kills} kills in {runs} runs, {hits} of a partition at work: all gave the same rows")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""The problems of the ATGPU model on a real card: answers as on the processor, seconds that add up, rates that a card can have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import engine.searches  # noqa: F401  makes the kinds of work known
+from engine.execution.cost.calibration import calibrate_card
+from engine.jobs.progress import Progress
+from kernels.analyses_layouts import OPERATIONS, PROBLEMS
+from kernels.cpu.processor import Processor
+from kernels.device import twin
+from tests.kernels.test_analyses import expected, given
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("size", [1, 513, 3_000_000])
+def test_the_answers_are_those_of_numpy(problem, size, device):
+    arrays = given(problem, min(size, 300) if problem == "matrix multiplication" else size)
+    for one in (device, Processor(2)):
+        found, spent = getattr(twin(one, "analyses").Analyses(one), PROBLEMS[problem][0])(*arrays)
+        np.testing.assert_array_equal(found, expected(problem, arrays))
+        assert spent.seconds == pytest.approx(sum(spent))
+
+
+def test_a_card_is_measured_with_its_kinds(number):
+    found = calibrate_card(number, "key", "a card", ["structures"], Progress())
+    assert set(found.rates) == set(OPERATIONS)
+    assert all(1e10 < rate < 1e15 for rate in found.rates.values())
+    assert 1e10 < found.memory_bandwidth < 1e14
+    assert list(found.pinned.seconds_in) == sorted(found.pinned.seconds_in)
+    costs = found.kinds["structures"]
+    assert len(costs.operations) >= 3
+    assert costs.transfer

@@ -1,0 +1,57 @@
+"""A preset that does not fit the spectra is told beside Run, with a button that takes the better one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+import resources
+from engine.identification.compilation import SCORING
+from engine.jobs.progress import Progress
+from engine.searches import search_of_kind
+from gui.devices import DeviceSurvey
+from gui.forms.file_survey import FileSurvey
+from gui.forms.search_form import SearchForm
+from gui.theme import Theme
+
+
+@pytest.fixture
+def form(qtbot: QtBot, theme: Theme) -> Iterator[SearchForm]:
+    SCORING.compile(Progress())
+    survey, devices = FileSurvey(), DeviceSurvey()
+    made = SearchForm(search_of_kind("identify"), survey, devices)
+    qtbot.addWidget(made)
+    made.resize(1280, 800)
+    made.show()
+    yield made
+    survey.close()
+    devices.close()
+
+
+def test_ion_trap_spectra_and_the_default_preset_are_told_and_mended_by_one_click(form: SearchForm, qtbot: QtBot) -> None:
+    form.file_lists["spectra"].add([Path(str(resources.path("samples", "BSA1.mzML.gz")))])
+    qtbot.waitUntil(lambda: form.file_lists["spectra"].is_examined)
+    touches: list[bool] = []
+    qtbot.wait(1)
+    form.touched.connect(lambda: touches.append(form.advice.isVisible()))
+    qtbot.waitUntil(lambda: form.advice.isVisible())
+    # What is learnt of a file is nothing that the user changed.
+    assert not any(touches)
+    assert form.presets.name == "high-resolution"
+    assert "ion trap" in form.advice.label.text() and form.advice.button.text() == "Use low-resolution"
+    assert "ion-trap fragments" in form.file_lists["spectra"].note.text()
+    qtbot.mouseClick(form.advice.button, Qt.MouseButton.LeftButton)
+    assert form.presets.name == "low-resolution" and not form.advice.isVisible()
+    assert str(form.parameters.parameters.fragment_tolerance) == "0.5 Da"
+
+
+def test_a_form_without_spectra_tells_nothing(form: SearchForm) -> None:
+    form.check()
+    assert form.advice.advice is None and not form.advice.isVisible()

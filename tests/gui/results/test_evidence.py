@@ -1,0 +1,153 @@
+"""Peptides on structures in the window: what is chosen in one place is chosen in all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from pytestqt.qtbot import QtBot
+
+from engine.evidence.entry import EVIDENCE
+from engine.project import Project
+from engine.searches import search_of_kind
+from gui.results.evidence_view import EvidenceView
+from gui.results.identification_view import IdentificationView
+from tests.engine.evidence.evidence_projects import project_with_evidence
+from tests.gui.result_views import click_row, opened, settle, shown
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return project_with_evidence(tmp_path_factory.mktemp("evidence") / "made")
+
+
+@pytest.fixture
+def view(project: Project, qtbot: QtBot) -> EvidenceView:
+    view = EvidenceView(EVIDENCE)
+    opened(view, project, qtbot)
+    choose(view, "RELATIVE", qtbot)
+    return view
+
+
+def choose(view: EvidenceView, accession: str, qtbot: QtBot) -> None:
+    click_row(view.proteins, shown(view.proteins, "accession").index(accession), qtbot)
+    settle(view, qtbot)
+
+
+def lit(view: EvidenceView) -> set[int]:
+    """Places in the protein that stand out in three dimensions."""
+    assert view.structures is not None
+    scene = view.structures.scene
+    assert scene.query is not None and scene.query.evidence is not None
+    return set(scene.query.evidence.position[scene.lit[scene.query]].tolist())
+
+
+def test_a_chosen_peptide_lights_up_in_coverage_alignment_and_fold(view: EvidenceView, qtbot: QtBot) -> None:
+    fold = view._fold
+    assert fold is not None and fold.trace is not None
+    view.figures.setCurrentWidget(view.alignment)
+    for position in (3, 7):
+        click_row(view.peptides, position, qtbot)
+        settle(view, qtbot)
+        first, last = shown(view.peptides, "first")[position], shown(view.peptides, "last")[position]
+        wanted = set(range(first - 1, last))
+        columns = view.alignment.plot.marks
+        assert {int(fold.pair.place[column]) for column in columns} <= wanted
+        # All of it that stands on the chain, and nothing else.
+        assert lit(view) == wanted & set(fold.near.position.tolist())
+        assert view.coverage.canvas.chosen == view.peptides.view.chosen
+
+
+def test_a_residue_picked_in_the_fold_chooses_the_peptides_over_it(view: EvidenceView, qtbot: QtBot) -> None:
+    panel, fold = view.structures, view._fold
+    assert panel is not None and fold is not None and fold.trace is not None and fold.trace.evidence is not None
+    evidence = fold.trace.evidence
+    row = int(np.flatnonzero(evidence.n_psms)[10])
+    place = int(evidence.position[row])
+    at = panel.canvas.camera.projected(fold.trace.position[row][None], panel.canvas.width(), panel.canvas.height())[0]
+    picked = panel.canvas.pick_at(QPointF(at[0], at[1]))
+    assert picked is not None
+    # Another residue may stand before it: the picked one counts.
+    place = int(evidence.position[picked.row])
+    qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, pos=QPointF(at[0], at[1]).toPoint())
+    settle(view, qtbot)
+    places = list(zip(shown(view.peptides, "first"), shown(view.peptides, "last"), strict=True))
+    assert all(first <= place + 1 <= last for first, last in places)
+    assert bool(places) == bool(evidence.n_psms[picked.row])
+    assert f"over {view._protein.name_of(place)}" in view.peptides.scope_text  # type: ignore[union-attr]
+
+
+def test_a_site_and_a_contact_are_picked_in_the_fold(view: EvidenceView, qtbot: QtBot) -> None:
+    choose(view, next(name for name, n in zip(shown(view.proteins, "accession"), shown(view.proteins, "n_sites"), strict=True) if n), qtbot)
+    panel = view.structures
+    assert panel is not None
+    view.tabs.setCurrentWidget(view.sites)
+    click_row(view.sites, 0, qtbot)
+    settle(view, qtbot)
+    site = shown(view.sites, "position")[0] - 1
+    assert lit(view) == {site} and [pick.label.split()[1] for pick in panel.scene.picks] == [shown(view.sites, "author_number")[0]]
+    assert view.coverage.canvas.residues == (site,)
+    view.tabs.setCurrentWidget(view.contacts)
+    click_row(view.contacts, 0, qtbot)
+    settle(view, qtbot)
+    one, other = panel.scene.picks
+    assert np.linalg.norm(one.place - other.place) == pytest.approx(shown(view.contacts, "alpha_distance")[0], abs=1e-2)
+
+
+def test_a_column_of_the_alignment_is_picked_in_the_fold_and_gaps_say_what_they_are(view: EvidenceView, qtbot: QtBot) -> None:
+    panel, fold = view.structures, view._fold
+    assert panel is not None and fold is not None
+    pair = fold.pair
+    column = int(np.flatnonzero(pair.residue >= 0)[50])
+    view.alignment.plot.columnPicked.emit(column)
+    settle(view, qtbot)
+    assert [pick.row for pick in panel.scene.picks] == [int(pair.residue[column])]
+    # The five glycines that the protein has more.
+    gaps = pair.place[pair.residue < 0]
+    assert {pair.query[k] for k in np.flatnonzero(pair.residue < 0)} <= {"G", "L"} and len(gaps) == 5
+    assert "gap" in pair.column_text(int(np.flatnonzero(pair.residue < 0)[0]))
+
+
+def test_a_protein_without_a_structure_says_so(view: EvidenceView, qtbot: QtBot) -> None:
+    choose(view, "NOWHERE", qtbot)
+    assert view.structures is not None
+    assert "No structure" in view.structures.canvas.failure and view.alignment.plot.pair is None
+    assert view.coverage.coverage is not None and view.coverage.coverage.title == "NOWHERE"
+
+
+def test_a_file_that_is_gone_leaves_alignment_and_coverage(tmp_path: Path, qtbot: QtBot) -> None:
+    made = project_with_evidence(tmp_path / "made")
+    (tmp_path / "made" / "1ao6_A.pdb").unlink()
+    view = EvidenceView(EVIDENCE)
+    opened(view, made, qtbot)
+    settle(view, qtbot)
+    assert view.structures is not None and "1ao6_A.pdb" in view.structures.canvas.failure
+    assert view.alignment.plot.pair is not None and view.coverage.coverage is not None
+
+
+def test_a_peptide_that_is_asked_for_is_chosen_in_its_protein(view: EvidenceView, qtbot: QtBot) -> None:
+    choose(view, "TWIN", qtbot)
+    wanted = shown(view.peptides, "sequence")[1]
+    choose(view, "NOWHERE", qtbot)
+    view.show_peptide(wanted)
+    settle(view, qtbot)
+    settle(view, qtbot)
+    assert view.peptides.view.chosen is not None
+    row = view.peptides.model.position_of(view.peptides.view.chosen)
+    assert row is not None and shown(view.peptides, "sequence")[row] == wanted
+
+
+def test_a_psm_asks_for_the_run_that_shows_it_on_a_structure(project: Project, qtbot: QtBot) -> None:
+    view = IdentificationView(search_of_kind("import"))
+    opened(view, project, qtbot)
+    settle(view, qtbot)
+    click_row(view.psms, 2, qtbot)
+    settle(view, qtbot)
+    action = next(one for one in view.psms.view.actions() if "ucture" in one.text())
+    with qtbot.waitSignal(view.peptideAsked) as asked:
+        action.trigger()
+    row = view.psms.model.position_of(view.psms.view.chosen)  # type: ignore[arg-type]
+    values = view.psms.model.values(row)  # type: ignore[arg-type]
+    assert values is not None and asked.args == [project.latest("evidence"), values["peptide"]]

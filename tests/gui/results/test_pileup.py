@@ -1,0 +1,103 @@
+"""The pile of alignments in the window: of the chosen row, zoomed, clicked, filtered, with a track over it, as a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from pytestqt.qtbot import QtBot
+
+from engine.project import Project
+from engine.read_alignment.entry import READ_ALIGNMENT
+from gui.results.reads_view import ReadsView
+from gui.theme import Theme
+from tests.engine.views.read_projects import project_with_reads
+from tests.gui.result_views import cut_off, opened, settle
+
+GENOME = "".join(np.random.default_rng(8).choice(list("ACGT"), 3000).tolist())
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return project_with_reads(tmp_path_factory.mktemp("piles") / "p", GENOME, n_reads=25)
+
+
+@pytest.fixture
+def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ReadsView]:
+    view = ReadsView(READ_ALIGNMENT)
+    opened(view, project, qtbot)
+    yield view
+    view.clear()
+
+
+def waited(view: ReadsView, qtbot: QtBot) -> None:
+    qtbot.wait(200)
+    settle(view, qtbot)
+
+
+def test_the_pile_is_that_around_the_chosen_row(view: ReadsView, qtbot: QtBot, tmp_path: Path) -> None:
+    page = view.pileup
+    assert page.plot.pile is None, "nothing is read out of sight"
+    view.tabs.setCurrentWidget(page)
+    waited(view, qtbot)
+    pile = page.plot.pile
+    row = view.alignments.view.chosen
+    assert pile is not None and row in pile.row.tolist()
+    at = pile.row.tolist().index(row)
+    first, last = page.plot.letters
+    assert first <= pile.start[at] and pile.end[at] <= last
+    page.plot.zoom(4)
+    waited(view, qtbot)
+    narrow = page.plot.letters
+    assert narrow[1] - narrow[0] < last - first and (page.plot.pile.first, page.plot.pile.last) == narrow  # type: ignore[union-attr]
+
+    pile = page.plot.pile
+    assert pile is not None
+    other = next(at for at in range(len(pile)) if pile.row[at] != row)
+    top, height = page.plot._lanes_of(page.plot.inner, page.plot.fontMetrics())  # type: ignore[arg-type]
+    middle = (max(pile.start[other], narrow[0]) + min(pile.end[other], narrow[1])) / 2
+    x = page.plot.inner.left() + (middle - narrow[0] + 0.5) / (narrow[1] - narrow[0] + 1) * page.plot.inner.width()
+    place = QPointF(x, top + (pile.lane[other] + 0.4) * height)
+    assert pile.names[other] in page.plot.text_at(place) and "letter" in page.plot.text_at(place)
+    qtbot.mouseClick(page.plot, Qt.MouseButton.LeftButton, pos=QPoint(place.toPoint()))
+    waited(view, qtbot)
+    assert view.alignments.view.chosen == pile.row[other]
+    page.plot.export_action.write(tmp_path / "pile.svg")
+    assert pile.text.name in (tmp_path / "pile.svg").read_text()
+    page.plot.export_action.write(tmp_path / "pile.pdf")
+    assert not cut_off(page)
+
+
+def test_a_track_stands_over_the_pile_and_what_is_none_is_told(view: ReadsView, qtbot: QtBot, tmp_path: Path) -> None:
+    page = view.pileup
+    view.tabs.setCurrentWidget(page)
+    waited(view, qtbot)
+    pile = page.plot.pile
+    assert pile is not None
+    name, middle = pile.text.name.split(" ")[0], (pile.first + pile.last) // 2
+    (tmp_path / "genes.gff3").write_text(
+        f"{name}\tx\tgene\t{middle - 20}\t{middle + 20}\t.\t+\t.\tName=recA<b>\n{name}\tx\tgene\t1\t2\t.\t-\t.\tID=far\n"
+    )
+    page.add_track(tmp_path / "genes.gff3")
+    waited(view, qtbot)
+    assert "2 features" in page.track_label.full_text
+    assert "recA<b>" in [one.name for one in page.plot.features]
+    (feature, box), *_ = [one for one in page.plot._feature_boxes(page.plot.inner) if one[0].name == "recA<b>"]
+    assert feature.name in page.plot.text_at(box.center())
+    (tmp_path / "no.bed").write_text("nothing here\n")
+    with qtbot.waitSignal(view.message) as told:
+        page.add_track(tmp_path / "no.bed")
+    assert "no.bed" in told.args[0] and page.track_label.full_text == "genes.gff3"
+
+
+def test_what_the_filter_hides_is_not_in_the_pile(view: ReadsView, qtbot: QtBot) -> None:
+    view.tabs.setCurrentWidget(view.pileup)
+    waited(view, qtbot)
+    view.filters.text.setText("read1")
+    view.filters.text.returnPressed.emit()
+    waited(view, qtbot)
+    pile = view.pileup.plot.pile
+    assert pile is not None and all("read1" in name for name in pile.names)

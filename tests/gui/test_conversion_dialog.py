@@ -1,0 +1,98 @@
+"""Spectra are converted from the window: a dialog that a person fills in, whose job is one of the window's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyteomics import mgf
+from pytestqt.qtbot import QtBot
+
+from engine.identification.parameters import IdentificationParameters
+from engine.parameters import read_preset
+from gui.conversion_dialog import ConversionDialog
+from gui.window import MainWindow
+from tests.engine.imported.small_results import write_spectra
+from tests.gui.test_window import click
+from tests.searching import identify
+
+
+@pytest.fixture
+def dialog(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> ConversionDialog:
+    """The dialog, with spectra of five precursors."""
+    action = next(one for one in window.findChildren(type(window.menus.export)) if one.text() == "&Convert spectra…")
+    action.trigger()
+    found = window.findChild(ConversionDialog)
+    assert isinstance(found, ConversionDialog) and not found.convert_button.isEnabled()
+    found.spectra.add([write_spectra(tmp_path / "run.mgf")])
+    qtbot.waitUntil(lambda: found.spectra.is_examined and found.stage.text() == "Choose a file to write")
+    return found
+
+
+def finish(dialog: ConversionDialog, window: MainWindow, qtbot: QtBot) -> str:
+    qtbot.waitUntil(dialog.convert_button.isEnabled)
+    with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
+        click(dialog.convert_button)
+    return dialog.stage.text()
+
+
+def test_spectra_of_a_charge_and_a_mass_are_written(dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    dialog.out.line.setText(str(tmp_path / "some.mgf"))
+    dialog.charges.setText("2")
+    dialog.masses.setText("..900")
+    assert finish(dialog, window, qtbot).startswith("Done: ")
+    with mgf.read(str(tmp_path / "some.mgf")) as written:
+        some = list(written)
+    assert 0 < len(some) < 5
+    for one in some:
+        assert one["params"]["charge"] == [2]
+        assert (one["params"]["pepmass"][0] - 1.007276) * 2 <= 900
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "said"),
+    [
+        ("charges", "2;3", "names no charges"),
+        ("masses", "900", "no range of masses"),
+        ("times", "9..1", "no range of times"),
+    ],
+)
+def test_what_is_no_choice_is_marked_and_told(dialog: ConversionDialog, tmp_path: Path, line: str, text: str, said: str) -> None:
+    dialog.out.line.setText(str(tmp_path / "some.mgf"))
+    getattr(dialog, line).setText(text)
+    assert said in dialog.stage.text() and not dialog.convert_button.isEnabled()
+
+
+def test_the_file_must_have_an_ending_and_be_none_that_is_read(dialog: ConversionDialog, tmp_path: Path) -> None:
+    for name, said in (("some.txt", "tells no format"), ("no/some.mgf", "no folder"), ("run.mgf", "would be written over")):
+        dialog.out.line.setText(str(tmp_path / name))
+        assert said in dialog.stage.text() and not dialog.convert_button.isEnabled()
+
+
+def test_identified_ones_need_a_project_and_what_does_not_fit_is_told(
+    dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    samples = Path(__file__).resolve().parents[2] / "resources" / "samples"
+    dialog.out.line.setText(str(tmp_path / "some.mgf"))
+    dialog.which.setCurrentIndex(2)
+    assert "Choose the project" in dialog.stage.text() and not dialog.convert_button.isEnabled()
+    parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
+    database = samples / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+    summary = identify([samples / "BSA1.mzML.gz"], [database], tmp_path / "project", parameters, threads=2)
+    dialog.project.line.setText(str(tmp_path / "project"))
+    assert "is none of the files that run" in finish(dialog, window, qtbot)
+    assert not (tmp_path / "some.mgf").exists()
+    dialog.spectra.clear()
+    dialog.spectra.add([samples / "BSA1.mzML.gz"])
+    dialog.which.setCurrentIndex(1)
+    assert f"{summary.n_psms} of" in finish(dialog, window, qtbot)
+
+
+def test_a_conversion_that_is_cancelled_leaves_nothing(dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    dialog.out.line.setText(str(tmp_path / "some.mgf"))
+    qtbot.waitUntil(dialog.convert_button.isEnabled)
+    with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
+        click(dialog.convert_button)
+        click(dialog.cancel_button)
+    assert dialog.stage.text() == "Cancelled; nothing was written."
+    assert not (tmp_path / "some.mgf").exists() and dialog.convert_button.isEnabled()

@@ -1,0 +1,78 @@
+"""A run that was stopped, in the window: it is told, and goes on by a button."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from gui.project_pane import CAN_BE_RESUMED
+from gui.window import MainWindow
+from tests.gui.test_window import click
+from tests.stopped_runs import keep_at_once, stop_a_search, tables
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
+    keep_at_once(monkeypatch)
+    yield tmp_path / "project"
+
+
+@pytest.fixture
+def stopped(project: Path, tmp_path: Path) -> str:
+    return stop_a_search(project, tmp_path)
+
+
+@pytest.fixture
+def shown(window: MainWindow, project: Path, stopped: str) -> MainWindow:
+    window.show()
+    window.open_project(project)
+    window.project_pane.select(stopped)
+    return window
+
+
+def spoken(window: MainWindow) -> list[str]:
+    runs = window.project_pane.runs
+    return [str(runs.item(row).data(Qt.ItemDataRole.AccessibleTextRole)) for row in range(runs.count())]
+
+
+def test_a_stopped_run_goes_on_by_its_button_and_shows_its_results(shown: MainWindow, project: Path, stopped: str, qtbot: QtBot) -> None:
+    pane = shown.project_pane
+    assert [text.partition(", align")[1:] for text in spoken(shown)] == [(", align", f"-0001, {CAN_BE_RESUMED}, stopped by the user")]
+    assert pane.resume_button.isVisible() and pane.resume_action.isEnabled()
+    assert "can be resumed" in shown.message_bar.label.text()
+    with qtbot.waitSignal(shown.bridge.finished) as finished:
+        click(pane.resume_button)
+        click(pane.resume_button)  # a second click asks for nothing more
+    job = finished.args[0]
+    assert (job.state, job.title) == ("done", f"Resume {stopped}"), job.error_report or job.error
+    assert not shown.queue.waiting and not shown.queue.all_running
+    qtbot.waitUntil(lambda: not pane.resume_button.isVisible())
+    assert [run.status for run in pane.records] == ["done"]
+    assert tables(project, stopped)
+    click(shown.message_bar.button)  # Show results
+    qtbot.waitUntil(lambda: shown.pages.currentWidget() is shown.searches["align"].results)
+
+
+def test_what_hinders_a_run_from_going_on_is_told(shown: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    (tmp_path / "files" / "database.fasta").write_text(">other\nMKV\n")
+    with qtbot.waitSignal(shown.bridge.finished):
+        shown.project_pane.resume_action.trigger()
+    assert "has changed since" in shown.message_bar.label.text()
+    assert shown.project_pane.resume_action.isEnabled(), "it can still be restored"
+
+
+def test_runs_that_ended_badly_for_good_are_not_offered(window: MainWindow, project: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    from engine.project.kept_file import PARTITIONS
+
+    run = stop_a_search(project, tmp_path)
+    (project / "results" / run / PARTITIONS).write_bytes(b"spoilt")
+    window.show()
+    window.open_project(project)
+    window.project_pane.select(run)
+    assert not window.project_pane.resume_button.isVisible() and not window.project_pane.resume_action.isEnabled()
+    assert "no results" in window.message_bar.label.text()

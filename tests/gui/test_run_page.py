@@ -1,0 +1,142 @@
+"""Runs in the list by what they were; the page of a run, its title and note; search again, compare, report, delete and undo."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from engine.errors import InputError
+from engine.project import Project, RunNote
+from gui.window import MainWindow
+from tests.engine.views.compared_projects import project_with_runs
+from tests.engine.views.search_projects import project_with_search
+
+_EVIL = "<img src=x><b>bold</b>"
+
+
+def _opened(window: MainWindow, folder: Path, qtbot: QtBot) -> None:
+    window.resize(1280, 800)
+    window.open_project(folder)
+    qtbot.waitUntil(lambda: not window.results.is_busy)
+
+
+def _page_of_first(window: MainWindow, qtbot: QtBot) -> None:
+    window.project_pane.select(window.project_pane.records[0].id)
+    qtbot.mouseClick(window.project_pane.about_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is window.run_actions.page and not window.run_actions.is_busy)
+
+
+def test_a_run_is_listed_by_what_it_was_and_its_page_tells_the_rest(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    project = project_with_search(tmp_path / "p")
+    _opened(window, project.folder, qtbot)
+    run = project.runs()[-1]
+    assert window.project_pane.title_of(run).startswith("1 · queries · standard · ")
+    _page_of_first(window, qtbot)
+    text = window.run_actions.page.text.toPlainText()
+    for file in project.inputs(run.id):
+        assert file.sha256 in text and file.path.name in text
+    assert "Largest E-value" in text and "Smith-Waterman" in text and "Computed on" in text
+    qtbot.mouseClick(window.run_actions.page.methods_button, Qt.MouseButton.LeftButton)
+    assert "References" in QGuiApplication.clipboard().text()
+    qtbot.mouseClick(window.run_actions.page.results_button, Qt.MouseButton.LeftButton)
+    assert window.pages.currentWidget() is window.results
+
+
+def test_a_title_and_a_note_are_kept_as_they_are_typed(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    project = project_with_search(tmp_path / "p")
+    _opened(window, project.folder, qtbot)
+    _page_of_first(window, qtbot)
+    page, run = window.run_actions.page, project.runs()[-1].id
+    page.title.selectAll()
+    qtbot.keyClicks(page.title, f"for the paper {_EVIL}")
+    qtbot.keyClicks(page.note, "two blanks between")
+    qtbot.waitUntil(lambda: project.note(run) == RunNote(f"for the paper {_EVIL}", "two blanks between"))
+    assert window.project_pane.title_of(project.runs()[-1]) == f"for the paper {_EVIL}"
+    # Empty brings the usual one back.
+    page.title.selectAll()
+    qtbot.keyClick(page.title, Qt.Key.Key_Delete)
+    qtbot.keyClick(page.title, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: project.note(run).title == "")
+    assert window.project_pane.title_of(project.runs()[-1]).startswith("1 · ")
+
+
+def test_search_again_fills_the_form_with_files_and_parameters(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    project = project_with_search(tmp_path / "p")
+    _opened(window, project.folder, qtbot)
+    _page_of_first(window, qtbot)
+    qtbot.mouseClick(window.run_actions.page.again_button, Qt.MouseButton.LeftButton)
+    form = window.form
+    assert window.pages.currentWidget() is form and form.search.kind == "align"
+    qtbot.waitUntil(lambda: not form.what_is_missing())
+    task = form.task()
+    assert task is not None and task.project_folder == project.folder
+    run = project.runs()[-1]
+    assert task.request.parameters.model_dump(mode="json") == run.parameters
+    inputs = project.inputs(run.id)
+    assert {name: list(paths) for name, paths in task.request.inputs.items()} == {one.kind: [one.path] for one in inputs}
+
+
+def test_a_deleted_run_comes_back_with_undo_and_goes_with_the_window(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    project, _ = project_with_runs(tmp_path / "p", 2)
+    _opened(window, project.folder, qtbot)
+    _page_of_first(window, qtbot)
+    last = project.runs()[-1].id
+    qtbot.mouseClick(window.run_actions.page.delete_button, Qt.MouseButton.LeftButton)
+    assert [run.id for run in window.project_pane.records] == [project.runs()[0].id] and "is deleted" in window.message_bar.label.text()
+    qtbot.mouseClick(window.message_bar.button, Qt.MouseButton.LeftButton)
+    assert window.project_pane.selected_run.id == last and project.verify() == []
+    qtbot.waitUntil(lambda: not window.results.is_busy)
+    window.project_pane.discard_action.trigger()
+    assert (project.folder / "results" / last).is_dir()
+    window.close()
+    assert not (project.folder / "results" / last).exists()
+    with pytest.raises(InputError):
+        project.restore_run(last)
+
+
+def test_two_runs_are_compared_from_the_page_of_one(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    project, _ = project_with_runs(tmp_path / "p", 2)
+    _opened(window, project.folder, qtbot)
+    _page_of_first(window, qtbot)
+    (action,) = window.run_actions.page.compare_menu.actions()
+    action.trigger()
+    assert window.comparison is not None
+    qtbot.waitUntil(lambda: not window.comparison.is_busy)
+
+
+def test_a_report_is_written_behind_the_window(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    project = project_with_search(tmp_path / "p")
+    _opened(window, project.folder, qtbot)
+    _page_of_first(window, qtbot)
+    window.run_actions._report_folder = str(tmp_path)
+    run = project.runs()[-1]
+    from gui.tasks import ReportTask
+
+    window.run_actions.report_asked.emit(ReportTask(window.search.search, project.folder, run, tmp_path / "out"))
+    qtbot.waitUntil(lambda: window.queue.is_idle and (tmp_path / "out" / f"{run.id}.html").is_file())
+
+
+def test_failed_runs_have_a_page_and_names_of_a_stranger_are_text(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    project = Project.create_or_open(tmp_path / "p")
+    with pytest.raises(InputError), project.run("identify", {"enzyme": _EVIL, "fdr": 0.05}) as run:
+        raise InputError(_EVIL, "is cut off")
+    with closing(sqlite3.connect(tmp_path / "p" / "project.sqlite")) as connection:
+        rows = [(run.id, "2026-01-01T00:00:00+00:00", "warning", _EVIL + "x" * 50_000) for _ in range(5000)]
+        connection.executemany("INSERT INTO log (run, time, level, text) VALUES (?, ?, ?, ?)", rows)
+        connection.commit()
+    window.open_project(project.folder)
+    _page_of_first(window, qtbot)
+    page = window.run_actions.page
+    assert "<b>bold</b>" in page.text.toPlainText() and len(page.text.toPlainText()) < 2_000_000
+    assert not page.results_button.isEnabled() and not page.report_button.isEnabled() and page.delete_button.isEnabled()
+    qtbot.mouseClick(page.delete_button, Qt.MouseButton.LeftButton)
+    assert project.runs() == []

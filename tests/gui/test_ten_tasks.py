@@ -1,0 +1,196 @@
+"""What a scientist does with results, each within three actions of mouse and keyboard from the results, in a window of 1280 x 800.
+
+1. Look at the second-best protein.
+2. See its best spectrum.
+3. Save that spectrum as a figure.
+4. See where the peptides lie in the protein.
+5. See the errors of the masses.
+6. Find a peptide.
+7. Take a match to a spreadsheet.
+8. Hand all results to another program.
+9. See the worst matches that were accepted.
+10. Look at another run, and at what it found.
+11. Compare two runs.
+12. Go on with what stayed unidentified.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from engine.project import Project
+from gui.results.identification_view import IdentificationView
+from gui.tables.panel import TablePanel
+from gui.window import MainWindow
+from tests.engine.views.compared_projects import project_with_runs
+from tests.gui.result_views import settle, shown
+from tests.gui.x_events import Hand, why_no_hand
+
+_MAXIMUM_ACTIONS = 3
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return project_with_runs(tmp_path / "project", n_runs=2)[0]
+
+
+@pytest.fixture
+def results(window: MainWindow, project: Project, qtbot: QtBot) -> IdentificationView:
+    """The results of a run, as a scientist finds them who has opened the project."""
+    if why_no_hand():
+        pytest.skip(why_no_hand())
+    with qtbot.waitActive(window):
+        window.move(0, 0)
+        window.resize(1280, 800)
+        window.activateWindow()
+    window.open_project(project.folder)
+    settle(window.results, qtbot)
+    assert isinstance(window.results, IdentificationView)
+    assert (window.width(), window.height()) == (1280, 800)
+    return window.results
+
+
+@pytest.fixture
+def hand(qtbot: QtBot, results: IdentificationView) -> Iterator[Hand]:
+    hand = Hand(qtbot)
+    yield hand
+    hand.close()
+    assert 0 < hand.n_actions <= _MAXIMUM_ACTIONS
+
+
+def place_of(panel: TablePanel, row: int) -> tuple[QWidget, QPoint]:
+    """Where to click for a row that is in sight."""
+    view = panel.view
+    at = view.visualRect(view.model().index(row, view.horizontalHeader().logicalIndexAt(5))).center()
+    assert view.viewport().rect().contains(QPoint(20, at.y())), "the row is not in sight"
+    return view.viewport(), QPoint(20, at.y())
+
+
+def named_in_dialog(hand: Hand, path: Path, qtbot: QtBot) -> None:
+    """Give the dialog for files that comes up a name, and agree."""
+
+    def is_up() -> bool:
+        dialog = QApplication.activeModalWidget()
+        return isinstance(dialog, QFileDialog) and dialog.isActiveWindow() and isinstance(QApplication.focusWidget(), QWidget)
+
+    def give() -> None:
+        hand.type(str(path))
+        hand.press("enter")
+
+    hand.when(is_up, give)
+
+
+def test_the_second_best_protein_is_looked_at(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+    second = shown(results.proteins, "group")[1]
+    hand.click(*place_of(results.proteins, 1))
+    qtbot.waitUntil(lambda: results.peptides.scope_text != "")
+    settle(results, qtbot)
+    assert second.split(";")[0] in results.peptides.scope_text and results.peptides.model.rowCount() > 0
+
+
+def test_its_best_spectrum_is_seen(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+    hand.click(*place_of(results.proteins, 1))
+    settle(results, qtbot)
+    if results.psms.view.chosen is None:
+        hand.click(*place_of(results.psms, 0))
+        settle(results, qtbot)
+    assert results.spectrum.isVisible() and results.spectrum.text == ""
+
+
+def test_a_spectrum_is_saved_as_a_figure(results: IdentificationView, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
+    results.spectrum.plot.setFocus()
+    named_in_dialog(hand, tmp_path / "best.svg", qtbot)
+    hand.press("ctrl", "e")
+    qtbot.waitUntil((tmp_path / "best.svg").exists)
+    assert (tmp_path / "best.svg").read_text(encoding="utf-8").startswith("<?xml")
+
+
+@pytest.mark.parametrize("title", ["Coverage", "Mass errors"])
+def test_coverage_and_mass_errors_are_seen(results: IdentificationView, hand: Hand, qtbot: QtBot, title: str) -> None:
+    tabs = results.tabs
+    at = next(i for i in range(tabs.count()) if tabs.tabText(i) == title)
+    hand.click(tabs.tabBar(), tabs.tabBar().tabRect(at).center())
+    qtbot.waitUntil(lambda: tabs.currentIndex() == at)
+    settle(results, qtbot)
+    assert (results.coverage if title == "Coverage" else results.mass_errors).isVisible()
+
+
+def test_a_peptide_is_found(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+    peptide = shown(results.peptides, "peptide")[0]
+    letters = max(re.findall("[A-Z]+(?![a-z])", peptide), key=len)[:5]
+    hand.press("ctrl", "f")
+    qtbot.waitUntil(results.filter_bar.text.hasFocus)
+    hand.type(letters)
+    qtbot.waitUntil(lambda: results.filter_bar.text.text() == letters)
+    qtbot.wait(300)
+    settle(results, qtbot)
+    assert peptide in shown(results.peptides, "peptide")
+
+
+def test_a_match_is_taken_to_a_spreadsheet(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+    hand.click(*place_of(results.psms, 0))
+    qtbot.waitUntil(results.psms.view.hasFocus)
+    hand.press("ctrl", "c")
+    qtbot.waitUntil(lambda: QGuiApplication.clipboard().text().count("\n") == 2)
+    assert len({line.count("\t") for line in QGuiApplication.clipboard().text().splitlines()}) == 1
+
+
+def test_all_results_are_handed_to_another_program(
+    window: MainWindow, results: IdentificationView, hand: Hand, tmp_path: Path, qtbot: QtBot
+) -> None:
+    hand.press("ctrl", "shift", "e")
+    named_in_dialog(hand, tmp_path / "results.pin", qtbot)
+    qtbot.waitUntil(lambda: window.queue.is_idle and (tmp_path / "results.pin").exists())
+    qtbot.waitUntil(lambda: "results.pin written" in window.message_bar.label.text())
+
+
+def test_the_worst_accepted_matches_are_seen(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+    header, names = results.psms.view.horizontalHeader(), [column.name for column in results.psms.model.columns]
+    section = names.index("score")
+    x = header.sectionViewportPosition(section) + header.sectionSize(section) // 2
+    assert 0 < x < header.viewport().width(), "the column of scores is in sight"
+    for _ in range(2):
+        hand.click(header.viewport(), QPoint(x, header.height() // 2))
+        settle(results, qtbot)
+        # A second click that follows at once is a double click.
+        qtbot.wait(QApplication.doubleClickInterval() + 50)
+        if dict(results.psms.model.order).get("score") is False:
+            break
+    scores = shown(results.psms, "score")
+    assert scores == sorted(scores)
+
+
+def test_another_run_is_looked_at(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+    assert results.run is not None
+    runs, before = window.project_pane.runs, results.run.id
+    other = next(i for i in range(runs.count()) if window.project_pane.records[i].id != before)
+    hand.click(runs.viewport(), runs.visualItemRect(runs.item(other)).center())
+    qtbot.waitUntil(lambda: results.run is not None and results.run.id != before)
+    settle(results, qtbot)
+    assert results.header.text != ""
+
+
+def test_two_runs_are_compared(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+    runs, pane = window.project_pane.runs, window.project_pane
+    other = next(i for i in range(runs.count()) if not runs.item(i).isSelected())
+    hand.click(runs.viewport(), runs.visualItemRect(runs.item(other)).center(), holding=("ctrl",))
+    qtbot.waitUntil(pane.compare_button.isVisible)
+    hand.click(pane.compare_button)
+    qtbot.waitUntil(lambda: window.comparison is not None and window.pages.currentWidget() is window.comparison)
+
+
+def test_what_stayed_unidentified_is_gone_on_with(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+    action = results.follow_ups["explain"]
+    button = next(one for one in action.associatedObjects() if isinstance(one, QToolButton) and one.isVisible())
+    hand.click(button)
+    explain = window.searches["explain"]
+    qtbot.waitUntil(lambda: explain.made_form is not None and window.pages.currentWidget() is explain.made_form)
+    assert results.run is not None and explain.form.project_folder() == window.project_pane.project.folder  # type: ignore[union-attr]

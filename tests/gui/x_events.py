@@ -1,0 +1,100 @@
+"""A hand at mouse and keyboard of an X display, by the extension XTEST: the window gets the events that a user's devices make."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QPoint, QTimer
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+__all__ = ["Hand", "why_no_hand"]
+
+_LEFT = 1
+_KEYS = {"ctrl": 0xFFE3, "shift": 0xFFE1, "enter": 0xFF0D, "escape": 0xFF1B, "down": 0xFF54, "up": 0xFF52}
+"""Keysyms by their names; letters are their own."""
+_WITH_SHIFT = '_~!@#$%^&*()+{}|:"<>?'
+_POLL_MS = 30
+
+
+def why_no_hand() -> str:
+    """Why there are no X events here; empty where there are."""
+    if QApplication.platformName() != "xcb":
+        return "the window is not on an X display"
+    return "" if ctypes.util.find_library("X11") and ctypes.util.find_library("Xtst") else "libX11 or libXtst is missing"
+
+
+class Hand:
+    """Clicks and types, and counts how often: a click, a combination of keys and a text that is typed are an action each."""
+
+    def __init__(self, qtbot: QtBot) -> None:
+        self._qtbot = qtbot
+        self.n_actions = 0
+        self._x, self._test = ctypes.CDLL(ctypes.util.find_library("X11")), ctypes.CDLL(ctypes.util.find_library("Xtst"))
+        self._x.XOpenDisplay.restype = ctypes.c_void_p
+        self._x.XKeysymToKeycode.argtypes = [ctypes.c_void_p, ctypes.c_ulong]
+        for function in (self._x.XSync, self._x.XCloseDisplay, self._test.XTestFakeKeyEvent, self._test.XTestFakeButtonEvent):
+            function.argtypes = [ctypes.c_void_p, *[ctypes.c_ulong] * 3][: {"XSync": 2, "XCloseDisplay": 1}.get(function.__name__, 4)]
+        self._test.XTestFakeMotionEvent.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_ulong]
+        self._display = self._x.XOpenDisplay(os.environ["DISPLAY"].encode())
+        assert self._display, "the display cannot be opened"
+
+    def close(self) -> None:
+        """Let the display go."""
+        self._x.XCloseDisplay(self._display)
+
+    def click(self, widget: QWidget, at: QPoint | None = None, holding: Sequence[str] = ()) -> None:
+        """Press and release the left button on a place of a widget, in its middle where none is given, while keys are held."""
+        self.n_actions += 1
+        place = widget.mapToGlobal(widget.rect().center() if at is None else at)
+        self._test.XTestFakeMotionEvent(self._display, -1, place.x(), place.y(), 0)
+        for name in holding:
+            self._key(_KEYS[name], True)
+        for is_down in (True, False):
+            self._test.XTestFakeButtonEvent(self._display, _LEFT, is_down, 0)
+        for name in holding:
+            self._key(_KEYS[name], False)
+        self._done()
+
+    def press(self, *names: str) -> None:
+        """Press keys together, as ``ctrl``, ``e``."""
+        self.n_actions += 1
+        self._press([_KEYS.get(name, ord(name[0])) for name in names])
+        self._done()
+
+    def type(self, text: str) -> None:
+        """Type a text."""
+        self.n_actions += 1
+        for letter in text:
+            has_shift = letter.isupper() or letter in _WITH_SHIFT
+            self._press([*([_KEYS["shift"]] if has_shift else []), ord(letter)])
+        self._done()
+
+    def when(self, is_so: Callable[[], bool], then: Callable[[], None]) -> None:
+        """Go on as soon as something is so, also while a dialog keeps the caller."""
+
+        def look() -> None:
+            if is_so():
+                timer.stop()
+                timer.deleteLater()
+                then()
+
+        timer = QTimer(QApplication.instance())
+        timer.setInterval(_POLL_MS)
+        timer.timeout.connect(look)
+        timer.start()
+
+    def _press(self, keysyms: Sequence[int]) -> None:
+        for keysym in keysyms:
+            self._key(keysym, True)
+        for keysym in reversed(keysyms):
+            self._key(keysym, False)
+
+    def _key(self, keysym: int, is_down: bool) -> None:
+        self._test.XTestFakeKeyEvent(self._display, self._x.XKeysymToKeycode(self._display, keysym), is_down, 0)
+
+    def _done(self) -> None:
+        self._x.XSync(self._display, 0)

@@ -1,0 +1,66 @@
+"""The problems of the ATGPU model: both twins give what NumPy gives, and what was counted beforehand is what the kernels do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.analyses_layouts import BLOCK, OPERATIONS, PROBLEMS, TOGETHER
+from kernels.cpu.processor import Processor
+from kernels.device import twin
+from tests.shim.shim_card import ShimCard, missing_compiler
+
+pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+
+
+def given(problem, n, seed=1):
+    rng = np.random.default_rng(seed)
+    shape = (n, n) if problem == "matrix multiplication" else (n,)
+    count = 2 if problem in ("vector addition", "matrix multiplication") else 1
+    return [rng.integers(0, 1 << 32, shape, np.uint32) for _ in range(count)]
+
+
+def expected(problem, arrays):
+    if problem == "vector addition":
+        return arrays[0] + arrays[1]
+    if problem == "matrix multiplication":
+        return arrays[0] @ arrays[1]
+    sums = np.cumsum(arrays[0], dtype=np.uint32)
+    return sums[-1:] if problem == "reduction" else np.concatenate(([np.uint32(0)], sums[:-1]))
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("size", [1, 255, 513, 140_000])
+def test_both_give_the_same(problem, size):
+    n = min(size, 70) if problem == "matrix multiplication" else size
+    arrays = given(problem, n)
+    for device in (Processor(2), ShimCard()):
+        found, spent = getattr(twin(device, "analyses").Analyses(device), PROBLEMS[problem][0])(*arrays)
+        np.testing.assert_array_equal(found, expected(problem, arrays))
+        assert spent.kernel > 0
+        assert spent.seconds == pytest.approx(sum(spent))
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_what_is_counted_beforehand_is_what_is_done(problem):
+    n = 64 if problem == "matrix multiplication" else 512 * 600
+    name, rounds_of = PROBLEMS[problem]
+    card, rounds = ShimCard(), rounds_of(n)
+    getattr(twin(card, "analyses").Analyses(card), name)(*given(problem, n))
+    assert (card.bytes_in // 4, card.bytes_out // 4) == (sum(one.words_in for one in rounds), sum(one.words_out for one in rounds))
+    assert card.transfers == sum(one.transfers_in + one.transfers_out for one in rounds)
+    assert len(card.launched) == len(rounds)
+    # The trees' steps, which not every thread takes, are not counted by the kernels.
+    of_tree = {"reduction": 9, "prefix scan": 18}.get(problem, 0)
+    plain = [one.operations - (of_tree if one.operations > of_tree else 0) for one in rounds]
+    assert card.operations == sum(one.blocks * BLOCK * each for one, each in zip(rounds, plain, strict=True))
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_rates_are_of_the_operations_that_are_asked_for(operation):
+    card = ShimCard()
+    operations, seconds = twin(card, "analyses").Analyses(card).rate(operation, 3)
+    assert operations == card.operations == 8 * BLOCK * TOGETHER * 3
+    assert seconds > 0
+    count, seconds = twin(Processor(2), "analyses").Analyses(Processor(2)).rate(operation, 1000)
+    assert (count, seconds > 0) == (2 * TOGETHER * 1000, True)

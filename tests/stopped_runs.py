@@ -1,0 +1,60 @@
+"""Runs that a user stopped when they had computed all, and not yet written it: what tests resume."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.execution import kept
+from engine.jobs.progress import Cancelled, Progress
+from engine.project import Project
+from engine.searches import run_search
+from tests.engine.views.search_projects import search_files
+
+TABLES = ("queries", "hits")
+
+
+class ProgressUntil(Progress):
+    """A user who stops when a stage begins."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self._title = title
+
+    def stage(self, title: str, total: int = 0) -> None:
+        if title.startswith(self._title):
+            self.cancel()
+        super().stage(title, total)
+
+
+def keep_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs keep what they compute from their first moment on."""
+    monkeypatch.setattr(kept, "BEGIN_SECONDS", 0.0)
+    monkeypatch.setattr(kept, "SHARE", 1e9)
+    monkeypatch.setattr(kept, "FLUSH_SECONDS", 0.01)
+
+
+def inputs_of(folder: Path) -> dict[str, list[Path]]:
+    """The files of the searches here."""
+    queries, database = search_files(folder / "files", n_queries=2, n_relatives=4, n_strangers=40)
+    return {"queries": [queries], "database": [database]}
+
+
+def stop_a_search(project: Path, folder: Path, **changes: Any) -> str:
+    """Begin a sequence search and stop it before its hits are written; the id of its run, which can be resumed."""
+    with pytest.raises(Cancelled) as stopped:
+        run_search(
+            "align", inputs_of(folder), project=project, device="cpu", threads=2, progress=ProgressUntil("Aligning and writing"), **changes
+        )
+    run = Project.open(project).runs()[-1]
+    assert run.status == "cancelled"
+    assert stopped.value.__notes__ == [f"to go on with {run.id}: proteoscope resume {project} --run {run.id}"]
+    return run.id
+
+
+def tables(project: Path, run: str) -> dict[str, bytes]:
+    """The tables of a run, byte by byte."""
+    opened = Project.open(project)
+    return {one.name: one.path.read_bytes() for one in opened.results(run) if one.rows is not None}
