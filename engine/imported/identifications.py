@@ -61,6 +61,7 @@ class Identifications:
     scores : float64 (n,) by the names of columns (`engine.matches.engine_scores`), NaN where not given.
     senses : of scores whose sense the file says: 1 where the higher is the better, -1 where the lower is.
     unread : matches that the file has and that stand not here, by the reason.
+    unended : numbers of matches with whose last protein a file ends, without an end of the line: it may be cut off there.
     """
 
     format: str
@@ -90,6 +91,7 @@ class Identifications:
     senses: Mapping[str, int] = field(default_factory=dict)
     program: str = ""
     unread: Mapping[str, int] = field(default_factory=dict)
+    unended: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.peptide)
@@ -183,6 +185,8 @@ def joined(parts: Sequence[Identifications]) -> Identifications:
         for reason, n in part.unread.items():
             unread[reason] = unread.get(reason, 0) + n
 
+    begins = np.cumsum([0, *map(len, parts)]).tolist()
+
     def together(name: str) -> Any:
         return np.concatenate([getattr(part, name) for part in parts])
 
@@ -198,4 +202,5 @@ def joined(parts: Sequence[Identifications]) -> Identifications:
         scores={name: np.concatenate([part.scores.get(name, np.full(len(part), np.nan)) for part in parts]) for name in names},
         senses={name: sense for part in parts for name, sense in part.senses.items()},
         program=next((part.program for part in parts if part.program), ""), unread=unread,
+        unended=tuple(begin + row for begin, part in zip(begins, parts, strict=False) for row in part.unended),
     )  # fmt: skip
