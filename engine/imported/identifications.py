@@ -157,9 +157,10 @@ class MatchCollector:
         for name, found in self._scores.items():
             scores[name] = np.full(self.n, np.nan)
             scores[name][[row for row, _ in found]] = [value for _, value in found]
+        numbers: dict[str, Any] = {name: np.array(self._numbers[name], dtype) for name, (dtype, _) in self._NUMBERS.items()}
         return Identifications(
             format=self.format, files=(self.path,), file=np.zeros(self.n, np.int64),
-            **{name: np.array(self._numbers[name], dtype) for name, (dtype, _) in self._NUMBERS.items()},
+            **numbers,
             **{name: pa.array(texts, pa.string()) for name, texts in self._texts.items()},
             peptide=np.array(self._peptide, np.int64), peptides=tuple(self._peptides),
             protein_offsets=np.concatenate(([0], np.cumsum(np.array(self._counts, np.int64)))).astype(np.int64),

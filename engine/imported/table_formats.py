@@ -410,7 +410,7 @@ def _identifications(
         **{name: np.full(n, np.nan) for name in ("retention_time", "precursor_mz", "calculated_mass", "q_value", "posterior_error")},
         **{name: cells.text("") for name in ("run", "native_id", "title")}, **values,
     }  # fmt: skip
-    taken = {
+    taken: Values = {
         name: column.take(pa.array(rows)) if isinstance(column, pa.Array | pa.ChunkedArray) else np.asarray(column)[rows]
         for name, column in columns.items()
     }
