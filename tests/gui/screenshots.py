@@ -192,7 +192,7 @@ class Photographer:
         self.take("21-jobs-over")
         window.project_pane.project.folder.rename(self.temporary / "moved")
         window.form.run()
-        window.lost_project.close()
+        window.task_projects.question.close()
         self.take("22-project-gone")
         SearchTask.run = real
 
@@ -428,7 +428,7 @@ class Photographer:
         window.project_pane.about_action.trigger()
         self.wait(seconds=1)
         self.take("103-about-the-run")
-        window.convert_spectra()
+        window.dialogs.convert_spectra()
         self.wait(seconds=1)
         self.take("104-conversion", window.findChild(ConversionDialog))
         window.findChild(ConversionDialog).close()
