@@ -67,7 +67,7 @@ class MenuActions(Protocol):
         """Have letters of another size from the next start on."""
 
     def show_devices(self) -> None:
-        """Open the dialog that lists what can compute."""
+        """Show the page of what can compute."""
 
 
 class DialogActions(Protocol):
@@ -109,6 +109,7 @@ class Menus:
         self.cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", actions.cancel_running)
         self.form = self._action("&Form", "new", "Ctrl+1", actions.show_form, checkable=True)
         self.results = self._action("&Results", "results", "Ctrl+2", actions.show_results, checkable=True)
+        self.devices = self._action("&Devices", "database", "Ctrl+3", actions.show_devices)
         self.looks: dict[str, QAction] = {}
         self.letter_sizes: dict[int, QAction] = {}
         self.recent = QMenu("Open &recent", window)
@@ -145,7 +146,7 @@ class Menus:
         file_menu.addAction(self._action("&Quit", "close", QKeySequence.StandardKey.Quit, self._window.close))
         bar.addMenu("&Run").addActions([self.run, self.cancel])
         view_menu = bar.addMenu("&View")
-        view_menu.addActions([self.form, self.results])
+        view_menu.addActions([self.form, self.results, self.devices])
         view_menu.addSeparator()
         for dock in docks:
             view_menu.addAction(dock.toggleViewAction())
@@ -166,7 +167,6 @@ class Menus:
             sizes.addAction(action)
             self.letter_sizes[percent] = action
         help_menu = bar.addMenu("&Help")
-        help_menu.addAction("&Devices…", actions.show_devices)
         help_menu.addAction("&About Proteoscope", lambda: about(self._window))
 
     def _make_toolbar(self) -> None:

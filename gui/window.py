@@ -13,7 +13,6 @@ from engine.errors import ProteoscopeError
 from engine.jobs import Job
 from engine.project import Project, RunRecord
 from gui.closing import Closing
-from gui.device_dialog import DeviceDialog
 from gui.drops import Drops
 from gui.forms.file_survey import FileSurvey, Survey
 from gui.forms.prefill import NOTHING, FormPrefill
@@ -63,6 +62,7 @@ class MainWindow(WindowFrame):
         self.memory = WindowMemory(self, settings, self.searches, self.tasks)
         self.pages.addWidget(self.start_page)
         self.pages.addWidget(self.run_actions.page)
+        self.pages.addWidget(self.device_page)
         searches, docks = [search.search for search in self.searches.values()], (self.dock_project, self.dock_jobs, self.dock_log)
         self.dialogs = SideDialogs(self._from_here, self._project_folder, self.survey, self.tasks, self)
         self.drops = Drops(self._from_here, self.message_bar, self)
@@ -267,11 +267,8 @@ class MainWindow(WindowFrame):
     # Pages
 
     def show_devices(self) -> None:
-        """Open the dialog that lists what can compute."""
-        dialog = self.findChild(DeviceDialog) or DeviceDialog(self.devices, self)
-        dialog.show()
-        dialog.raise_()
-        dialog.activateWindow()
+        """Show the page of what can compute."""
+        self.show_page(self.device_page)
 
     def show_form(self) -> None:
         """Show the form of the kind of search that the user is at."""
@@ -332,6 +329,9 @@ class MainWindow(WindowFrame):
         self.run_actions.close()
         self.memory.end()
         self.survey.close()
+        self.device_page.close_worker()
+        for form in self._made_forms():
+            form.estimate.stop()
         self.devices.close()
         self.tasks.close()
         self.log.detach()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
-from gui.device_dialog import DeviceButton
+from gui.device_page import DeviceButton, DevicePage
 from gui.devices import DeviceSurvey
 from gui.dialogs import CrashDialog, report_text
 from gui.docks import add_dock
@@ -15,6 +15,7 @@ from gui.log_dock import LogDock
 from gui.message_bar import MessageBar
 from gui.project_pane import ProjectPane
 from gui.task_queue import TaskQueue
+from gui.tasks import CalibrationTask
 
 __all__ = ["WindowFrame"]
 
@@ -37,8 +38,11 @@ class WindowFrame(QMainWindow):
         self.progress_text = QLabel()
         self.progress_text.setTextFormat(Qt.TextFormat.PlainText)
         self.device_button = DeviceButton(self.devices)
+        self.device_page = DevicePage(self.devices, self.bridge, self.tasks.running)
         self._lay_out()
         self.jobs.cancel_asked.connect(self.queue.cancel)
+        self.device_page.cancel_asked.connect(self.queue.cancel)
+        self.device_page.calibration_asked.connect(self._calibrate)
         self.jobs.moved.connect(self.queue.move)
         self.bridge.message.connect(lambda _, text: self.tell_briefly(text))
         self.tasks.queued.connect(self._show_jobs)
@@ -65,6 +69,9 @@ class WindowFrame(QMainWindow):
         """Bring the log to the front."""
         self.dock_log.show()
         self.dock_log.raise_()
+
+    def _calibrate(self, task: CalibrationTask) -> None:
+        self.device_page.follow(self.tasks.add(task), task.device)
 
     def _show_jobs(self) -> None:
         self.dock_jobs.show()

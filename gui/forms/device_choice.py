@@ -31,7 +31,7 @@ class DeviceChoice(QWidget):
         self._wish = _USUAL
         self.box = ChoiceBox()
         self.box.setAccessibleName("Device")
-        self.box.setToolTip("What computes; Help, Devices tells more")
+        self.box.setToolTip("What computes; View, Devices tells more")
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.box.setMinimumContentsLength(18)
         self.box.activated.connect(lambda: self.choose(self.box.currentData()))

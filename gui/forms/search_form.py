@@ -19,6 +19,7 @@ from gui.devices import DeviceSurvey
 from gui.forms.advice_line import AdviceLine
 from gui.forms.device_choice import DeviceChoice
 from gui.forms.editors import RunEditor
+from gui.forms.estimate_line import EstimateLine
 from gui.forms.file_survey import FileSurvey, SearchedRun, Survey
 from gui.forms.input_files import InputFiles
 from gui.forms.parameter_form import ParameterForm
@@ -96,6 +97,8 @@ class SearchForm(QWidget):
         self.run_button = _OnceButton("Run", "run")
         self.advice = AdviceLine()
         """Which preset suits the files better than what is chosen."""
+        self.estimate = EstimateLine(self.task)
+        """What the search will take."""
         self.reason = QPushButton()
         self.reason.setFlat(True)
         self.scroll_area = QScrollArea()
@@ -295,6 +298,8 @@ class SearchForm(QWidget):
         self.reason.setText(missing.replace("&", "&&"))
         self.reason.setVisible(bool(missing))
         self.run_button.setEnabled(not missing)
+        if self.isVisible():
+            self.estimate.begin_soon()
 
     def _take_advice(self, preset: str) -> None:
         """Fill the parameters from the preset that suits the files."""
@@ -418,6 +423,8 @@ class SearchForm(QWidget):
         """Look which runs the given project has by now."""
         super().showEvent(event)
         self._look_for_runs()
+        # What runs took since then tells more.
+        self.estimate.begin_soon()
         for one in self.inputs.values():
             one.files.look_again()
 
@@ -467,8 +474,11 @@ class SearchForm(QWidget):
         bottom = QHBoxLayout()
         bottom.setContentsMargins(18, 8, 18, 10)
         bottom.setSpacing(10)
-        bottom.addWidget(self.advice, 1)
-        bottom.addStretch(0)
+        told = QVBoxLayout()
+        told.setSpacing(4)
+        told.addWidget(self.advice)
+        told.addWidget(self.estimate)
+        bottom.addLayout(told, 1)
         bottom.addWidget(self.reason)
         bottom.addWidget(self.run_button)
         line = QFrame()

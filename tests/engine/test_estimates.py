@@ -181,7 +181,7 @@ def test_the_report_has_every_problem(tmp_path, own_cache, capsys, monkeypatch):
 
 
 def test_devices_are_measured_and_told(own_cache, capsys, monkeypatch):
-    monkeypatch.setattr("engine.command_line.calibration.KINDS", {"structures": ""})
+    monkeypatch.setattr("engine.calibration.KINDS", {"structures": ""})
     assert main(["devices", "--calibrate", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told[0]["measured"]["kinds"]["structures"]["operations"]
