@@ -33,9 +33,9 @@ def estimate_text(found: Estimate) -> EstimateText:
         details.append("by the figures of another machine; proteoscope devices --calibrate measures this one")
     if found.n_runs:
         details.append(sureness_text(found))
-    return EstimateText(
-        f"about {seconds_text(found.seconds)}, {found.bound}-bound", memory_text(found), sureness_text(found), tuple(details)
-    )
+    # No estimate is sure to more than two digits.
+    about = seconds_text(float(f"{found.seconds:.2g}"))
+    return EstimateText(f"about {about}, {found.bound}-bound", memory_text(found), sureness_text(found), tuple(details))
 
 
 def memory_text(found: Estimate) -> str:
