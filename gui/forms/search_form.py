@@ -123,7 +123,9 @@ class SearchForm(QWidget):
             parameters,
             project=self.project_folder(),
             options=self._wishes(),
-            device=self.device.value(),
+            device=self.device.value() if self.device.workers.are_here else "auto",
+            workers=self.device.workers.wish,
+            certificates=self.device.workers.certificates or None,
         )
         names = {name: f"what {self._stands_for(one.asked)} left" if one.is_empty else one.name for name, one in self.inputs.items()}
         title = self.search.job.format(**names)
@@ -188,6 +190,7 @@ class SearchForm(QWidget):
         values.preset = self.presets.name if self.presets.is_chosen or not self.search.fitting else ""
         values.preset_folder = self.presets.start_folder
         values.device = self.device.value()
+        values.workers, values.certificates = self.device.workers.wish, self.device.workers.certificates
         values.folders = {name: files.start_folder for name, files in self.file_lists.items()}
         values.files = {name: tuple(str(path) for path in one.files.paths) for name, one in self.inputs.items() if one.asked.is_kept}
 
@@ -197,6 +200,7 @@ class SearchForm(QWidget):
             if name in self.file_lists:
                 self.file_lists[name].start_folder = folder
         self.device.choose(values.device)
+        self.device.workers.choose(values.workers, values.certificates)
         self.presets.restore(values.preset, values.preset_folder)
         for name, files in values.files.items():
             if name in self.inputs and self.inputs[name].asked.is_kept:
@@ -291,6 +295,7 @@ class SearchForm(QWidget):
         if self.search.fitting:
             self.presets.suit(self.search.suited_preset(self._contents(), self._wishes()))
         self.project.show_state()
+        self.device.workers.show_problem()
         parameters = self.parameters.parameters
         contents = [content for one in self.inputs.values() for content in one.files.spectra_contents]
         self.advice.tell(None if parameters is None else self.search.advice(contents, parameters))
@@ -369,7 +374,7 @@ class SearchForm(QWidget):
         for name, one in self.file_lists.items():
             one.database_asked.connect(partial(self.database_asked.emit, name))
             one.counted.connect(self._checking.start)
-        for signal in (*changing, self.project.changed, self.parameters.changed, self.device.box.activated):
+        for signal in (*changing, self.project.changed, self.parameters.changed, self.device.box.activated, self.device.workers.chosen):
             signal.connect(lambda *_: self.touched.emit())
         if self.given_project is not None:
             self.given_project.changed.connect(self._follow_given_project)

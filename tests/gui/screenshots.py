@@ -295,6 +295,28 @@ class Photographer:
             for width, height in sizes:
                 window.resize(width, height)
                 self.take(f"132-estimate-{preset}-{width}")
+        form.device.workers.ask()
+        dialog = form.device.workers.dialog
+        for sort in ("local", "address"):
+            dialog.buttons[sort].setChecked(True)
+            dialog.certificates.line.setText(str(self.temporary / "lab-certificates"))
+            self.wait(lambda: not dialog.is_busy)
+            self.take(f"133-workers-{sort}", dialog)
+        dialog.reject()
+        form.device.workers.choose("local:2")
+        self.wait(lambda: not form.estimate.is_busy)
+        form.scroll_area.ensureWidgetVisible(form.device.workers)
+        self.take("134-form-with-workers-1280")
+        form.device.workers.choose("")
+        form.presets.choose("low-resolution")
+        self.run_to_results()
+        window.project_pane.about_action.trigger()
+        page = window.run_actions.page
+        self.wait(lambda: window.pages.currentWidget() is page and not window.run_actions.is_busy)
+        page.tabs.setCurrentIndex(1)
+        for width, height in sizes:
+            window.resize(width, height)
+            self.take(f"135-prediction-{width}")
 
     def structure_search(self) -> None:
         """The search among structures: its form, the alignment of a hit, and thresholds."""
