@@ -286,7 +286,9 @@ class MainWindow(WindowFrame):
         left = self.pages.currentWidget()
         self._left_results = next((one for one in self._made_results() if one is left and one.run is not None), self._left_results)
         self.pages.setCurrentWidget(page)
-        for action, of_page in ((self.menus.form, self.search.made_form), (self.menus.results, self.search.made_results)):
+        for action, of_page in (
+            (self.menus.form, self.search.made_form), (self.menus.results, self.search.made_results), (self.menus.devices, self.device_page),
+        ):  # fmt: skip
             action.setChecked(page is of_page)
         self._enable_export()
 
