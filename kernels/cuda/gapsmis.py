@@ -47,6 +47,7 @@ from kernels.cuda.gapsmis_plan import (
     shapes,
 )
 from kernels.cuda.modules import Card, sent, struct
+from kernels.cuda.rates import USUAL_RATES, between_looks
 from kernels.device import DeviceMemoryError, UnsupportedSearchError
 from kernels.gapsmis_layouts import LETTERS, LOCAL, NO_ALIGNMENT, PREFIX, Alignments, GapRules, Sequences, score_bits, windows
 
@@ -163,7 +164,8 @@ class ReadSearch:
         self._longest = int(self._pattern_lengths.max(initial=0))
         if not score_bits(rules, self._longest):
             raise ValueError("scores could pass 32 bits")
-        self._properties = Properties(card.multiprocessors(), card.compute_capability(), card.maximum_shared_bytes())
+        self._properties = Properties(card.multiprocessors(), card.compute_capability(), card.maximum_shared_bytes(), card.rates)
+        self._cells_of_launch = between_looks(CELLS_OF_LAUNCH, card.rates.maxima, USUAL_RATES.maxima)
         self._scales = {traces: self._scale(traces) for traces in (False, True)}
         self._lengths_differ = _differ(self._text_lengths) or _differ(self._pattern_lengths)
         columns: dict[str, NDArray[Any]] = {
@@ -327,14 +329,14 @@ class ReadSearch:
         n, layers = len(text_of), self._rules.maximum_gaps + 1
         if not self._lengths_differ:
             cells = layers * (float(self._text_lengths[0]) + 1) * (self._longest + 1) if n else 1.0
-            size = max(1, min(_PAIRS_OF_BLOCK, int(CELLS_OF_LAUNCH / cells)))
+            size = max(1, min(_PAIRS_OF_BLOCK, int(self._cells_of_launch / cells)))
             yield from ((begin, min(n, begin + size)) for begin in range(0, n, size))
             return
         marks = np.cumsum(layers * (self._text_lengths[text_of] + 1.0) * (self._pattern_lengths[pattern_of] + 1.0))
         begin = 0
         while begin < n:
             before = marks[begin - 1] if begin else 0.0
-            end = int(np.searchsorted(marks, before + CELLS_OF_LAUNCH, side="right"))
+            end = int(np.searchsorted(marks, before + self._cells_of_launch, side="right"))
             end = min(n, begin + _PAIRS_OF_BLOCK, max(begin + 1, end))
             yield begin, end
             begin = end

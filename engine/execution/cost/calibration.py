@@ -40,6 +40,7 @@ _FEWEST_SIZES, _MOST_SIZES = 3, 8
 _SEED = 20181
 _CORES = 128
 _LARGEST_PINNED = 24 << 20
+_LEAST_START = 0.3  # seconds
 
 
 @dataclass(frozen=True)
@@ -157,11 +158,14 @@ def calibrate_card(number: int, key: str, description: str, kinds: Sequence[str]
     ------
     DeviceError : the device failed. Cancelled : the user asked to stop.
     """
+    began = time.perf_counter()
     from kernels.cuda.timing import TimedCard
 
     card = TimedCard(number)
+    card.wait(card.stream())
+    start = max(_LEAST_START, time.perf_counter() - began)  # less where this process had opened it before
     shape = CardShape(card.multiprocessors(), card.maximum_shared_bytes(), card.compute_capability())
-    measured = _measured(card, key, description, shape, card.free_bytes(), 0)
+    measured = _measured(card, key, description, shape, card.free_bytes(), 0).model_copy(update={"start": start})
     return _with_kinds(measured, card, shape, kinds, progress)
 
 
