@@ -50,10 +50,16 @@ _WITHOUT_SECONDS = 0.02  # of what the host does beside kernels, where these cou
 
 
 class ExpectedWork(NamedTuple):
-    """Work of a kind: its size as a card counts it, or the processor, which is None."""
+    """Work of a kind: its size as a card counts it, or the processor, which is None; and the bytes that a card holds of it at a time, None
+    where that is all that goes to it and comes back."""
 
     kind: str
     size: Callable[[CardShape | None], WorkSize]
+    held_bytes: float | None = None
+
+    def card_bytes(self, size: WorkSize, cards: int) -> float:
+        """On each of so many cards: what goes there stands there whole, what comes back is of its share."""
+        return size.bytes_in + size.bytes_out / cards if self.held_bytes is None else self.held_bytes
 
 
 @dataclass(frozen=True)
@@ -219,7 +225,7 @@ def predicted_run(kind: str, expectation: Expectation, device: Device, threads: 
             if work.kind in one.kinds:
                 size = work.size(one.card)
                 shares.append(predicted_work(one, work.kind, size))
-                card_bytes += (size.bytes_in + size.bytes_out) / max(1, cards) if member.numbers else 0.0
+                card_bytes = max(card_bytes, work.card_bytes(size, cards) if member.numbers else 0.0)
             else:
                 missing.add(work.kind)
         # Devices share a work by their speeds; the longest part of it, here of each, is as long as all.
