@@ -49,7 +49,7 @@ from kernels.cuda.gapsmis_plan import (
 from kernels.cuda.modules import Card, sent, struct
 from kernels.cuda.rates import USUAL_RATES, between_looks
 from kernels.device import DeviceMemoryError, UnsupportedSearchError
-from kernels.gapsmis_layouts import LETTERS, LOCAL, NO_ALIGNMENT, PREFIX, Alignments, GapRules, Sequences, score_bits, windows
+from kernels.gapsmis_layouts import LETTERS, LOCAL, NO_ALIGNMENT, PREFIX, SINGLE_PASS, Alignments, GapRules, Sequences, score_bits, windows
 
 __all__ = ["ReadSearch"]
 
@@ -61,7 +61,6 @@ _TRACE_THREADS, _NOTING_THREADS = 128, 256
 _SENDERS = 6  # threads
 _BLOCKS = 8  # on each multiprocessor, where warps take one unit after the other
 _BORDER_BYTES = 1 << 29
-_SINGLE_PASS = 2, 64  # texts up to twice the pattern and 64 letters are traced in one pass, as on the processor
 _TEXT_END, _GAPS, _COLUMNS_FOUND = 2, 5, 6  # rows of what is found
 _PAIRS = np.dtype(
     [
@@ -371,7 +370,7 @@ class _Block:
             return
         runs = 2 * self._rules.maximum_gaps + 1
         self._buffers["runs"] = card.buffer(4 * runs * n)
-        times, more = _SINGLE_PASS
+        times, more = SINGLE_PASS
         text, pattern = self._lengths()
         later = np.zeros(0, np.int64)
         if self._rules.mode == LOCAL or int(np.max(text)) > times * int(np.min(pattern)) + more:
