@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
 from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ CLUSTERING = Search(
     methods="engine.clustering.methods_paragraph:clustering_methods",
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)), Export("mgf", "Consensus spectra", (".mgf",))),
     export=_export_clusters,
+    demo=Demo({"spectra": "BSA1.mzML.gz"}, "low-resolution"),
     work=(
         ("vector-groups", "engine.clustering.grouping:VectorGroups"),
         ("points", "engine.clustering.assignment:PointsToCentroids"),
@@ -120,6 +121,7 @@ EXPLANATION = Search(
     run=_run_explanation,
     kernels=("engine.clustering.compilation:EXPLANATION",),
     modules=("engine.clustering.explanation_search",),
+    demo=Demo({}, "low-resolution", after="identify"),
     expecting="engine.clustering.expecting_explanation",
     tables="engine.clustering.tables:EXPLANATION_TABLES",
     stored="engine.clustering.tables:EXPLANATION_STORED",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
 
@@ -91,6 +91,7 @@ MODIFIED_SEARCH = Search(
         Export("bed", "Places on the genome, BED", (".bed",)),
     ),
     export=_export,
+    demo=Demo({}, "low-resolution", after="identify"),
     expecting="engine.modified_search.expecting",
     work=(
         ("spectra", "engine.matches.spectrum_scoring:SpectraAgainstPeptides"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
 
@@ -106,6 +106,7 @@ SEQUENCE_SEARCH = Search(
         _of_queries("psl", "Alignments as PSL", ".psl"),
     ),
     export=_export,
+    demo=Demo({"queries": "protein_queries.fasta", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "standard"),
     expecting="engine.sequence_search.expecting",
     work=(("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),),
     keeps=(KeptKind("sequences", "packed sequences"),),
