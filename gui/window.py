@@ -30,6 +30,7 @@ from gui.docks import add_dock
 from gui.forms.file_survey import FileSurvey, Survey
 from gui.forms.prefill import NOTHING, FormPrefill
 from gui.garbage import GarbageCollector
+from gui.help.assistance import Assistance
 from gui.icons import icon
 from gui.job_dock import JobDock
 from gui.log_dock import LogDock
@@ -103,6 +104,7 @@ class MainWindow(QMainWindow):
         self._lay_out()
         searches, docks = [search.search for search in self.searches.values()], (self.dock_project, self.dock_jobs, self.dock_log)
         self.menus = Menus(self, self, searches, docks)
+        self.assistance = Assistance(self, self.menus.help)
         self.recent_projects = RecentProjects(self.settings, self.survey, searches, (self.start_page, self.menus))
         self._connect()
         self._restore()
@@ -231,8 +233,7 @@ class MainWindow(QMainWindow):
 
     def try_sample(self, kind: str) -> None:
         """Show the form of a kind of search, filled with files that ship with the program."""
-        self.searches[kind].form.take_sample()
-        self.new_search(kind)
+        self.assistance.samples.begin(kind)
 
     def go_on(self, kind: str, run_id: str, prefill: FormPrefill = NOTHING) -> None:
         """Show the form of a kind of search that goes on from a run of the open project."""

@@ -42,6 +42,7 @@ IMPORT = Search(
     kind="import",
     name="import of results",
     question="What did another search engine find?",
+    manual="imported",
     purpose="Look at the results of another search engine",
     description="Import results of another search engine. They go into a project folder: exports/*.tsv for people, run.json for scripts.",
     epilog=_EPILOG,

@@ -58,6 +58,7 @@ READ_ALIGNMENT = Search(
     kind="reads",
     name="read alignment",
     question="Where do my reads belong?",
+    manual="reads",
     purpose="Align reads with a bounded number of gaps",
     description="Align every pattern with every text, pair by pair, or each read where it belongs, with at most so many gaps, exactly.",
     epilog=_EPILOG,

@@ -62,6 +62,7 @@ SEQUENCE_SEARCH = Search(
     kind="align",
     name="sequence search",
     question="Which proteins are alike?",
+    manual="sequences",
     purpose="Find relatives of proteins in a database, with Smith-Waterman alignments",
     description="Align every query with every sequence of a database (Smith-Waterman, nothing left out); report hits with E-values.",
     epilog=_EPILOG,

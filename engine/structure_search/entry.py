@@ -59,6 +59,7 @@ STRUCTURE_SEARCH = Search(
     kind="structures",
     name="structure search",
     question="Which folds are alike?",
+    manual="structures",
     purpose="Find proteins with the same fold, and superpose them",
     description="Align every query structure with every chain of a database (GPU-CASSERT's two phases); report superposed hits.",
     epilog=_EPILOG,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.entry import Search
 from engine.parameters import ParameterDescription
-from engine.results.columns import Table
+from engine.results.columns import MARK_COLUMNS, Table
 
 __all__ = ["Term", "glossary", "matching"]
 
@@ -35,7 +35,7 @@ def glossary(searches: Iterable[Search]) -> list[Term]:
     found: dict[tuple[str, str, bool], tuple[dict[str, None], dict[str, None]]] = {}
     for search in searches:
         for table in search.result_tables:
-            for column in table.columns:
+            for column in (*(MARK_COLUMNS if table.takes_marks else ()), *table.columns):
                 if column.title and column.meaning:
                     _note(found, (column.header, column.meaning, False), column.name, _place(table, search))
         for field in search.model.describe():
