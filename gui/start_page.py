@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
@@ -17,7 +18,6 @@ from PySide6.QtWidgets import (
     QListWidgetItem,
     QPushButton,
     QScrollArea,
-    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -32,7 +32,8 @@ __all__ = ["StartPage"]
 
 _MAXIMUM_WIDTH = 900
 """Of questions and buttons, which belong together."""
-_BUTTON_HEIGHT, _MINIMUM_RECENT = 28, 64
+_BUTTON_HEIGHT = 28
+_RECENT_HEIGHTS = (190, 110, 66)
 
 
 class StartPage(QWidget):
@@ -77,13 +78,6 @@ class StartPage(QWidget):
         for search in sorted(searches, key=_goes_on):
             self._add_search(buttons, search)
         buttons.setColumnStretch(0, 1)
-        box = QWidget()
-        box.setMaximumWidth(_MAXIMUM_WIDTH)
-        box.setLayout(buttons)
-        choices = QHBoxLayout()
-        choices.addStretch(1)
-        choices.addWidget(box, 100)
-        choices.addStretch(1)
         hint = toned_label("or drop spectra, FASTA or FASTQ files or a project anywhere on this window")
         hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.open_button = QPushButton("Open project…")
@@ -91,9 +85,6 @@ class StartPage(QWidget):
         self.open_button.clicked.connect(self.open_asked)
         self.recent_title = QLabel("Recent projects")
         self.recent = QListWidget()
-        self.recent.setMinimumHeight(_MINIMUM_RECENT)
-        self.recent.setMaximumHeight(190)
-        self.recent.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.recent.setIconSize(QSize(18, 18))
         self.recent.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.recent.itemActivated.connect(self._choose)
@@ -102,30 +93,23 @@ class StartPage(QWidget):
         before.addLayout(self._answer("What was found before?", "Go on with a project"), 1)
         before.addWidget(self.recent_title, 0, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         before.addWidget(self.open_button)
-        projects = QWidget()
-        projects.setMaximumWidth(_MAXIMUM_WIDTH)
-        lines = QVBoxLayout(projects)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.addLayout(before)
-        lines.addWidget(self.recent, 1)
-        go_on = QHBoxLayout()
-        go_on.addStretch(1)
-        go_on.addWidget(projects, 100)
-        go_on.addStretch(1)
         self._content = QWidget()
+        self._content.setMaximumWidth(_MAXIMUM_WIDTH)
         page = self._column = QVBoxLayout(self._content)
         page.setSpacing(8)
         page.addStretch(2)
         page.addLayout(title)
         page.addSpacing(4)
-        page.addLayout(choices)
+        page.addLayout(buttons)
         page.addWidget(hint)
-        page.addLayout(go_on, 4)
+        page.addLayout(before)
+        page.addWidget(self.recent)
         page.addStretch(3)
         # A small screen, or a large font, has no room for all of it.
         scroll = self.scroll = QScrollArea()
         scroll.setWidget(self._content)
         scroll.setWidgetResizable(True)
+        scroll.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
@@ -176,12 +160,15 @@ class StartPage(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Tell what each search is for below its question where there is room for that; its tip tells it always."""
-        for are_told in (True, False):
+        """Show recent projects, and below its question what each search is for (its tip tells that always), as far as there is room."""
+        for are_told, height in product((True, False), _RECENT_HEIGHTS):
             for label in self.purposes:
                 label.setVisible(are_told)
+            self.recent.setFixedHeight(height)
+            # Layouts within remember what they took before, until they are laid out.
             self._column.invalidate()
-            if self._column.totalHeightForWidth(self.width()) <= self.height():
+            self._column.activate()
+            if self._column.totalHeightForWidth(min(self.width(), _MAXIMUM_WIDTH)) <= self.height():
                 return
 
     def show_recent(self, folders: tuple[str, ...], notes: Mapping[str, str]) -> None:

@@ -81,9 +81,11 @@ def _field(
     low = position.min(axis=0) - margin
     shape = tuple(int(n) for n in np.ceil((position.max(axis=0) + margin - low) / spacing) + 1)
     total = np.zeros(int(np.prod(shape)), np.float32)
-    most, nearest = np.zeros_like(total), np.full(len(total), -1, np.int32)
+    # What an atom adds and its number in one word: of positive numbers the bits are ordered as the numbers are.
+    most = np.zeros(len(total), np.uint64)
     step = int(np.ceil(_REACH * float(radius.max()) / spacing))
     around = np.array(list(product(range(-step, step + 1), repeat=3)))
+    around = around[(around**2).sum(axis=1) <= (_REACH * float(radius.max()) / spacing + 1.0) ** 2]
     for first in range(0, len(position), _ATOMS_AT_ONCE):
         chosen = slice(first, first + _ATOMS_AT_ONCE)
         middle = np.rint((position[chosen] - low) / spacing).astype(np.int64)
@@ -94,11 +96,8 @@ def _field(
         value = np.exp(_STEEPNESS * (1.0 - apart[is_near])).astype(np.float32)
         atom = np.broadcast_to(np.arange(first, first + len(middle), dtype=np.int32)[:, None], is_near.shape)[is_near]
         np.add.at(total, flat, value)
-        # The last of those that are written to one place stays: they are written in the order of what they add.
-        order = np.argsort(value, kind="stable")
-        flat, value, atom = flat[order], value[order], atom[order]
-        is_more = value > most[flat]
-        most[flat[is_more]], nearest[flat[is_more]] = value[is_more], atom[is_more]
+        np.maximum.at(most, flat, value.view(np.uint32).astype(np.uint64) << np.uint64(32) | atom.astype(np.uint64))
+    nearest = np.where(most > 0, (most & np.uint64(0xFFFFFFFF)).astype(np.int32), np.int32(-1))
     return total.reshape(shape), nearest.reshape(shape), low
 
 
