@@ -44,8 +44,8 @@ _ROW_KEY_MASS = f"CASE WHEN {_ROW_IS_BINNED} THEN round_even(mass * 100, 0) ELSE
 
 @dataclass(frozen=True)
 class ModifiedFilter:
-    """Which rows to see; None bounds nothing. Shifts in dalton; `kind`: ``none``, ``named``, ``end`` or ``unnamed``. `only_marked`: PSMs with
-    a star or a comment.
+    """Which rows to see; None bounds nothing. Shifts in dalton; `kind`: ``none``, ``named``, ``end`` or ``unnamed``.
+    `only_marked`: PSMs with a star or a comment.
     """
 
     text: str = ""
