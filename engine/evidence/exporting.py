@@ -19,7 +19,7 @@ from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.project.outputs import check_outputs
 from engine.results.reader import read_stored
-from engine.results.separated import ROUNDED, write_separated
+from engine.results.separated import DIGITS, write_separated
 from engine.structures.chains import Chains
 from engine.structures.colouring import UNALIGNED, scale_colours
 from engine.structures.outputs import PictureChain, chain_atoms, write_picture
@@ -66,7 +66,7 @@ def _write_tables(project: Project, request: ExportRequest, progress: Progress) 
         found = read_stored(project, request.run_id, one, one.saved)
         progress.stage(f"Exporting {one.title.lower()}", len(found))
         written.append(request.target / file_of(one))
-        write_separated(written[-1], found, one.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
+        write_separated(written[-1], found, one.saved_columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
     return written
 
 
