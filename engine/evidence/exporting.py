@@ -36,6 +36,7 @@ _MISSED = np.array((0xD5, 0x5E, 0x00), np.uint8)
 _MODIFIED = np.array((0xCC, 0x79, 0xA7), np.uint8)
 _UNKNOWN_B = -1.0
 _MAXIMUM_LETTERS = 40
+_OF_SITES = ("accession", "position", "modification", "q_value", "n_psms", "place", "chain", "chain_kind")
 
 
 def export_evidence(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
@@ -74,7 +75,7 @@ def _write_gff3(project: Project, request: ExportRequest, progress: Progress) ->
     """Peptides and modified residues along their proteins (counted from 1)."""
     proteins = read_stored(project, request.run_id, PROTEINS, ("accession", "length")).to_pylist()
     peptides = read_stored(project, request.run_id, PEPTIDE_PLACES, ("accession", "peptide", "first", "last", "q_value", "n_psms"))
-    sites = read_stored(project, request.run_id, SITES, ("accession", "position", "modification", "q_value", "n_psms", "place"))
+    sites = read_stored(project, request.run_id, SITES, _OF_SITES)
     progress.stage("Exporting GFF3", len(peptides) + len(sites))
     with atomic_file(request.target) as file:
         file.write(b"##gff-version 3\n")
@@ -86,6 +87,8 @@ def _write_gff3(project: Project, request: ExportRequest, progress: Progress) ->
             progress.advance(1)
         for number, one in enumerate(sites.to_pylist(), 1):
             told = f"ID=site{number};Name={quote(one['modification'], safe=_IN_ATTRIBUTES)};psms={one['n_psms']};place={one['place']}"
+            if one["chain"] is not None:
+                told += f";structure={quote(one['chain'], safe=_IN_ATTRIBUTES)};structure_kind={one['chain_kind']}"
             _write_line(file.write, one["accession"], "modified_residue", one["position"], one["position"], one["q_value"], told)
             progress.advance(1)
     return request.target

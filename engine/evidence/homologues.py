@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,8 +57,8 @@ def find_homologues(
     proteins: Sequence[ProteinEntry], subjects: SequenceDatabase, n: int, maximum_e_value: float, resources: Resources,
     write: Callable[[pa.Table], None],
 ) -> Conservation:  # fmt: skip
-    """The n best homologues of each protein, as rows of `HOMOLOGUES` to `write`, some proteins after the other; the protein itself, whole and
-    without a difference, is none.
+    """The n best homologues of each protein, as rows of `HOMOLOGUES` to `write`, some proteins after the other; the protein itself,
+    whole and without a difference, is none.
 
     Raises
     ------
@@ -86,7 +87,7 @@ def _without_itself(hits: Hits) -> Hits:
 def _of_queries(hits: Hits) -> Iterator[tuple[int, Hits]]:
     """The hits of each query, which stand together."""
     cuts = [0, *(np.flatnonzero(np.diff(hits.query_index)) + 1).tolist(), len(hits)]
-    for first, last in zip(cuts[:-1], cuts[1:], strict=True):
+    for first, last in pairwise(cuts):
         if first < last:
             yield int(hits.query_index[first]), hits.part(slice(first, last))
 

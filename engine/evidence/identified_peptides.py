@@ -29,15 +29,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "IdentifiedPeptides",
-    "Modifications",
-    "ProteinEntry",
-    "SourceTables",
-    "identified_peptides",
-    "known_sums",
-    "protein_entries",
+    "IdentifiedPeptides", "Modifications", "ProteinEntry", "SourceTables", "identified_peptides", "known_sums", "protein_entries",
     "source_tables",
-]
+]  # fmt: skip
 
 _REMEDY = "Run the identification again"
 _EXPLAIN_AGAIN = "Explain the spectra again"

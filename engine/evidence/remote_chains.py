@@ -1,4 +1,4 @@
-"""Chains that no sequence leads to, but the fold of a protein's nearest chain: searched by structure, superposed, and mapped through it.
+"""Chains with the fold of a protein's nearest chain, whatever their sequence: searched by structure, superposed, and mapped through it.
 
 A residue of the protein stands on one of the remote chain where the nearest chain has a residue that both are aligned with.
 """

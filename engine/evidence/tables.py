@@ -49,8 +49,8 @@ _INTENSITY = replace(
     meaning="Of the precursors of its spectra together, where files tell it", width=10, type="double", low=0, saved=".6g",
 )  # fmt: skip
 _KIND = Column(
-    "kind", "Kind", "same (95 % identity and more), homologous (30 % and more), distant, or remote: found by its fold alone", width=11,
-    pattern="same|homologous|distant|remote",
+    "kind", "Kind", "same (95 % identity and more), homologous (30 % and more), distant, or remote: found by the fold of the nearest",
+    width=11, pattern="same|homologous|distant|remote",
 )  # fmt: skip
 _HIT, _PEPTIDE = HITS.by_name, PEPTIDES.by_name
 _E_VALUE = replace(_HIT["e_value"], is_nullable=True, low=0)
@@ -110,7 +110,7 @@ CHAINS = Table.of(
         _BITS,
         replace(
             STRUCTURE_HITS.by_name["tm_score_query"], name="tm_score",
-            meaning="Of a remote chain: how alike its fold and that of the chain are by which it was found, by the length of that one", low=0,
+            meaning="Of a remote chain and the near one by whose fold it was found, by the length of that one", low=0,
         ),
         Column("through", "Found by", "Of a remote chain: the near one by whose fold it was found", width=16, is_nullable=True),
         Column("has_atoms", "Atoms", "Whether its file has more than Cα, which exposure needs", "truth", 6),

@@ -17,8 +17,8 @@ _INVERSE = np.uint64(pow(0x100000001B3, -1, 1 << 64))
 
 
 class Occurrences(NamedTuple):
-    """m places, each (m,) int64, ascending by peptide, sequence and start: numbers of a peptide and of the sequence that it lies in, and its
-    first residue there, from 0."""
+    """m places, each (m,) int64, ascending by peptide, sequence and start: numbers of a peptide and of the sequence that it lies in, and
+    its first residue there, from 0."""
 
     peptide: NDArray[np.int64]
     sequence: NDArray[np.int64]
