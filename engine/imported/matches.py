@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from engine.arrays import offsets_of, take_runs
 from engine.chemistry.enzymes import Enzyme
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, RESIDUE_MASS, WATER_MASS
+from engine.chemistry.modification_naming import NamedModification, Namer
 from engine.chemistry.modifications import SearchModification, parse_modification
 from engine.chemistry.peptidoforms import write_many
 from engine.formats.proteins import Proteins
 from engine.imported.identifications import Identifications
-from engine.imported.naming import NamedModification, Namer
 from engine.imported.parameters import ImportParameters
 from engine.imported.places import PlacedPeptides, place_peptides
 from engine.imported.references import AMBIGUOUS, WAYS, FoundSpectra

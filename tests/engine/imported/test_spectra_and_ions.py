@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.chemistry.fragments import annotate, fragment_ions
+from engine.chemistry.modification_naming import Namer
+from engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
 from engine.chemistry.tolerance import Tolerance
 from engine.formats import read_spectra
-from engine.imported.identifications import MatchCollector, NotedPeptide
+from engine.imported.identifications import MatchCollector
 from engine.imported.ions import count_ions
-from engine.imported.naming import Namer
-from engine.imported.notation import parse_peptide
 from engine.imported.references import AMBIGUOUS, UNKNOWN, WAYS, find_spectra
 from engine.jobs.progress import Progress
 from engine.project import Project
