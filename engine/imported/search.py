@@ -62,6 +62,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         run.load("duckdb")
         from engine.imported.judging import ImportSettings
         from engine.imported.matches import collect_matches
+        from engine.imported.places import cut_off_proteins
         from engine.imported.references import find_spectra
         from engine.imported.results import imported_tables, judge, left_out_table
         from engine.imported.tables import LEFT_OUT
@@ -107,6 +108,9 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
             top_proteins=written.best_proteins, fdr=parameters.fdr,
         )  # fmt: skip
         _tell(run, summary, found, matches, ignores_files=in_spectra.ignores_files)
+        if database is not None:
+            for told in cut_off_proteins(found, database):
+                run.progress.message(told, "warning")
         is_judged = made.source_of["psms"] != "none"
         message = written.message if is_judged else f"{len(matches):,} matches imported, without q-values"
         run.record(
