@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.arrays import offsets_of
+from engine.chemistry.notation import NotedPeptide
 from engine.errors import InputError, shortened
 from engine.formats.sources import ByteSource, blocks
-from engine.imported.identifications import NotedPeptide
 from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:

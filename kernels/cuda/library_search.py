@@ -37,9 +37,7 @@ _SHARED_BYTES = 5 << 10
 
 _PEAKS = np.dtype([(name, np.uint64) for name in ("offsets", "mz", "weight", "mass")] + [("before", np.int64)])
 _POOLS = np.dtype([("low", np.uint64), ("high", np.uint64), ("ranges", np.int64)])
-_RULES = np.dtype(
-    [("table", np.uint64), *[(name, np.int64) for name in ("absolute", "relative", "least", "is_entropy", "is_shifted", "nearest")]]
-)
+_RULES = np.dtype([("table", np.uint64), *[(name, np.int64) for name in Matching._fields]])
 _ANSWER = np.dtype([(name, np.uint64) for name in ("found", "similarity", "matched")])
 
 
@@ -168,7 +166,8 @@ class LibrarySearch:
         ranges = {"low": np.clip(pools.low[begin:end], low, high) - low, "high": np.clip(pools.high[begin:end], low, high) - low}
         sent_own = sent(card, {name: np.ascontiguousarray(values) for name, values in own.items()}, self._stream)
         sent_ranges = sent(card, {name: np.ascontiguousarray(values) for name, values in ranges.items()}, self._stream)
-        fresh = np.empty(end - begin, np.int64), np.empty(end - begin, np.float64), np.empty(end - begin, np.int32)
+        n = end - begin
+        fresh: tuple[NDArray, ...] = np.empty(n, np.int64), np.empty(n, np.float64), np.empty(n, np.int32)
         room = {name: card.buffer(one.nbytes) for name, one in zip(("found", "similarity", "matched"), fresh, strict=True)}
         first_peak = int(self._references.offsets[low])
         arguments = (
@@ -176,7 +175,7 @@ class LibrarySearch:
             struct(card, _PEAKS, {name: held[name] for name in ("offsets", "mz", "weight", "mass")} | {"before": first_peak}),
             held["squares"],
             struct(card, _POOLS, sent_ranges | {"ranges": pools.low.shape[1]}),
-            struct(card, _RULES, rules | {name: int(getattr(matching, name)) for name in _RULES.names[1:]}),
+            struct(card, _RULES, rules | {name: int(getattr(matching, name)) for name in Matching._fields}),
             struct(card, _ANSWER, room),
         )
         card.launch(_FILE, "search_library", end - begin, _THREADS, arguments, self._stream)

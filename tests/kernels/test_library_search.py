@@ -1,4 +1,4 @@
-"""The search of libraries on the processor and on a card (through tests/shim), against its definition: the best matching of two peak lists."""
+"""The search of libraries on both backends, against its definition: the heaviest matching of two peak lists."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_references_that_do_not_fit_a_card_together_are_searched_in_parts():
 @SHIFTS
 def test_a_cards_work_is_what_its_analysis_says(is_shifted):
     task = random_task(210)
-    queries, mass, references, of_references, pools = task
+    queries, mass, references, of_references, _ = task
     every = Pools(np.zeros((len(mass), 1), np.int64), np.full((len(mass), 1), len(of_references)))
     card = ShimCard()
     searched(card, (queries, mass, references, of_references, every), Matching(TOLERANCE, 0, 1, False, is_shifted, -1))

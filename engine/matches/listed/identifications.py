@@ -8,36 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.chemistry.notation import NotedPeptide
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Identifications", "MatchCollector", "NotedModification", "NotedPeptide", "joined"]
+__all__ = ["Identifications", "MatchCollector", "joined"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-class NotedModification(NamedTuple):
-    """A modification as a file notes it: 0 the N-terminus, 1 to L the residues, L + 1 the C-terminus; its name, empty where the file gives
-    none; its mass in dalton, None where the file gives none; whether that is the mass of the residue or terminus with it, None where the
-    notation has both habits."""
-
-    position: int
-    name: str = ""
-    mass: float | None = None
-    is_whole: bool | None = False
-
-
-class NotedPeptide(NamedTuple):
-    """A peptide as a file notes it: residues as capital letters, and its modifications in the order of their positions."""
-
-    sequence: str
-    modifications: tuple[NotedModification, ...] = ()
 
 
 @dataclass(frozen=True)

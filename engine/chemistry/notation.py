@@ -9,15 +9,32 @@ residues beside the peptide (``K.PEPTIDE.R``).
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-from engine.imported.identifications import NotedModification, NotedPeptide
-
-__all__ = ["noted_modification", "parse_peptide"]
+__all__ = ["NotedModification", "NotedPeptide", "noted_modification", "parse_peptide"]
 
 _MAXIMUM_LETTERS = 5000
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _BARE = re.compile(r"[+-](?:\d+\.?\d*|\.\d+)")
+
+
+class NotedModification(NamedTuple):
+    """A modification as a file notes it: 0 the N-terminus, 1 to L the residues, L + 1 the C-terminus; its name, empty where the file gives
+    none; its mass in dalton, None where the file gives none; whether that is the mass of the residue or terminus with it, None where the
+    notation has both habits."""
+
+    position: int
+    name: str = ""
+    mass: float | None = None
+    is_whole: bool | None = False
+
+
+class NotedPeptide(NamedTuple):
+    """A peptide as a file notes it: residues as capital letters, and its modifications in the order of their positions."""
+
+    sequence: str
+    modifications: tuple[NotedModification, ...] = ()
 
 
 def noted_modification(position: int, text: str) -> NotedModification:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.chemistry.tolerance import Tolerance
 from engine.errors import ParameterError
-from engine.imported.identifications import Identifications
-from engine.imported.parameters import ImportParameters
 from engine.matches.engine_scores import ENGINE_SCORES
+from engine.matches.listed.identifications import Identifications
 from engine.matches.tables import error_rates
 
-__all__ = ["DecidingScore", "ErrorRates", "ImportSettings", "are_decoys", "deciding_score", "error_rates_of", "ranks_of"]
+__all__ = ["DecidingScore", "ErrorRates", "JudgingSettings", "ListParameters", "are_decoys", "deciding_score", "error_rates_of", "ranks_of"]
 
 Floats = NDArray[np.float64]
 Source = Literal["file", "decoys", "best match", "none"]
@@ -30,20 +30,35 @@ _MAXIMUM_RANK = 127
 _SUFFIXES = (":reversed", ":reverse", "-decoy", "_decoy")
 
 
-@dataclass
-class ImportSettings:
-    """What tables of results are made by, as `engine.matches.run_tables.TableSettings` asks it: the parameters, and whether anything is
-    known of error rates (``existing``) or not (``none``)."""
+class ListParameters(Protocol):
+    """Parameters that decide what a list of matches becomes, by the names that every search's parameters have for it."""
 
-    parameters: ImportParameters
-    decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
+    fragment_tolerance: Tolerance
+    ion_series: str
+    maximum_fragment_charge: int
     fdr: float
     plus_one: bool
 
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        """All parameters by name."""
+
+
+@dataclass
+class JudgingSettings:
+    """What tables of results are made by, as `engine.matches.run_tables.TableSettings` asks it: the parameters, and whether anything is
+    known of error rates (``existing``) or not (``none``)."""
+
+    parameters: ListParameters
+    decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
+    fdr: float
+    plus_one: bool
+    decoy_prefixes: tuple[str, ...]
+    """What accessions of decoys begin with, behind which their targets' follow."""
+
     @classmethod
-    def of(cls, parameters: ImportParameters) -> ImportSettings:
+    def of(cls, parameters: ListParameters, decoy_prefixes: tuple[str, ...] = ()) -> JudgingSettings:
         """Those that parameters ask for."""
-        return cls(parameters, "existing", parameters.fdr, parameters.plus_one)
+        return cls(parameters, "existing", parameters.fdr, parameters.plus_one, decoy_prefixes)
 
     def model_dump(self, *, mode: str) -> dict[str, Any]:
         """The parameters by name."""
@@ -118,7 +133,7 @@ def ranks_of(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: Float
 
 
 def error_rates_of(
-    score: Floats, is_decoy: NDArray[np.bool_], competes: NDArray[np.bool_], given: tuple[Floats, Floats], settings: ImportSettings
+    score: Floats, is_decoy: NDArray[np.bool_], competes: NDArray[np.bool_], given: tuple[Floats, Floats], settings: JudgingSettings
 ) -> ErrorRates:
     """q-values and posterior error probabilities of rows: those given where there are any, else by decoys among those that compete.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.formats.registry import bare_name
-from engine.imported.identifications import Identifications
+from engine.matches.listed.identifications import Identifications
 from engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:

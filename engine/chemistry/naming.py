@@ -10,8 +10,8 @@ import numpy as np
 
 from engine.chemistry.masses import HYDROGEN_MASS, RESIDUE_MASS, WATER_MASS
 from engine.chemistry.modifications import Modification, SearchModification, unimod, write_mass
+from engine.chemistry.notation import NotedModification, NotedPeptide
 from engine.errors import ParameterError
-from engine.imported.identifications import NotedModification, NotedPeptide
 
 __all__ = ["NamedModification", "Namer"]
 

@@ -13,17 +13,16 @@ from engine.arrays import offsets_of, take_runs
 from engine.chemistry.enzymes import Enzyme
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, RESIDUE_MASS, WATER_MASS
 from engine.chemistry.modifications import SearchModification, parse_modification
+from engine.chemistry.naming import NamedModification, Namer
 from engine.chemistry.peptidoforms import write_many
 from engine.formats.proteins import Proteins
-from engine.imported.identifications import Identifications
-from engine.imported.naming import NamedModification, Namer
-from engine.imported.parameters import ImportParameters
-from engine.imported.places import PlacedPeptides, place_peptides
-from engine.imported.references import AMBIGUOUS, WAYS, FoundSpectra
 from engine.jobs.progress import Progress
+from engine.matches.listed.identifications import Identifications
+from engine.matches.listed.places import PlacedPeptides, place_peptides
+from engine.matches.listed.references import AMBIGUOUS, WAYS, FoundSpectra
 from engine.spectra.columns import Spectra
 
-__all__ = ["ImportedMatches", "ImportedPeptides", "collect_matches"]
+__all__ = ["ListedMatches", "ListedPeptides", "collect_matches"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -36,7 +35,7 @@ _MAXIMUM_LENGTH = 1000
 
 
 @dataclass(frozen=True)
-class ImportedPeptides:
+class ListedPeptides:
     """p peptidoforms, each of which a file notes in one way.
 
     Attributes
@@ -62,13 +61,13 @@ class ImportedPeptides:
 
 
 class _Peptides(NamedTuple):
-    peptides: ImportedPeptides
+    peptides: ListedPeptides
     is_known: NDArray[np.bool_]
     unknown: dict[str, int]
 
 
 @dataclass(frozen=True)
-class ImportedMatches:
+class ListedMatches:
     """n matches that stand in the tables, and why others do not.
 
     Attributes
@@ -85,7 +84,7 @@ class ImportedMatches:
     spectrum: Integers
     charge: Integers
     peptide: Integers
-    peptides: ImportedPeptides
+    peptides: ListedPeptides
     observed_mass: Floats
     isotope_error: Integers
     protein_offsets: Integers
@@ -113,10 +112,13 @@ class ImportedMatches:
 
 def collect_matches(
     found: Identifications, in_spectra: FoundSpectra, spectra: Spectra, database: Proteins | None, enzyme: Enzyme,
-    parameters: ImportParameters, progress: Progress,
-) -> ImportedMatches:  # fmt: skip
-    """Put together what is known of each match, and leave out those of which too little is."""
-    fixed = tuple(parse_modification(name) for name in parameters.fixed_modifications)
+    fixed_modifications: Sequence[str], progress: Progress,
+) -> ListedMatches:  # fmt: skip
+    """Put together what is known of each match, and leave out those of which too little is.
+
+    `fixed_modifications` : that every such residue carries though the list does not note it.
+    """
+    fixed = tuple(parse_modification(name) for name in fixed_modifications)
     peptides, is_known, unknown = _peptides(found, fixed, enzyme)
     progress.check()
     places, row_offsets, row_pairs = _places(found, peptides.sequences, database, progress)
@@ -143,7 +145,7 @@ def collect_matches(
     nearest = np.clip(np.round((observed - mass) / ISOTOPE_SPACING), *_ISOTOPES).astype(np.int64)
     isotope = np.where(np.abs(observed - mass - nearest * ISOTOPE_SPACING) <= _NEAR_ISOTOPE, nearest, 0)
     ways = np.bincount(in_spectra.way[row], minlength=len(WAYS)) if len(row) else np.zeros(len(WAYS), np.int64)
-    return ImportedMatches(
+    return ListedMatches(
         row, spectrum, charge, found.peptide[row], peptides, observed, isotope, offsets, places.protein[pairs], places.start[pairs], places,
         left_out, tuple(reasons[number][1] for number in code[left_out].tolist()),
         {way: int(n) for way, n in zip(WAYS, ways.tolist(), strict=True) if n}, unknown,
@@ -174,7 +176,7 @@ def _peptides(found: Identifications, fixed: Sequence[SearchModification], enzym
     cut[:-1] = enzyme.cleavage_table()[letters[:-1] - ord("A"), letters[1:] - ord("A")]
     cut[residue_offsets[1:] - 1] = False
     missed = np.add.reduceat(cut.astype(np.int64), residue_offsets[:-1]) if len(sequences) else np.zeros(0, np.int64)
-    peptides = ImportedPeptides(
+    peptides = ListedPeptides(
         sequences, tuple(texts), offsets, sites, modification, tuple(namer.modifications), residue_offsets, letters, residue_masses, mass,
         np.minimum(missed, 127),
     )  # fmt: skip
