@@ -14,6 +14,7 @@ from engine.chemistry.enzymes import Enzyme
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, RESIDUE_MASS, WATER_MASS
 from engine.chemistry.modifications import SearchModification, parse_modification
 from engine.chemistry.naming import NamedModification, Namer
+from engine.chemistry.notation import NotedPeptide
 from engine.chemistry.peptidoforms import write_many
 from engine.formats.proteins import Proteins
 from engine.jobs.progress import Progress
@@ -22,7 +23,7 @@ from engine.matches.listed.places import PlacedPeptides, place_peptides
 from engine.matches.listed.references import AMBIGUOUS, WAYS, FoundSpectra
 from engine.spectra.columns import Spectra
 
-__all__ = ["ListedMatches", "ListedPeptides", "collect_matches"]
+__all__ = ["ListedMatches", "ListedPeptides", "NamedPeptides", "collect_matches", "listed_peptides"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -60,7 +61,9 @@ class ListedPeptides:
     missed_cleavages: Integers
 
 
-class _Peptides(NamedTuple):
+class NamedPeptides(NamedTuple):
+    """Peptides with their modifications named; (p,) bool, whether all of them are known, and how often those are met that are not."""
+
     peptides: ListedPeptides
     is_known: NDArray[np.bool_]
     unknown: dict[str, int]
@@ -119,7 +122,7 @@ def collect_matches(
     `fixed_modifications` : that every such residue carries though the list does not note it.
     """
     fixed = tuple(parse_modification(name) for name in fixed_modifications)
-    peptides, is_known, unknown = _peptides(found, fixed, enzyme)
+    peptides, is_known, unknown = listed_peptides(found.peptides, fixed, enzyme)
     progress.check()
     places, row_offsets, row_pairs = _places(found, peptides.sequences, database, progress)
     has_protein = np.diff(row_offsets) > 0
@@ -152,11 +155,12 @@ def collect_matches(
     )  # fmt: skip
 
 
-def _peptides(found: Identifications, fixed: Sequence[SearchModification], enzyme: Enzyme) -> _Peptides:
+def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModification], enzyme: Enzyme) -> NamedPeptides:
+    """Name the modifications of peptides, and weigh them. `fixed` : what residues carry though it is not noted."""
     namer = Namer(fixed)
-    placed = [namer.of_peptide(peptide) for peptide in found.peptides]
+    placed = [namer.of_peptide(peptide) for peptide in noted]
     is_known = np.array([one is not None for one in placed], np.bool_)
-    sequences = tuple(peptide.sequence for peptide in found.peptides)
+    sequences = tuple(peptide.sequence for peptide in noted)
     offsets = offsets_of(np.array([len(one or ()) for one in placed], np.int64))
     flat = np.array([pair for one in placed for pair in one or ()], np.int64).reshape(-1, 2)
     sites, modification = flat[:, 0].copy(), flat[:, 1].copy()
@@ -180,7 +184,7 @@ def _peptides(found: Identifications, fixed: Sequence[SearchModification], enzym
         sequences, tuple(texts), offsets, sites, modification, tuple(namer.modifications), residue_offsets, letters, residue_masses, mass,
         np.minimum(missed, 127),
     )  # fmt: skip
-    return _Peptides(peptides, is_known, namer.unknown)
+    return NamedPeptides(peptides, is_known, namer.unknown)
 
 
 def _places(
