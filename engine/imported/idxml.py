@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.chemistry.notation import parse_peptide
+from engine.chemistry.noted_peptides import parse_peptide
 from engine.errors import shortened
 from engine.formats.sources import ByteSource
 from engine.imported.xml_events import elements, number_of, whole_number_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import unquote
 
-from engine.chemistry.notation import NotedModification, NotedPeptide
+from engine.chemistry.noted_peptides import NotedModification, NotedPeptide
 from engine.errors import InputError, shortened
 from engine.formats.sources import ByteSource
 from engine.imported.xml_events import elements, number_of, whole_number_of

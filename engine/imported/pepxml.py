@@ -14,7 +14,7 @@ from lxml import etree
 from pyteomics.auxiliary import PyteomicsError
 from pyteomics.pepxml import PepXML
 
-from engine.chemistry.notation import NotedModification, NotedPeptide
+from engine.chemistry.noted_peptides import NotedModification, NotedPeptide
 from engine.errors import InputError, shortened
 from engine.formats.recognition import HEAD_BYTES
 from engine.formats.sources import ByteSource

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.arrays import offsets_of
-from engine.chemistry.notation import NotedPeptide
+from engine.chemistry.noted_peptides import NotedPeptide
 from engine.errors import InputError, shortened
 from engine.formats.sources import ByteSource, blocks
 from engine.jobs.progress import Progress

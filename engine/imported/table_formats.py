@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from engine.arrays import take_runs
 from engine.chemistry.masses import neutral_mass
-from engine.chemistry.notation import NotedModification, NotedPeptide, noted_modification, parse_peptide
+from engine.chemistry.noted_peptides import NotedModification, NotedPeptide, noted_modification, parse_peptide
 from engine.errors import InputError, shortened
 from engine.formats.registry import has_suffix_of
 from engine.formats.sources import ByteSource

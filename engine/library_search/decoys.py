@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engine.arrays import take_runs
 from engine.chemistry.enzymes import enzyme
-from engine.chemistry.notation import NotedPeptide, parse_peptide
+from engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
 from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
 from engine.matches.identified_spectra import Identified, shuffled_spectra

@@ -22,7 +22,6 @@ from engine.arrays import offsets_of, take_runs
 from engine.chemistry.masses import PROTON_MASS
 from engine.errors import InputError, StorageError
 from engine.execution.resources import Resources
-from engine.jobs.progress import Progress
 from engine.library_search.decoys import library_peptides, shuffled_references
 from engine.library_search.parameters import LibrarySearchParameters
 from engine.library_search.peak_lists import HIGHEST_MZ, peak_lists, peak_rules
@@ -272,14 +271,17 @@ def _load(folder: Path) -> References:
     starts = np.searchsorted(own_charge, np.arange(-HIGHEST_CHARGE, HIGHEST_CHARGE + 2))
     texts = {name: _opened_texts(folder, name, n) for name in _TEXTS}
     entries = Entries(texts, of_entries, offsets, mz, intensity)
-    return References(entries, entry, is_decoy.view(np.bool_), own_charge, own_mz, mass, peaks, starts, numbers["left_out"], numbers["decoys"])
+    return References(
+        entries, entry, is_decoy.view(np.bool_), own_charge, own_mz, mass, peaks, starts, numbers["left_out"], numbers["decoys"]
+    )
 
 
 def _opened_texts(folder: Path, name: str, n: int) -> pa.StringArray:
     import pyarrow as pa
 
     letters, offsets, is_there = (
-        open_column(folder / f"{name}_{one}.npy", kind) for one, kind in (("letters", np.uint8), ("offsets", np.int64), ("is_there", np.uint8))
+        open_column(folder / f"{name}_{one}.npy", kind)
+        for one, kind in (("letters", np.uint8), ("offsets", np.int64), ("is_there", np.uint8))
     )
     require(len(offsets) == n + 1 and len(is_there) == n, f"the column {name} has another length")
     checked_texts(letters, offsets, name)

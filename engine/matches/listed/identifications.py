@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.notation import NotedPeptide
+from engine.chemistry.noted_peptides import NotedPeptide
 
 if TYPE_CHECKING:
     import pyarrow as pa

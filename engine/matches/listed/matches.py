@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from engine.arrays import offsets_of, take_runs
 from engine.chemistry.enzymes import Enzyme
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, RESIDUE_MASS, WATER_MASS
+from engine.chemistry.modification_naming import NamedModification, Namer
 from engine.chemistry.modifications import SearchModification, parse_modification
-from engine.chemistry.naming import NamedModification, Namer
-from engine.chemistry.notation import NotedPeptide
+from engine.chemistry.noted_peptides import NotedPeptide
 from engine.chemistry.peptidoforms import write_many
 from engine.formats.proteins import Proteins
 from engine.jobs.progress import Progress

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.chemistry.fragments import annotate, fragment_ions
-from engine.chemistry.naming import Namer
-from engine.chemistry.notation import NotedPeptide, parse_peptide
+from engine.chemistry.modification_naming import Namer
+from engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
 from engine.chemistry.tolerance import Tolerance
 from engine.formats import read_spectra
 from engine.jobs.progress import Progress

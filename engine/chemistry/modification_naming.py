@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.chemistry.masses import HYDROGEN_MASS, RESIDUE_MASS, WATER_MASS
 from engine.chemistry.modifications import Modification, SearchModification, unimod, write_mass
-from engine.chemistry.notation import NotedModification, NotedPeptide
+from engine.chemistry.noted_peptides import NotedModification, NotedPeptide
 from engine.errors import ParameterError
 
 __all__ = ["NamedModification", "Namer"]
