@@ -1,4 +1,4 @@
-"""Peptides as texts of result files, in the habits of their engines, read into residues and modifications.
+"""Peptides as other programs note them, in the habits of search engines and libraries, read into residues and modifications.
 
 Read are modifications in square brackets or parentheses behind their residues, by name (``M[Oxidation]``, ``M(Oxidation (M))``,
 ``M[UNIMOD:35]``), by what they add (``M[+15.9949]``) or by the mass of the residue with them (``M[147]``), signed masses without brackets

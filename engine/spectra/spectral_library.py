@@ -50,7 +50,8 @@ class SpectralLibrary:
 
     Attributes
     ----------
-    sources : the files, in the order given. source : (n,) int64, into `sources`. number : (n,) int64, the entry's place in its file, from 1.
+    sources : the files, in the order given. source : (n,) int64, into `sources`. number : (n,) int64, the entry's place in its file,
+        from 1.
     name : n texts, as in the file. peptidoform : n texts, ProForma 2.0 without charge; null where the entry is no peptide. sequence : n
         texts, its residues alone; null likewise.
     proteins : n texts, accessions with ``;`` between them; null where unknown. formula, inchikey, adduct : n texts, null where unknown.
