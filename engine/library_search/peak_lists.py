@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ class PeakSettings(Protocol):
     """Settings that decide which peaks are compared, by the names that every search's parameters have for it."""
 
     fragment_tolerance: Tolerance
-    similarity: str
+    similarity: Literal["entropy", "cosine"]
     intensity_power: float
     maximum_peaks: int
     noise: float

@@ -24,7 +24,7 @@ from engine.errors import InputError, StorageError
 from engine.execution.resources import Resources
 from engine.library_search.decoys import library_peptides, shuffled_references
 from engine.library_search.parameters import LibrarySearchParameters
-from engine.library_search.peak_lists import HIGHEST_MZ, peak_lists, peak_rules
+from engine.library_search.peak_lists import HIGHEST_MZ, peak_lists, peak_rules, taken
 from engine.project.cache import index_store
 from engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
 from engine.spectra.spectral_library import SpectralLibrary
@@ -34,7 +34,7 @@ from kernels.library_layouts import MOST_PEAKS, UNITS, PeakLists
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["HIGHEST_CHARGE", "KIND", "Entries", "References", "open_references"]
+__all__ = ["HIGHEST_CHARGE", "KIND", "Entries", "References", "load_references", "open_references", "save_references"]
 
 KIND = "library"
 HIGHEST_CHARGE = 31
@@ -114,16 +114,16 @@ def open_references(
     progress.stage("Opening the index of the library")
     title = ", ".join([*(path.name for path in paths), parameters.similarity, str(parameters.fragment_tolerance)])
     try:
-        return index_store(KIND).get(parts, title, build, _load, progress)
+        return index_store(KIND).get(parts, title, build, load_references, progress)
     except StorageError as error:
         progress.message(f"The index could not be kept for other searches, and is made for this run alone: {error}", "warning")
         spare.mkdir(parents=True, exist_ok=True)
         build(spare)
-        return _load(spare)
+        return load_references(spare)
 
 
 def _build(paths: Sequence[Path], folder: Path, parameters: LibrarySearchParameters, resources: Resources) -> None:
-    from engine.formats.libraries import read_libraries
+    from engine.formats.libraries.reading import read_libraries
 
     library = read_libraries(list(paths), resources.progress)
     for reason, n in library.skipped.counts.items():
@@ -168,10 +168,10 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
     entry, is_decoy, peaks = made.finish()
     if decoys != "existing" and has_own:  # which are not wanted then
         kept = np.flatnonzero(~(is_decoy & library.is_decoy[entry]))
-        entry, is_decoy, peaks = entry[kept], is_decoy[kept], _taken(peaks, kept)
+        entry, is_decoy, peaks = entry[kept], is_decoy[kept], taken(peaks, kept)
     # Of equal ones the first wins: a decoy.
     order = np.lexsort((entry, ~is_decoy, mz[entry], charge[entry]))
-    peaks = _taken(peaks, order)
+    peaks = taken(peaks, order)
     columns = {
         "entry": entry[order], "is_decoy": is_decoy[order].astype(np.uint8), "peak_offsets": peaks.offsets, "peak_mz": peaks.mz,
         "peak_weight": peaks.weight, "mass": np.rint(mass[entry[order]] * UNITS).astype(np.int32),
@@ -211,12 +211,6 @@ class _Lists:
         return np.concatenate(self._entries), np.concatenate(self._decoys), lists
 
 
-def _taken(lists: PeakLists, rows: NDArray[np.int64]) -> PeakLists:
-    mz, offsets = take_runs(lists.mz, lists.offsets, rows)
-    weight, _ = take_runs(lists.weight, lists.offsets, rows)
-    return PeakLists(offsets, mz, weight)
-
-
 def _text_columns(name: str, texts: pa.StringArray) -> dict[str, NDArray]:
     """Texts as characters, offsets, and which there are."""
     import pyarrow as pa
@@ -236,7 +230,7 @@ def _write_numbers(path: Path, values: dict[str, Any]) -> None:
     path.write_text(json.dumps(values), encoding="utf-8")
 
 
-def _load(folder: Path) -> References:
+def load_references(folder: Path) -> References:
     """Open an index, checked.
 
     Raises
@@ -278,6 +272,7 @@ def _load(folder: Path) -> References:
 
 def _opened_texts(folder: Path, name: str, n: int) -> pa.StringArray:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     letters, offsets, is_there = (
         open_column(folder / f"{name}_{one}.npy", kind)
@@ -286,6 +281,4 @@ def _opened_texts(folder: Path, name: str, n: int) -> pa.StringArray:
     require(len(offsets) == n + 1 and len(is_there) == n, f"the column {name} has another length")
     checked_texts(letters, offsets, name)
     whole = pa.LargeStringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(letters))
-    import pyarrow.compute as pc
-
     return pc.if_else(pa.array(is_there > 0), whole, pa.scalar(None, pa.large_string()))
