@@ -47,9 +47,9 @@ _SEARCHES = "engine.searches:SEARCHES"
 EXPECTING: dict[str, str] = {}
 """The module that tells what a request of each kind of search takes; entries add theirs."""
 
-FileSort = Literal["spectra", "proteins", "reads", "structures", "identifications", "structure database", "project"]
-"""A kind of file: spectra in any format, sequences, structures (also a folder or a list of them), results of other search engines, or a
-database of structures; or that it is the folder of a project."""
+FileSort = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries", "structure database", "project"]
+"""A kind of file: spectra in any format, sequences, structures (also a folder or a list of them), results of other search engines, spectral
+libraries, or a database of structures; or that it is the folder of a project."""
 
 
 @dataclass(frozen=True)

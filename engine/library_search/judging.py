@@ -29,7 +29,10 @@ class RateSettings(Protocol):
 
     fdr: float
     plus_one: bool
-    is_open: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Whether references of other masses are looked for."""
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,8 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
         summary = LibrarySummary(
             **run.summary_fields, n_spectra=len(spectra), n_searched=queries.n_searched, n_entries=len(references) - n_decoys,
             n_decoys=n_decoys, n_matches=n_matches, n_shifted=made.n_shifted, n_compounds=made.n_names,
-            **{f"n_{name}": written.counts[name] for name in ("psms", "peptides", "proteins")}, decoys=references.decoys,
+            n_psms=written.counts["psms"], n_peptides=written.counts["peptides"], n_proteins=written.counts["proteins"],
+            decoys=references.decoys,
             similarity={"entropy": "spectral entropy", "cosine": "cosine"}[parameters.similarity], is_open=parameters.is_open,
             unknown=judged.unknown, certainty=certainty.get("matches", {}), fdr=parameters.fdr,
         )  # fmt: skip
