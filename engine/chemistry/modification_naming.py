@@ -16,6 +16,7 @@ from engine.errors import ParameterError
 __all__ = ["NamedModification", "Namer"]
 
 _WITHIN = 0.01  # dalton: files write masses with two decimals and more
+_WITHIN_TENTHS = 0.05  # dalton: of masses that are rounded to a tenth, as BiblioSpec's are
 _WITHIN_WHOLE_NUMBERS = 0.6  # dalton: of masses of residues that are rounded to whole numbers
 _MAXIMUM_MASS = 100_000.0  # dalton
 _MAXIMUM_KINDS = 5000
@@ -120,7 +121,7 @@ class Namer:
                     return _as_named(whole)
         if known is not None and abs(known.mass - added) <= _WITHIN:
             return _as_named(known)
-        usual = _usual(added, sites, _WITHIN)
+        usual = _usual(added, sites, _WITHIN if added != round(added, 1) else _WITHIN_TENTHS)
         if usual is not None:
             return _as_named(usual)
         return _by_mass(noted._replace(mass=added))

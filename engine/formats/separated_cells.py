@@ -143,8 +143,9 @@ def _bounded(numbers: pa.Array) -> NDArray[np.float64]:
 
 
 def read_cells(
-    source: ByteSource, progress: Progress, *, begins: Callable[[str], bool] | None = None, strip: str = "", joins_last: bool = False
-) -> Cells:
+    source: ByteSource, progress: Progress, *, begins: Callable[[str], bool] | None = None, strip: str = "", joins_last: bool = False,
+    columns: Sequence[str] | None = None,
+) -> Cells:  # fmt: skip
     """The cells of a table of tab-separated values with a line of names.
 
     Parameters
@@ -152,6 +153,7 @@ def read_cells(
     begins : whether a line is that of the names, among the first of the file; lines before it are passed over. The first line when None.
     strip : of the rows only those that begin with this text, and a tab, are read (mzTab).
     joins_last : fields behind the last column belong to it, as proteins of Percolator do.
+    columns : the names of those that are kept, in any case; all when None.
 
     Raises
     ------
@@ -161,7 +163,9 @@ def read_cells(
     import pyarrow.compute as pc
 
     names: list[str] = []
-    columns: list[list[Any]] = []
+    wanted = None if columns is None else {name.lower() for name in columns}
+    kept_columns: list[int] = []
+    parts_of: list[list[Any]] = []
     lines: list[NDArray[np.int64]] = []
     n_lines = 0
     for block in blocks(source, lambda text: text.rfind(b"\n") + 1, most=_MAXIMUM_LINE_BYTES):
@@ -181,7 +185,8 @@ def read_cells(
                 continue
             names = [name.strip().strip('"') for name in rows[at].as_py().split("\t")]
             _check_names(source.path, names, at + 1)
-            columns = [[] for _ in names]
+            kept_columns = [i for i, name in enumerate(names) if wanted is None or name.lower() in wanted]
+            parts_of = [[] for _ in kept_columns]
             rows, number = rows[at + 1 :], number[at + 1 :]
         is_row = pc.starts_with(rows, f"{strip}\t") if strip else pc.not_equal(pc.utf8_trim_whitespace(rows), "")
         kept = is_row.to_numpy(zero_copy_only=False)
@@ -195,13 +200,13 @@ def read_cells(
         if (lengths != n).any():
             parts = _evened(source.path, rows, lengths, n, number)
         cells = parts.flatten()
-        for i in range(n):
-            columns[i].append(pc.utf8_trim(cells.take(pa.array(np.arange(i, len(cells), n))), ' "'))
+        for i, into in zip(kept_columns, parts_of, strict=True):
+            into.append(pc.utf8_trim(cells.take(pa.array(np.arange(i, len(cells), n))), ' "'))
         lines.append(number)
     if not names:
         raise InputError(source.path, "has no line with the names of its columns", remedy="Give the table as its program wrote it")
-    whole = [pa.concat_arrays(parts) if parts else pa.array([], pa.string()) for parts in columns]
-    return Cells(source.path, names, whole, np.concatenate(lines) if lines else np.empty(0, np.int64))
+    whole = [pa.concat_arrays(parts) if parts else pa.array([], pa.string()) for parts in parts_of]
+    return Cells(source.path, [names[i] for i in kept_columns], whole, np.concatenate(lines) if lines else np.empty(0, np.int64))
 
 
 def _decoded(path: Path, text: bytes, n_lines: int) -> str:
