@@ -52,10 +52,10 @@ class JudgedMatches:
     def joined(self, other: JudgedMatches) -> JudgedMatches:
         """These and others, by spectrum."""
         order = np.argsort(np.concatenate([self.found.spectrum, other.found.spectrum]), kind="stable")
-        columns = (
+        is_decoy, q_value, posterior_error = (
             np.concatenate([getattr(self, name), getattr(other, name)])[order] for name in ("is_decoy", "q_value", "posterior_error")
         )
-        return JudgedMatches(self.found.joined(other.found), *columns, self.unknown)
+        return JudgedMatches(self.found.joined(other.found), is_decoy, q_value, posterior_error, self.unknown)
 
 
 def judge(

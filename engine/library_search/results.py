@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.arrays import offsets_of, take_runs
 from engine.chemistry.enzymes import enzyme
+from engine.chemistry.noted_peptides import NotedPeptide
 from engine.formats.proteins import Proteins
 from engine.jobs.progress import Progress
 from engine.library_search.decoys import LibraryPeptides, library_peptides
@@ -71,7 +72,7 @@ def report(
         peptides.listed, peptides.peptide[rows], found.mass_difference[rows], mass, found.spectrum[rows], count, spectra,
         parameters.nearest_tolerance, parameters, progress,
     )  # fmt: skip
-    settings = JudgingSettings.of(parameters, (DECOY_PREFIX,))
+    settings = replace(JudgingSettings.of(parameters, (DECOY_PREFIX,)), is_by_group=True)
     if judged.unknown:
         settings = replace(settings, decoys="none")
     identified = _identified(judged, references, peptides, rows, shifts, spectra, database, settings, parameters, progress)
@@ -159,7 +160,7 @@ def _identified(
         nothing = {name: Counted(0, 0) for name in ("psms", "peptides", "proteins")}
         return Tables(_empty(LIBRARY_PSMS), _empty(PEPTIDES), _empty(PROTEINS), nothing, 0)
     kept = rows[matches.row]
-    source = "none" if judged.unknown else "decoys"
+    source: Literal["none", "decoys"] = "none" if judged.unknown else "decoys"
     rates = ErrorRates(judged.q_value[kept], judged.posterior_error[kept], source, source)
     is_decoy, ions = judged.is_decoy[kept], counted_ions(matches, spectra, parameters, progress)
     own = JudgedList(judged.found.similarity[kept], "similarity", np.ones(len(kept), np.int64), is_decoy, rates, *ions, settings)
@@ -194,7 +195,7 @@ def _as_list(
     at_shift = np.full(len(found), -1)
     at_shift[shifted] = np.arange(len(shifted))
     numbers: dict[tuple[int, str, int], int] = {}
-    noted, own = [], np.empty(n, np.int64)
+    noted, own = list[NotedPeptide](), np.empty(n, np.int64)
     for k, (row, at) in enumerate(zip(rows.tolist(), at_shift[rows].tolist(), strict=True)):
         form = int(peptides.peptide[row])
         is_placed = at >= 0 and shifts.site[at] >= 0

@@ -245,8 +245,8 @@ class _Computation:
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """The best references of the queries `first:last`."""
         rows, done = {"found": self._found, "similarity": self._similarity, "matched": self._matched}, first
-        given = self._queries, self._mass, self._pools, self._matching, *rows.values(), first, last
-        with closing(self._search.search(*given)) as ends:
+        answer = self._found, self._similarity, self._matched
+        with closing(self._search.search(self._queries, self._mass, self._pools, self._matching, *answer, first, last)) as ends:
             for end in ends:
                 yield Piece(end, {name: column[done:end].copy() for name, column in rows.items()})
                 done = end

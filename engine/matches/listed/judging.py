@@ -54,6 +54,8 @@ class JudgingSettings:
     plus_one: bool
     decoy_prefixes: tuple[str, ...]
     """What accessions of decoys begin with, behind which their targets' follow."""
+    is_by_group: bool = False
+    """Whether matches were judged in groups, so that no peptide is surer than its best match."""
 
     @classmethod
     def of(cls, parameters: ListParameters, decoy_prefixes: tuple[str, ...] = ()) -> JudgingSettings:

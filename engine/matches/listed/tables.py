@@ -141,6 +141,9 @@ class _Peptides:
         rates = error_rates_of(score, is_decoy, first[best_row], (given, unknown), judged.settings)
         if rates.q_value_of == "none" and judged.rates.q_value_of == "file":
             rates = ErrorRates(_least(peptide_of_row, judged.rates.q_value, n), rates.posterior_error, "best match", "none")
+        if judged.settings.is_by_group:
+            least = _least(peptide_of_row, judged.rates.q_value, n)
+            rates = rates._replace(q_value=np.maximum(rates.q_value, least))
         return cls(best_row, n_psms, score, is_decoy, rates)
 
 
