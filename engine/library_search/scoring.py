@@ -244,7 +244,8 @@ class _Computation:
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """The best references of the queries `first:last`."""
-        rows, done = {"found": self._found, "similarity": self._similarity, "matched": self._matched}, first
+        rows: dict[str, NDArray] = {"found": self._found, "similarity": self._similarity, "matched": self._matched}
+        done = first
         answer = self._found, self._similarity, self._matched
         with closing(self._search.search(self._queries, self._mass, self._pools, self._matching, *answer, first, last)) as ends:
             for end in ends:
