@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.arrays import take_runs
+from engine.chemistry.masses import RESIDUE_MASS
 from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
 from engine.formats import read_spectra
@@ -89,8 +90,6 @@ def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> Spec
 
 
 def _with_changes(listed: Any, order: np.ndarray, of: np.ndarray) -> Any:
-    from engine.chemistry.masses import RESIDUE_MASS
-
     change = listed.residue_masses[order] - RESIDUE_MASS[listed.letters[order].astype(np.int64) - ord("A")]
     for number in of.tolist():
         some = slice(*listed.residue_offsets[number : number + 2])
@@ -138,7 +137,8 @@ def molecules(data: Path, n_queries: int) -> None:
     lines = (data / "clustering" / "massbank_esi_ms2.labels.tsv").read_text(encoding="utf-8").splitlines()
     label = np.array([line.split("\t")[2] for line in lines[1:]])
     is_query = np.zeros(len(spectra), np.bool_)
-    for rows in np.split(np.argsort(label, kind="stable"), np.flatnonzero(np.diff(np.unique(label, return_inverse=True)[1][np.argsort(label, kind="stable")])) + 1):
+    order = np.argsort(label, kind="stable")
+    for rows in np.split(order, np.flatnonzero(label[order][1:] != label[order][:-1]) + 1):
         is_query[rows[1::2]] = True
     rows = np.flatnonzero(~is_query)
     asked = np.flatnonzero(is_query)
@@ -150,7 +150,8 @@ def molecules(data: Path, n_queries: int) -> None:
     nothing = pa.nulls(n, pa.string())
     library = SpectralLibrary(
         (Path("massbank"),), np.zeros(n, np.int64), np.arange(n) + 1, pa.array(label), nothing, nothing, nothing, nothing, pa.array(label),
-        nothing, charge, spectra.precursor_mz, np.full(n, np.nan), np.zeros(n, np.bool_), np.ones(n, np.int64), of.offsets, of.mz, of.intensity,
+        nothing, charge, spectra.precursor_mz, np.full(n, np.nan), np.zeros(n, np.bool_), np.ones(n, np.int64), of.offsets, of.mz,
+        of.intensity,
     )  # fmt: skip
     for similarity in ("entropy", "cosine"):
         for tolerance in ("10 ppm", "200 Da"):
