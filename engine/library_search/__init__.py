@@ -1,1 +1,3 @@
-"""Search spectral libraries: the reference spectrum that each spectrum resembles most, unmodified or shifted by a difference of mass."""
+"""Search spectral libraries. Its entry comes first, which makes its kinds of work known."""
+
+from engine.library_search.entry import LIBRARY_SEARCH as LIBRARY_SEARCH

@@ -29,8 +29,8 @@ def _use() -> None:
     from engine.formats import read_spectra
     from engine.jobs.progress import Progress
     from engine.library_search.parameters import LibrarySearchParameters
+    from engine.library_search.queries import Queries
     from engine.library_search.references import load_references, save_references
-    from engine.library_search.scoring import Queries
     from engine.spectra.spectral_library import SpectralLibrary
 
     text, resources = pa.array(["GASPVK"], pa.string()), Resources(1, progress=Progress())

@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.library_search.queries import Found
 from engine.library_search.references import References
-from engine.library_search.scoring import Found
 from engine.matches.group_rates import group_rates
 
 __all__ = ["JudgedMatches", "judge"]

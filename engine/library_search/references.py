@@ -34,9 +34,8 @@ from kernels.library_layouts import MOST_PEAKS, UNITS, PeakLists
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["HIGHEST_CHARGE", "KIND", "Entries", "References", "load_references", "open_references", "save_references"]
+__all__ = ["HIGHEST_CHARGE", "Entries", "References", "load_references", "open_references", "save_references"]
 
-KIND = "library"
 HIGHEST_CHARGE = 31
 _FORMAT = 1
 _ENTRIES_AT_ONCE = 50_000
@@ -114,7 +113,7 @@ def open_references(
     progress.stage("Opening the index of the library")
     title = ", ".join([*(path.name for path in paths), parameters.similarity, str(parameters.fragment_tolerance)])
     try:
-        return index_store(KIND).get(parts, title, build, load_references, progress)
+        return index_store("library").get(parts, title, build, load_references, progress)
     except StorageError as error:
         progress.message(f"The index could not be kept for other searches, and is made for this run alone: {error}", "warning")
         spare.mkdir(parents=True, exist_ok=True)

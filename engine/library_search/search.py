@@ -50,9 +50,9 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
         assert run.run is not None and run.project is not None
         run.load("duckdb")
         from engine.library_search.judging import judge
+        from engine.library_search.queries import Queries
         from engine.library_search.references import open_references
         from engine.library_search.results import matched_spectra, report
-        from engine.library_search.scoring import Queries
         from engine.library_search.tables import MATCHES, REFERENCES
         from engine.matches.run_tables import EXPORTED, RunTables
         from engine.project.paths import EXPORTS

@@ -9,6 +9,7 @@ further along by the difference. Of a path the matches are taken that give most 
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -29,6 +30,30 @@ _PER_QUERY = 5.0  # in references that are compared
 def search_costs(pools: Pools) -> NDArray[np.float64]:
     """References that each query is compared with, and what a query costs besides, (q,)."""
     return _PER_QUERY + np.maximum(pools.high - pools.low, 0).sum(axis=1).astype(np.float64)
+
+
+class _Paths(NamedTuple):
+    """Of each peak of a query that a path has come to: `state` (MOST_PEAKS, 2) int64, the most that the path gives without it and in all,
+    which holds where `stamp` (MOST_PEAKS,) int64 is the mark of the pair of spectra."""
+
+    state: NDArray[np.int64]
+    stamp: NDArray[np.int64]
+
+
+class _Held(NamedTuple):
+    """References: their peaks, masses, and the sums of the squares of their weights."""
+
+    peaks: PeakLists
+    mass: NDArray[np.int32]
+    squares: NDArray[np.int64]
+
+
+class _Answer(NamedTuple):
+    """See `LibrarySearch.search`."""
+
+    found: NDArray[np.int64]
+    similarity: NDArray[np.float64]
+    matched: NDArray[np.int32]
 
 
 @njit(nogil=True, cache=True)
@@ -72,13 +97,14 @@ def _plain(mz, weight, low, high, references, first, last, matching, table):
 
 
 @njit(nogil=True, cache=True)
-def _shifted(mz, weight, low, high, references, first, last, shift, matching, table, state, stamp, mark):
+def _shifted(queries, low, high, references, first, last, shift, matching, table, paths, mark):
     """The largest sum of worths of peaks that match where they are or moved by `shift` units, each once, and how many peaks of the
     reference have a partner.
 
-    `state` : (MOST_PEAKS, 2) int64: of a query's peak that a path has come to, the most that the path gives without it and in all; it
-    holds where `stamp` is `mark`.
+    `paths` : work space, `_Paths`, where what holds is marked by `mark`.
     """
+    mz, weight = queries.mz, queries.weight
+    state, stamp = paths
     n, m = high - low, last - first
     total, matched, at, moved = np.int64(0), 0, 0, 0
     for k in range(m):
@@ -124,11 +150,11 @@ def _shifted(mz, weight, low, high, references, first, last, shift, matching, ta
 
 
 @njit(nogil=True, cache=True)
-def _search(
-    queries, query_mass, references, reference_mass, squares, pools, matching, table, first, last, found, similarity, matched, stop
-):
-    """See `LibrarySearch.search`."""
-    state, stamp = np.empty((MOST_PEAKS, 2), np.int64), np.zeros(MOST_PEAKS, np.int64)
+def _search(queries, query_mass, held, pools, matching, table, first, last, answer, stop):
+    """See `LibrarySearch.search`; `answer` is what is to be filled there."""
+    found, similarity, matched = answer
+    references, reference_mass, squares = held
+    paths = _Paths(np.empty((MOST_PEAKS, 2), np.int64), np.zeros(MOST_PEAKS, np.int64))
     mark = np.int64(0)
     for q in range(first, last):
         if stop[0]:
@@ -148,9 +174,7 @@ def _search(
                         total, n = _plain(queries.mz, queries.weight, low, high, references, begin, end, matching, table)
                     else:
                         mark += 1
-                        total, n = _shifted(
-                            queries.mz, queries.weight, low, high, references, begin, end, shift, matching, table, state, stamp, mark
-                        )
+                        total, n = _shifted(queries, low, high, references, begin, end, shift, matching, table, paths, mark)
                 else:
                     total, n = _plain(queries.mz, queries.weight, low, high, references, begin, end, matching, table)
                 if n < matching.least or total <= 0:
@@ -216,11 +240,10 @@ class LibrarySearch:
         last = len(mass) if last is None else last
         table = entropy_table() if matching.is_entropy else np.empty(0, np.int32)
 
+        held, answer = _Held(self._references, self._mass, self._squares), _Answer(found, similarity, matched)
+
         def work(begin: int, end: int, stop: StopFlag) -> None:
-            _search(
-                queries, mass, self._references, self._mass, self._squares, pools, matching, table, first + begin, first + end, found,
-                similarity, matched, stop,
-            )  # fmt: skip
+            _search(queries, mass, held, pools, matching, table, first + begin, first + end, answer, stop)
 
         some = Pools(pools.low[first:last], pools.high[first:last])
         pieces = equal_partitions(search_costs(some), self._device.threads, maximum_cost=self.pairs_of_piece, per_worker=_PIECES_OF_THREAD)

@@ -31,8 +31,8 @@ from engine.library_search.decoys import library_peptides
 from engine.library_search.entry import LIBRARY_SEARCH
 from engine.library_search.judging import JudgedMatches, judge
 from engine.library_search.parameters import LibrarySearchParameters
+from engine.library_search.queries import Queries
 from engine.library_search.references import References, load_references, save_references
-from engine.library_search.scoring import Queries
 from engine.spectra.columns import Spectra
 from engine.spectra.spectral_library import SpectralLibrary
 from engine.statistics.target_decoy import false_share_interval
