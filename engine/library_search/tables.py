@@ -57,6 +57,7 @@ MATCHES = Table.of(
 REFERENCES = replace(SPECTRA, name="references", title="Library spectra")
 """The entries that were matched, with their peaks as the library has them."""
 
-TABLES = (MATCHES, LIBRARY_PSMS, PEPTIDES, PROTEINS)
+TABLES = (PROTEINS, PEPTIDES, LIBRARY_PSMS, MATCHES)
+"""From the group to its peptides, their PSMs, and all matches."""
 STORED = (SPECTRA, REFERENCES)
 """Further tables that a run keeps."""

@@ -74,8 +74,9 @@ def _worth(a, b, table):
 def _similarity(total, own, other, matching):
     """A sum of worths as similarity; `own`, `other`: sums of squares of both."""
     if matching.is_entropy:
-        return np.float64(total) / (2.0 * ENTROPY_TOTAL * ENTROPY_SCALE)
-    return np.float64(total) / np.sqrt(np.float64(own) * np.float64(other))
+        # What was rounded may make it a little more than 1.
+        return min(1.0, np.float64(total) / (2.0 * ENTROPY_TOTAL * ENTROPY_SCALE))
+    return min(1.0, np.float64(total) / np.sqrt(np.float64(own) * np.float64(other)))
 
 
 @njit(nogil=True, cache=True)

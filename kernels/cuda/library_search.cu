@@ -182,7 +182,7 @@ search_library(Peaks queries, Peaks references, const long long* squares, Pools 
             const double total = static_cast<double>(sum.total);
             const double value = rules.is_entropy ? total / kEntropyWhole
                                                   : total / sqrt(static_cast<double>(query.square) * static_cast<double>(squares[c]));
-            const Best fresh = {value, c, sum.matched};
+            const Best fresh = {value < 1.0 ? value : 1.0, c, sum.matched};  // what was rounded may make it more
             if (is_better(fresh, best)) best = fresh;
         }
     }

@@ -74,7 +74,7 @@ def defined(task, matching):
                 continue
             square = np.sqrt(float((weight**2).sum()) * float((of**2).sum()))
             value = total / (2 * ENTROPY_TOTAL * ENTROPY_SCALE) if matching.is_entropy else total / square
-            best = max(best, (value, -c, c, matched))
+            best = max(best, (min(1.0, value), -c, c, matched))
         found.append((best[2] if best[0] > 0 else -1, best[0], best[3]))
     return [np.array(column) for column in zip(*found, strict=True)]
 
@@ -235,3 +235,15 @@ def test_the_similarity_of_entropies_is_that_of_the_paper():
         mass, pools = np.zeros(1, np.int32), Pools(np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64))
         list(LibrarySearch(Processor(1), lists[1], mass).search(lists[0], mass, pools, Matching(1000, 0, 1, True, False, -1), *answer))
         assert answer[1][0] == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("is_entropy", [False, True])
+def test_a_spectrum_is_as_similar_to_itself_as_can_be_and_no_more(is_entropy):
+    rng = np.random.default_rng(8)
+    for n in (2, 8, 90):
+        _, weight = cleaned(100.0 + 7.0 * np.arange(n), rng.exponential(1.0, n) + 0.01, is_entropy=is_entropy)
+        peaks = PeakLists(np.array([0, len(weight)]), np.arange(len(weight), dtype=np.int32) * 1000, np.array(weight, np.uint16))
+        answer, mass = (np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32)), np.zeros(1, np.int32)
+        pools, matching = Pools(np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64)), Matching(3, 0, 1, is_entropy, False, -1)
+        list(LibrarySearch(Processor(1), peaks, mass).search(peaks, mass, pools, matching, *answer))
+        assert 1 - 1e-6 < answer[1][0] <= 1
