@@ -55,7 +55,7 @@ class JudgingSettings:
     decoy_prefixes: tuple[str, ...]
     """What accessions of decoys begin with, behind which their targets' follow."""
     is_by_group: bool = False
-    """Whether matches were judged in groups, so that no peptide is surer than its best match."""
+    """Whether matches were judged in groups, by distinct peptides too: then a peptide is as sure as its best match."""
 
     @classmethod
     def of(cls, parameters: ListParameters, decoy_prefixes: tuple[str, ...] = ()) -> JudgingSettings:

@@ -142,8 +142,8 @@ class _Peptides:
         if rates.q_value_of == "none" and judged.rates.q_value_of == "file":
             rates = ErrorRates(_least(peptide_of_row, judged.rates.q_value, n), rates.posterior_error, "best match", "none")
         if judged.settings.is_by_group:
-            least = _least(peptide_of_row, judged.rates.q_value, n)
-            rates = rates._replace(q_value=np.maximum(rates.q_value, least))
+            # Such a rate is of distinct peptides already (`engine.matches.group_rates`).
+            rates = rates._replace(q_value=_least(peptide_of_row, judged.rates.q_value, n))
         return cls(best_row, n_psms, score, is_decoy, rates)
 
 
