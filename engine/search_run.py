@@ -68,8 +68,11 @@ class RunSpec:
 
     @property
     def spool(self) -> Path | None:
-        """The folder for what is read that is too large for the memory: that of the project, or where it will be made."""
-        return None if self.project is None else nearest_folder(self.project)
+        """The folder for what is read that is too large for the memory: that of the project, or where it will be made; without one, that of
+        the first file that is written."""
+        if self.project is not None:
+            return nearest_folder(self.project)
+        return nearest_folder(Path(self.outputs[0]).parent) if self.outputs else None
 
     def checked_inputs(self) -> list[tuple[Path, str]]:
         """The files and their kinds.

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, offsets_of, ranges
+from engine.arrays import Texts, ranges
 from engine.errors import InputError, shortened
 from engine.formats.sources import BLOCK_BYTES, ByteSource
 from engine.jobs.progress import Progress
+from engine.spectra.spooling import GrowingColumn, passed_through
 
 __all__ = ["Reads", "is_fastq", "looks_like_phred_64", "read_fastq"]
 
@@ -61,43 +63,55 @@ def is_fastq(source: ByteSource) -> bool:
     return source.peek(1 << 12).removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n").startswith(b"@")
 
 
-def read_fastq(path: str | Path, *, progress: Progress | None = None) -> Reads:
+def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Path | None = None) -> Reads:
     """Read a FASTQ file.
 
     Letters become capitals and a point N. Letters and qualities may go over several lines. Empty reads are kept.
+
+    Parameters
+    ----------
+    spool : a folder; letters, qualities and names that take more than some hundred megabytes are mapped from nameless files there.
 
     Raises
     ------
     InputError : naming the file, the line, the reason and the remedy: a file that is missing, unreadable, empty, cut off or no FASTQ, a
         record without a name, a letter that is none, other numbers of qualities than of letters, a quality out of bounds.
-    Cancelled : the user asked to stop.
+    StorageError : the disk of `spool` refused. Cancelled : the user asked to stop.
     """
     progress, path = progress or Progress(), Path(path)
     with ByteSource(path) as source:
         if not is_fastq(source):
             raise InputError(path, "is no FASTQ file: it does not begin with @", place="line 1", remedy="Give FASTQ or FASTA")
         progress.stage("Reading reads", source.size)
-        parts = _parts(source, progress)
-    letters, qualities = (np.concatenate([getattr(part, name) for part in parts]) for name in ("letters", "qualities"))
-    names = Texts(
-        np.concatenate([part.names.letters for part in parts]),
-        offsets_of(np.concatenate([np.diff(part.names.offsets) for part in parts])),
-    )
-    offsets = offsets_of(np.concatenate([part.lengths for part in parts]))
-    return Reads(names, letters, qualities, offsets, looks_like_phred_64(qualities))
+        columns = [GrowingColumn(np.uint8, spool) for _ in range(3)]
+        places = [GrowingColumn(np.int64) for _ in range(2)]
+        ends = [0, 0]
+        for column in places:
+            column.append(np.zeros(1, np.int64))
+        for part in _parts(source, progress):
+            for column, values in zip(columns, (part.letters, part.qualities, part.names.letters), strict=True):
+                column.append(values)
+            for number, lengths in enumerate((part.lengths, np.diff(part.names.offsets))):
+                stops = ends[number] + np.cumsum(lengths)
+                places[number].append(stops)
+                ends[number] = int(stops[-1]) if len(stops) else ends[number]
+    letters, qualities, names = (column.finish() for column in columns)
+    offsets, name_offsets = (column.finish() for column in places)
+    return Reads(Texts(names, name_offsets), letters, qualities, offsets, looks_like_phred_64(qualities))
 
 
 def looks_like_phred_64(qualities: NDArray[np.uint8]) -> bool:
     """Whether qualities look as if they began at 64, as Illumina's did before 2011, and not at 33."""
     if not len(qualities):
         return False
-    least, greatest = int(qualities.min()), int(qualities.max())
+    bounds = [(int(piece.min()), int(piece.max())) for piece in passed_through(qualities)]
+    least, greatest = min(one for one, _ in bounds), max(one for _, one in bounds)
     return least >= _MINIMUM_OF_64 and _SURELY_64 <= greatest <= _GREATEST_OF_64
 
 
-def _parts(source: ByteSource, progress: Progress) -> list[_Records]:
+def _parts(source: ByteSource, progress: Progress) -> Iterator[_Records]:
     """The records of a file, block by block."""
-    parts, carried, lines, reported, n = list[_Records](), b"", 0, 0, 0
+    carried, lines, reported, n = b"", 0, 0, 0
     is_first, is_last = True, False
     while not is_last:
         piece = source.read(max(BLOCK_BYTES, len(carried)))
@@ -106,18 +120,17 @@ def _parts(source: ByteSource, progress: Progress) -> list[_Records]:
         if is_first:
             text, is_first = text.removeprefix(_BYTE_ORDER_MARK), False
         records, consumed, n_lines = _scanned(source.path, text, lines, is_last=is_last)
-        parts.append(records)
         carried, lines, n = text[consumed:], lines + n_lines, n + len(records.lengths)
         if n > max(_FREE_RECORDS, _MAXIMUM_RECORDS_PER_BYTE * source.consumed):
             reason = f"holds more than a read for every {1 / _MAXIMUM_RECORDS_PER_BYTE:g} bytes"
             raise InputError(source.path, reason, place=f"line {lines}", remedy="Is it what its beginning looks like? Make it again")
+        yield records
         if not consumed and len(carried) > _MAXIMUM_RECORD_BYTES:
             reason = f"no record ends within {_MAXIMUM_RECORD_BYTES >> 20} MB"
             raise InputError(source.path, reason, place=f"after line {lines}", remedy="Is it what its beginning looks like?")
         progress.advance(source.consumed - reported)
         reported = source.consumed
         progress.check()
-    return parts
 
 
 def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[_Records, int, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from engine.errors import shortened
@@ -41,6 +41,9 @@ class _FlatFile:
     _parser: str
     _beginning: bytes
     _length: re.Pattern[bytes]
+    _features: re.Pattern[bytes]
+    _feature: re.Pattern[bytes]
+    _alone: tuple[bytes, bytes]
 
     def cut(self, text: bytes) -> int:
         """See `engine.formats.entries.EntryFormat`."""
@@ -59,27 +62,56 @@ class _FlatFile:
             raise EntryError(line + 1, "the last record is cut off: it has no line // at its end")
 
     def _of_record(self, text: bytes, line: int, with_chromosomes: bool) -> Iterator[Entry]:
-        from Bio import SeqIO
-
         begins = text.find(self._beginning)
         if begins < 0 or (begins and text[begins - 1 : begins] != b"\n"):
             raise EntryError(line, f"the record does not begin with {self._beginning.decode().strip()}")
         line += text.count(b"\n", 0, begins)
         if text.count(b"\n" + self._beginning, begins) > 0:
             raise EntryError(line, "the record is cut off: another begins in it")
+        n_broken = 0
         try:
-            record = next(SeqIO.parse(io.StringIO(text[begins:].decode("utf-8", "replace")), self._parser), None)
-        except PARSER_FAULTS as error:
-            raise EntryError(line, f"the record is broken ({shortened(str(error).strip())})") from None
+            record = self._parsed(text[begins:])
+        except PARSER_FAULTS:
+            sound, n_broken = self._without_broken_features(text[begins:])
+            try:
+                record = self._parsed(sound)
+            except PARSER_FAULTS as error:
+                raise EntryError(line, f"the record is broken ({shortened(str(error).strip())})") from None
         if record is None:
             raise EntryError(line, "the record is broken")
+        n_broken += sum(feature.location is None for feature in record.features)
         is_protein = record.annotations.get("molecule_type") == "protein"
         if is_protein or with_chromosomes:
-            yield _whole(record, self._checked_sequence(record, text, line), line, _protein_features(record) if is_protein else ())
+            sequence, features = self._checked_sequence(record, text, line), _protein_features(record) if is_protein else ()
+            yield Entry(_name(record), record.description.rstrip("."), sequence, features, line, n_broken)
             return
+        if n_broken:
+            # What is told of the record itself, of which no protein may be left; without a sequence it is none.
+            yield Entry(_name(record), "", b"", (), line, n_broken)
         for feature in record.features:
             if feature.type == "CDS" and feature.location is not None and "translation" in feature.qualifiers:
                 yield _coded(record, feature, line)
+
+    def _parsed(self, text: bytes) -> Any:
+        """The first record of a text, None where there is none; raises `PARSER_FAULTS`."""
+        from Bio import SeqIO
+
+        return next(SeqIO.parse(io.StringIO(text.decode("utf-8", "replace")), self._parser), None)
+
+    def _without_broken_features(self, text: bytes) -> tuple[bytes, int]:
+        """A record without the features that cannot be parsed alone, below its first line, and how many these are."""
+        first_line, n_broken = text[: text.find(b"\n") + 1], 0
+
+        def kept(feature: re.Match[bytes]) -> bytes:
+            nonlocal n_broken
+            try:
+                self._parsed(first_line + self._alone[0] + feature[0] + self._alone[1])
+            except PARSER_FAULTS:
+                n_broken += 1
+                return b""
+            return feature[0]
+
+        return self._features.sub(lambda table: table[1] + self._feature.sub(kept, table[2]), text, count=1), n_broken
 
     def _checked_sequence(self, record: Any, text: bytes, line: int) -> bytes:
         """The sequence of a record, as long as it says."""
@@ -103,6 +135,9 @@ class GenBank(_FlatFile):
     _parser = "genbank"
     _beginning = b"LOCUS "
     _length = _GENBANK_LENGTH
+    _features = re.compile(rb"^(FEATURES [^\n]*\n)((?: [^\n]*\n|\n)*)", re.MULTILINE)
+    _feature = re.compile(rb"^ {1,20}\S[^\n]*\n(?: {21}[^\n]*\n|\n)*", re.MULTILINE)
+    _alone = b"FEATURES             Location/Qualifiers\n", b"ORIGIN\n//\n"
 
 
 class Embl(_FlatFile):
@@ -112,10 +147,9 @@ class Embl(_FlatFile):
     _parser = "embl"
     _beginning = b"ID   "
     _length = _EMBL_LENGTH
-
-
-def _whole(record: Any, sequence: bytes, line: int, features: Sequence[FeatureRow]) -> Entry:
-    return Entry(_name(record), record.description.rstrip("."), sequence, features, line)
+    _features = re.compile(rb"^(FH[^\n]*\n)((?:F[HT][^\n]*\n)*)", re.MULTILINE)
+    _feature = re.compile(rb"^FT {1,18}\S[^\n]*\n(?:FT(?: {19}[^\n]*| *)\n)*", re.MULTILINE)
+    _alone = b"FH   Key             Location/Qualifiers\nFH\n", b"SQ   Sequence 0 BP;\n//\n"
 
 
 def _name(record: Any) -> str:

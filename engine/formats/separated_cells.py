@@ -32,11 +32,14 @@ class Cells:
 
     Attributes
     ----------
-    path : of the file. line : (n,) int64, the line of each row, from 1. names : of the columns, in their order.
+    path : of the file. line : (n,) int64, the line of each row, from 1. names : of the columns, in their order. is_ended : whether the last
+        line has an end, without which the file may be cut off in it.
     """
 
-    def __init__(self, path: Path, names: Sequence[str], columns: Sequence[pa.StringArray], line: NDArray[np.int64]) -> None:
-        self.path, self.line, self.names = path, line, list(names)
+    def __init__(
+        self, path: Path, names: Sequence[str], columns: Sequence[pa.StringArray], line: NDArray[np.int64], *, is_ended: bool = True
+    ) -> None:
+        self.path, self.line, self.names, self.is_ended = path, line, list(names), is_ended
         self._columns = {name.strip().lower(): column for name, column in zip(names, columns, strict=True)}
 
     def __len__(self) -> int:
@@ -167,9 +170,10 @@ def read_cells(
     kept_columns: list[int] = []
     parts_of: list[list[Any]] = []
     lines: list[NDArray[np.int64]] = []
-    n_lines = 0
+    n_lines, is_ended = 0, True
     for block in blocks(source, lambda text: text.rfind(b"\n") + 1, most=_MAXIMUM_LINE_BYTES):
         progress.check()
+        is_ended = block.text.endswith((b"\n", b"\r")) if block.text else is_ended
         text = _decoded(source.path, block.text, n_lines)
         rows = pc.split_pattern(pa.array([text], pa.large_string()), "\n").flatten().cast(pa.string())
         if rows[-1].as_py() == "":
@@ -206,7 +210,25 @@ def read_cells(
     if not names:
         raise InputError(source.path, "has no line with the names of its columns", remedy="Give the table as its program wrote it")
     whole = [pa.concat_arrays(parts) if parts else pa.array([], pa.string()) for parts in parts_of]
-    return Cells(source.path, [names[i] for i in kept_columns], whole, np.concatenate(lines) if lines else np.empty(0, np.int64))
+    found = Cells(
+        source.path, [names[i] for i in kept_columns], whole, np.concatenate(lines) if lines else np.empty(0, np.int64), is_ended=is_ended
+    )
+    if kept_columns and kept_columns[-1] == len(names) - 1:
+        _tell_cut_off(found, whole[-1], progress)
+    return found
+
+
+def _tell_cut_off(cells: Cells, last: pa.StringArray, progress: Progress) -> None:
+    """Warn where the last line has no end, and nothing in the last column, as no other row: many programs write none behind the last row,
+    and some leave out empty cells, but then not of one row alone."""
+    import pyarrow.compute as pc
+
+    if cells.is_ended or not len(cells):
+        return
+    is_empty = pc.equal(last, "").to_numpy(zero_copy_only=False)
+    if is_empty[-1] and not is_empty[:-1].any():
+        reason = f"has nothing in column {shortened(cells.names[-1])}, as no other, and no end: the file may be cut off"
+        progress.message(f"{cells.path}: line {cells.line[-1]}, the last, {reason}", "warning")
 
 
 def _decoded(path: Path, text: bytes, n_lines: int) -> str:

@@ -63,6 +63,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         from engine.imported.results import judge, left_out_table
         from engine.imported.tables import LEFT_OUT
         from engine.matches.listed.matches import collect_matches
+        from engine.matches.listed.places import cut_off_proteins
         from engine.matches.listed.references import find_spectra
         from engine.matches.listed.tables import listed_tables
         from engine.matches.run_tables import EXPORTED, RunTables
@@ -109,6 +110,9 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
             top_proteins=written.best_proteins, fdr=parameters.fdr,
         )  # fmt: skip
         _tell(run, summary, found, matches, ignores_files=in_spectra.ignores_files)
+        if database is not None:
+            for told in cut_off_proteins(found, database):
+                run.progress.message(told, "warning")
         is_judged = made.source_of["psms"] != "none"
         message = written.message if is_judged else f"{len(matches):,} matches imported, without q-values"
         run.record(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,7 +99,10 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
         "program": "mokapot" if cells.has("mokapot score") else "Percolator" if cells.has("posterior_error_prob") else "",
         "proteins": cells.lists("[\t;]" if cells.has("proteinIds") else "\t", "Proteins", "proteinIds"),
     }  # fmt: skip
-    return _identifications("Percolator or mokapot", cells, parse_peptide, cells.required("peptide"), values, kept=~is_direction)
+    found = _identifications("Percolator or mokapot", cells, parse_peptide, cells.required("peptide"), values, kept=~is_direction)
+    has_last_line = len(found) > 0 and found.place[-1] == cells.line[-1]
+    ends_with_proteins = not cells.is_ended and cells.names[-1].lower() in ("proteins", "proteinids")
+    return replace(found, unended=(len(found) - 1,)) if has_last_line and ends_with_proteins else found
 
 
 def read_sage(source: ByteSource, progress: Progress) -> Identifications:
@@ -406,7 +410,7 @@ def _identifications(
         **{name: np.full(n, np.nan) for name in ("retention_time", "precursor_mz", "calculated_mass", "q_value", "posterior_error")},
         **{name: cells.text("") for name in ("run", "native_id", "title")}, **values,
     }  # fmt: skip
-    taken = {
+    taken: Values = {
         name: column.take(pa.array(rows)) if isinstance(column, pa.Array | pa.ChunkedArray) else np.asarray(column)[rows]
         for name, column in columns.items()
     }

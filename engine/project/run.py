@@ -17,10 +17,10 @@ from engine.project.digests import file_digest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Run", "TableWriter", "WrittenFile"]
+__all__ = ["ROW_GROUP", "Run", "TableWriter", "WrittenFile"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-_ROW_GROUP = 1 << 17
+ROW_GROUP = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Run:
         """Add a line to the run's log, kept whatever becomes of the run. `level`: ``info``, ``warning`` or ``error``."""
         self._log(level, text)
 
-    def write_table(self, name: str, table: pa.Table | pa.RecordBatchReader, rows_per_group: int = _ROW_GROUP) -> Path:
+    def write_table(self, name: str, table: pa.Table | pa.RecordBatchReader, rows_per_group: int = ROW_GROUP) -> Path:
         """Write an Arrow table, or the batches of a reader, as ``NAME.parquet``; its path.
 
         A reader of single rows decodes `rows_per_group` of them: few where rows are long and wanted one at a time.
@@ -91,7 +91,7 @@ class Run:
         return self._written[name].path
 
     @contextmanager
-    def table_writer(self, name: str, schema: pa.Schema, rows_per_group: int = _ROW_GROUP) -> Iterator[TableWriter]:
+    def table_writer(self, name: str, schema: pa.Schema, rows_per_group: int = ROW_GROUP) -> Iterator[TableWriter]:
         """Write ``NAME.parquet`` piece by piece; the table counts as written when the block ends well.
 
         Raises

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from engine.arrays import Texts, offsets_of
 from engine.entry import ExportRequest
 from engine.errors import ParameterError
+from engine.files import nearest_folder
 from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.project.outputs import check_outputs
@@ -20,6 +21,7 @@ from engine.read_alignment.records import Aligned, write_paf, write_sam
 from engine.read_alignment.results import write_alignments
 from engine.read_alignment.tables import ALIGNMENTS, PATTERNS, TEXTS
 from engine.results.reader import TableFile, stored_table
+from engine.spectra.spooling import GrowingColumn
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,7 +88,7 @@ def export_alignments(project: Project, request: ExportRequest, progress: Progre
         "Exporting alignments", sum(result.rows or 0 for result in project.results(request.run_id) if result.name == "alignments")
     )
     is_table = request.format == "tsv"
-    aligned = _NOTHING if is_table else _aligned(project, request.run_id)
+    aligned = _NOTHING if is_table else _aligned(project, request.run_id, nearest_folder(request.target.parent))
     with stored_table(
         project, request.run_id, ALIGNMENTS, ALIGNMENTS.saved if is_table else list(ALIGNMENTS.by_name), verify=False
     ) as source:
@@ -96,21 +98,29 @@ def export_alignments(project: Project, request: ExportRequest, progress: Progre
     return [request.target]
 
 
-_NOTHING = Aligned(np.empty(0, np.uint8), None, np.zeros(1, np.int64), Texts.of([]), np.empty(0, np.int64))
+_ASCII = np.arange(256, dtype=np.uint8)
+_NOTHING = Aligned(np.empty(0, np.uint8), None, np.zeros(1, np.int64), Texts.of([]), np.empty(0, np.int64), _ASCII)
 
 
-def _aligned(project: Project, run: str) -> Aligned:
-    """The patterns and texts of a run."""
-    with stored_table(project, run, PATTERNS, ("letters", "qualities"), verify=False) as source:
-        patterns = source.read(("letters", "qualities"))
-        letters, qualities = (_texts(patterns[name]) for name in ("letters", "qualities"))
-        has_qualities = len(qualities.own) > 0
-        if has_qualities and not np.array_equal(letters.offsets, qualities.offsets):
+def _aligned(project: Project, run: str, spool: Path) -> Aligned:
+    """The patterns and texts of a run; what is large is mapped from nameless files in the folder `spool`."""
+    names = ("letters", "qualities")
+    columns, lengths = [GrowingColumn(np.uint8, spool) for _ in names], [GrowingColumn(np.int64) for _ in names]
+    with stored_table(project, run, PATTERNS, names, verify=False) as source:
+        for patterns in source.batches(names):
+            for column, length, name in zip(columns, lengths, names, strict=True):
+                texts = _texts(patterns[name])
+                column.append(texts.own)
+                length.append(np.diff(texts.offsets))
+        (letters, qualities), (n_letters, n_qualities) = ([one.finish() for one in some] for some in (columns, lengths))
+        has_qualities = len(qualities) > 0
+        if has_qualities and not np.array_equal(n_letters, n_qualities):
             raise source.damaged("holds letters and qualities that differ in number")
     with stored_table(project, run, TEXTS, verify=False) as source:
         texts = source.read()
-    lengths = np.asarray(texts["length"].to_numpy(), np.int64)
-    return Aligned(letters.own, qualities.own if has_qualities else None, letters.offsets, _texts(texts["text"]), lengths)
+    text_lengths = np.asarray(texts["length"].to_numpy(), np.int64)
+    own_qualities = qualities if has_qualities else None
+    return Aligned(letters, own_qualities, offsets_of(n_letters), _texts(texts["text"]), text_lengths, _ASCII)
 
 
 def _texts(column: pa.ChunkedArray) -> Texts:
@@ -124,14 +134,14 @@ def _of_patterns(tables: Iterable[pa.Table], aligned: Aligned, source: TableFile
     """The tables, whose rows come pattern by pattern, and are as long as the patterns and texts that they belong to."""
     import pyarrow.compute as pc
 
-    before, lengths = 0, np.diff(aligned.offsets)
+    before = 0
     for table in tables:
         if len(table):
             rows = table["pattern_row"].to_numpy()
             if rows[0] < before or (np.diff(rows) < 0).any():
                 raise source.damaged("holds rows that do not come pattern by pattern", "pattern_row")
             before = rows[-1]
-            if not np.array_equal(lengths[rows], table["pattern_length"].to_numpy()):
+            if not np.array_equal(aligned.offsets[rows + 1] - aligned.offsets[rows], table["pattern_length"].to_numpy()):
                 raise source.damaged("says other lengths than the patterns have", "pattern_length")
             placed = table.filter(pc.is_valid(table["text_start"]))
             if placed["text_row"].null_count or placed["md"].null_count:

@@ -14,7 +14,7 @@ from engine.arrays import Texts, take_runs
 from engine.files import atomic_file, temporary_sibling
 from engine.formats.fastq import looks_like_phred_64
 from engine.jobs.progress import Progress
-from engine.read_alignment.sequences import NamedSequences, complemented_letters
+from engine.read_alignment.sequences import ALPHABET, NamedSequences, complemented_letters
 from engine.results.cigars import letters_of_cigars
 from engine.results.sam import (
     LONGEST_READ_NAME,
@@ -27,6 +27,7 @@ from engine.results.sam import (
     sam_lines,
 )
 from engine.results.separated import write_lines
+from engine.spectra.spooling import release_pages
 from kernels.text_layouts import SamSequences, TextArrays
 
 if TYPE_CHECKING:
@@ -47,20 +48,23 @@ class Aligned:
 
     Attributes
     ----------
-    letters, qualities : uint8, of all patterns; None where they have no qualities. offsets : (patterns + 1,) int64 into both.
+    letters, qualities : one byte a letter, of all patterns, may be mapped from files; None where they have no qualities. Letters may be any
+        numbers, which `alphabet` makes ASCII. offsets : (patterns + 1,) int64 into both.
     text_names, text_lengths : of the texts.
     """
 
-    letters: NDArray[np.uint8]
+    letters: NDArray[Any]
     qualities: NDArray[np.uint8] | None
     offsets: NDArray[np.int64]
     text_names: Texts
     text_lengths: NDArray[np.int64]
+    alphabet: NDArray[np.uint8]
 
     @classmethod
     def of(cls, texts: NamedSequences, patterns: NamedSequences) -> Aligned:
         """The same of what was read."""
-        return cls(patterns.letters(), patterns.qualities, patterns.sequences.offsets, texts.names, texts.lengths)
+        codes, offsets = patterns.sequences
+        return cls(codes, patterns.qualities, offsets, texts.names, texts.lengths, ALPHABET)
 
 
 def write_sam(
@@ -189,13 +193,21 @@ class _SamLines:
     """Makes lines of SAM."""
 
     def __init__(self, aligned: Aligned, texts: Texts) -> None:
-        self._texts = texts
-        star, other = ord("*"), ord("X")
-        has_star = bool((aligned.letters == star).any())
-        letters = np.where(aligned.letters == star, np.uint8(other), aligned.letters) if has_star else aligned.letters
-        shift = _PHRED_64_SHIFT if aligned.qualities is not None and looks_like_phred_64(aligned.qualities) else 0
-        qualities = letters[:0] if aligned.qualities is None else aligned.qualities
-        self._sequences = SamSequences(letters, qualities, aligned.offsets, complemented_letters(), shift)
+        self._texts, self._aligned = texts, aligned
+        self._alphabet = np.where(aligned.alphabet == ord("*"), np.uint8(ord("X")), aligned.alphabet)
+        self._shift = _PHRED_64_SHIFT if aligned.qualities is not None and looks_like_phred_64(aligned.qualities) else 0
+
+    def _sequences(self, first: int, last: int) -> SamSequences:
+        """Letters and qualities of the patterns `first:last`, whose pages are given back."""
+        offsets = self._aligned.offsets[first : last + 1]
+        begin, end = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
+        letters = self._alphabet[self._aligned.letters[begin:end]]
+        qualities = letters[:0]
+        if self._aligned.qualities is not None:
+            qualities = self._aligned.qualities[begin:end].copy()
+            release_pages(self._aligned.qualities)
+        release_pages(self._aligned.letters)
+        return SamSequences(letters, qualities, offsets - begin, complemented_letters(), self._shift)
 
     def lines(self, rows: pa.Table) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
         """Lines of whole patterns: their text, where each ends, and what they are sorted by."""
@@ -216,8 +228,9 @@ class _SamLines:
         behind = _numbers(piece, "pattern_length") - _numbers(piece, "pattern_end")
         clips = np.where(is_reverse[:, None], np.stack([behind, before], axis=1), np.stack([before, behind], axis=1))
         names, cigars = _read_names(_texts(piece, "pattern"), are_mates=are_mates), _texts(piece, "cigar")
-        records = SamRecords(names, flags, places, cigars, clips, _tags(piece, is_none), patterns)
-        lines, ends = sam_lines(records, self._texts, self._sequences)
+        first, last = (int(patterns[0]), int(patterns[-1]) + 1) if n else (0, 0)
+        records = SamRecords(names, flags, places, cigars, clips, _tags(piece, is_none), patterns - first)
+        lines, ends = sam_lines(records, self._texts, self._sequences(first, last))
         keys = np.where(places[:, 0] < 0, _NOWHERE, places[:, 0] << 32 | places[:, 1])
         return lines, ends, keys
 
@@ -303,14 +316,19 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
 def _write_sorted(
     out: Path, header: bytes, pieces: Iterable[pa.Table], lines: Callable[[pa.Table], Any], progress: Progress, threads: int
 ) -> None:
-    """Write lines in the order of their keys: first into a file beside `out`, then from there."""
+    """Write lines in the order of their keys: first into a file beside `out`, each piece in this order, then from there.
+
+    So the lines of some part of `out` lie side by side in each piece, and little of that file is looked at for it.
+    """
     ends, keys = [np.zeros(1, np.int64)], [np.zeros(0, np.int64)]
 
-    def noted(piece: pa.Table) -> tuple[bytes, Any, Any]:
-        found: tuple[bytes, Any, Any] = lines(piece)
-        return found
+    def noted(piece: pa.Table) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
+        made, stops, of_piece = lines(piece)
+        order = np.argsort(of_piece, kind="stable")
+        taken, places = take_runs(np.frombuffer(made, np.uint8), np.append(0, stops), order)
+        return taken.tobytes(), places[1:], of_piece[order]
 
-    def note(found: tuple[bytes, Any, Any]) -> bytes:
+    def note(found: tuple[bytes, NDArray[np.int64], NDArray[np.int64]]) -> bytes:
         ends.append(found[1] + ends[-1][-1])
         keys.append(found[2])
         return found[0]
@@ -329,6 +347,7 @@ def _write_sorted(
                 while begin < len(order):
                     end = max(begin + 1, int(np.searchsorted(marks, marks[begin] + _COPIED_BYTES, side="right")) - 1)
                     file.write(take_runs(records, offsets, order[begin:end])[0].tobytes())
+                    release_pages(records)
                     progress.check()
                     begin = end
                 del records

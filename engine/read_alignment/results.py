@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from engine.arrays import Texts
 from engine.jobs.progress import Progress
-from engine.read_alignment.sequences import NamedSequences
+from engine.project.run import ROW_GROUP
+from engine.read_alignment.sequences import ALPHABET, NamedSequences
 from engine.read_alignment.tables import ALIGNMENTS, PATTERNS, TEXTS
 from engine.results.separated import ROUNDED, write_separated
 from kernels.gapsmis_layouts import NO_ALIGNMENT, Alignments
@@ -64,7 +65,7 @@ def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Alignm
 
     text_of, pattern_of, found, is_reverse, cigars, mapping_quality, is_proper_pair = rows
     is_none, has_text = found.score == NO_ALIGNMENT, text_of >= 0
-    text_length, pattern_length = texts.lengths[text_of], patterns.lengths[pattern_of]
+    text_length, pattern_length = texts.lengths[text_of], patterns.lengths_of(pattern_of)
     start, end = found.pattern_start.astype(np.int64), found.pattern_end.astype(np.int64)
     # The places of a reverse complement, counted on the pattern as it was given.
     given_start, given_end = np.where(is_reverse, pattern_length - end, start), np.where(is_reverse, pattern_length - start, end)
@@ -95,21 +96,28 @@ def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Alignm
 
 
 def pattern_tables(patterns: NamedSequences) -> Iterator[pa.Table]:
-    """The table ``patterns``, in pieces."""
+    """The table ``patterns``, in pieces, each as large as a group of rows of the file."""
+    offsets, begin = patterns.sequences.offsets, 0
+    while begin < len(patterns):
+        end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + _LETTERS, side="right")) - 1)
+        for first in range(begin, end, ROW_GROUP):
+            yield _pattern_table(patterns, first, min(end, first + ROW_GROUP))
+        begin = end
+
+
+def _pattern_table(patterns: NamedSequences, first: int, last: int) -> pa.Table:
+    """Rows of the table ``patterns``."""
     import pyarrow as pa
 
-    letters, offsets, n = patterns.letters(), patterns.sequences.offsets, len(patterns)
-    begin = 0
-    while begin < n:
-        end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + _LETTERS, side="right")) - 1)
-        places = offsets[begin : end + 1]
-        no_qualities = Texts(letters[:0], np.zeros(end - begin + 1, np.int64))
-        qualities = no_qualities if patterns.qualities is None else Texts(patterns.qualities, places)
-        rows = np.arange(begin, end)
-        mates = pa.array(patterns.mates(rows), pa.int32()) if patterns.are_mates else pa.nulls(end - begin, pa.int32())
-        columns = [patterns.names[begin:end].arrow(), Texts(letters, places).arrow(), qualities.arrow(), mates]
-        yield pa.table(columns, schema=PATTERNS.schema())
-        begin = end
+    codes, offsets = patterns.sequences
+    places = offsets[first : last + 1]
+    letters = Texts(ALPHABET[codes[places[0] : places[-1]]], places - places[0])
+    no_qualities = Texts(np.empty(0, np.uint8), np.zeros(last - first + 1, np.int64))
+    qualities = no_qualities if patterns.qualities is None else Texts(patterns.qualities, places)
+    mates = pa.array(patterns.mates(np.arange(first, last)), pa.int32()) if patterns.are_mates else pa.nulls(last - first, pa.int32())
+    columns = [patterns.names[first:last].arrow(), letters.arrow(), qualities.arrow(), mates]
+    patterns.release()
+    return pa.table(columns, schema=PATTERNS.schema())
 
 
 def text_table(texts: NamedSequences) -> pa.Table:

@@ -79,7 +79,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
     )  # fmt: skip
 
     def read(progress: Progress, threads: int) -> _Read:
-        found = read_sequences(texts[0], progress), read_patterns(patterns[0], mates, progress)
+        found = read_sequences(texts[0], progress), read_patterns(patterns[0], mates, progress, spec.spool)
         check_sorts(*found)
         if not pairs:
             _check_roles(*found)
@@ -198,7 +198,7 @@ class _Rounds:
     def __init__(self, run: SearchRun[_Read], read: _Read, aligning: EveryPair | Placing) -> None:
         self._run, self._read, self._aligning = run, read, aligning
         self.n_rows = self.n_aligned = 0
-        self._best_identity = np.full(len(read.patterns), -1.0)
+        self._best_identity = np.full(len(read.patterns), -1.0, np.float32)
 
     def tell_chance(self) -> None:
         """Warn where half of the patterns are no more alike to their best text than sequences that have nothing to do with each other."""
@@ -226,9 +226,10 @@ class _Rounds:
             with self._run.step("report"):
                 table = alignment_rows(texts, patterns, rows)
             is_aligned = rows.found.score != NO_ALIGNMENT
-            np.maximum.at(self._best_identity, rows.pattern_of[is_aligned], table["identity"].to_numpy()[is_aligned])
+            np.maximum.at(self._best_identity, rows.pattern_of[is_aligned], table["identity"].to_numpy()[is_aligned].astype(np.float32))
             self.n_rows += len(table)
             self.n_aligned += int(is_aligned.sum())
+            patterns.release()
             yield table
             if has_places:
                 progress.advance(last - first)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, take_runs
+from engine.arrays import Texts, offsets_of, take_runs
 from engine.errors import InputError, shortened
 from engine.formats.fastq import is_fastq, read_fastq
 from engine.formats.letters import letter_counts
@@ -18,6 +18,7 @@ from engine.formats.sources import ByteSource
 from engine.jobs.progress import Progress
 from engine.read_alignment.parameters import ReadAlignmentParameters
 from engine.sequences.matrices import LETTERS, Matrix, encode, read_matrix
+from engine.spectra.spooling import GrowingColumn, passed_through, release_pages
 from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules, Sequences
 
 __all__ = [
@@ -35,6 +36,7 @@ ALPHABET = np.frombuffer(LETTERS.encode(), np.uint8)
 """The letter of each code."""
 _CERTAIN, _NUCLEOTIDE_SHARE, _SHARE_BESIDE_IUPAC = "ACGTUN", 0.9, 0.75
 _MODES = {"prefix": PREFIX, "within": WITHIN, "local": LOCAL}
+_PAIRS_OF_PIECE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class NamedSequences:
     """Sequences of a file: their names, and codes by `engine.sequences.matrices.LETTERS`, a U of nucleotides as T.
 
     `qualities`: (letters,) uint8, the characters of the file; None where it has none. `are_mates`: whether sequences 2 i and 2 i + 1 are
-    reads of one fragment.
+    reads of one fragment. Codes, qualities and names may be mapped from files.
     """
 
     path: Path
@@ -60,26 +62,32 @@ class NamedSequences:
         """(n,) letters of each."""
         return np.diff(self.sequences.offsets)
 
-    def letters(self) -> NDArray[np.uint8]:
-        """ASCII capitals of all."""
-        return ALPHABET[self.sequences.codes]
+    def lengths_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Letters of some of them."""
+        return self.sequences.offsets[rows + 1] - self.sequences.offsets[rows]
+
+    def release(self) -> None:
+        """Give back the memory of what is mapped, until somebody looks at it again."""
+        for column in (self.sequences.codes, self.names.letters, self.qualities):
+            if column is not None:
+                release_pages(column)
 
     def mates(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """1 or 2 for each of some sequences: which of its fragment it is."""
         return rows % 2 + 1
 
 
-def read_patterns(path: Path, mates: Path | None, progress: Progress) -> NamedSequences:
-    """Read patterns, and their mates from a second file, behind each its own.
+def read_patterns(path: Path, mates: Path | None, progress: Progress, spool: Path | None = None) -> NamedSequences:
+    """Read patterns, and their mates from a second file, behind each its own; `spool` as in `read_sequences`.
 
     Raises
     ------
     InputError : a file cannot be read, or the two do not go together. Cancelled : the user asked to stop.
     """
-    ones = read_sequences(path, progress)
+    ones = read_sequences(path, progress, spool)
     if mates is None:
         return ones
-    others = read_sequences(mates, progress)
+    others = read_sequences(mates, progress, spool)
     if len(ones) != len(others):
         longer, shorter = (ones, others) if len(ones) > len(others) else (others, ones)
         n = len(shorter)
@@ -91,32 +99,42 @@ def read_patterns(path: Path, mates: Path | None, progress: Progress) -> NamedSe
         raise InputError(plain.path, f"has no qualities, and {other.path.name} has", remedy="Give two FASTQ files, or two of FASTA")
     check_sorts(ones, others)
     _tell_other_names(ones, others, progress)
-    order = np.arange(2 * len(ones)).reshape(2, -1).T.ravel()
     both = ones.sequences, others.sequences
-    codes, offsets = take_runs(*_joined(both[0].codes, both[0].offsets, both[1].codes, both[1].offsets), order)
+    codes, offsets = _alternating((both[0].codes, both[1].codes), (both[0].offsets, both[1].offsets), spool)
     qualities = None
     if ones.qualities is not None and others.qualities is not None:
-        qualities, _ = take_runs(*_joined(ones.qualities, both[0].offsets, others.qualities, both[1].offsets), order)
-    names = Texts(*_joined(ones.names.letters, ones.names.offsets, others.names.letters, others.names.offsets)).take(order)
+        qualities, _ = _alternating((ones.qualities, others.qualities), (both[0].offsets, both[1].offsets), spool)
+    names = Texts(*_alternating((ones.names.letters, others.names.letters), (ones.names.offsets, others.names.offsets), spool))
     are_nucleotides = ones.are_nucleotides or others.are_nucleotides
     return NamedSequences(path, names, Sequences(codes, offsets), are_nucleotides, qualities, are_mates=True)
 
 
-def _joined(
-    letters: NDArray[Any], offsets: NDArray[np.int64], more: NDArray[Any], more_offsets: NDArray[np.int64]
+def _alternating(
+    letters: tuple[NDArray[Any], NDArray[Any]], offsets: tuple[NDArray[np.int64], NDArray[np.int64]], spool: Path | None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Runs of two arrays as runs of one."""
-    return np.concatenate([letters, more]), np.concatenate([offsets, offsets[-1] + more_offsets[1:]])
+    """Runs of two arrays in turn, as runs of one."""
+    taken = GrowingColumn(letters[0].dtype.type, spool)
+    for first in range(0, len(offsets[0]) - 1, _PAIRS_OF_PIECE):
+        places = [one[first : first + _PAIRS_OF_PIECE + 1] for one in offsets]
+        order = np.arange(2 * (len(places[0]) - 1)).reshape(2, -1).T.ravel()
+        runs = np.concatenate([one[where[0] : where[-1]] for one, where in zip(letters, places, strict=True)])
+        taken.append(take_runs(runs, offsets_of(np.concatenate([np.diff(where) for where in places])), order)[0])
+        for one in letters:
+            release_pages(one)
+    return taken.finish(), offsets_of(np.stack([np.diff(one) for one in offsets], axis=1).ravel())
 
 
 def _tell_other_names(ones: NamedSequences, others: NamedSequences, progress: Progress) -> None:
     """Warn where mates have names that differ in more than the last letter, as /1 and /2 do."""
-    lengths = np.diff(ones.names.offsets)
-    differ = lengths != np.diff(others.names.offsets)
+    offsets = ones.names.offsets
+    differ = np.diff(offsets) != np.diff(others.names.offsets)
     if not differ.any():
-        odd = np.flatnonzero(ones.names.letters != others.names.letters)
-        row = np.searchsorted(ones.names.offsets, odd, side="right") - 1
-        differ[row[odd != ones.names.offsets[row + 1] - 1]] = True
+        first = 0
+        for piece, of_mates in zip(passed_through(ones.names.letters), passed_through(others.names.letters), strict=True):
+            odd = first + np.flatnonzero(piece != of_mates)
+            row = np.searchsorted(offsets, odd, side="right") - 1
+            differ[row[odd != offsets[row + 1] - 1]] = True
+            first += len(piece)
     if differ.any():
         n = int(np.flatnonzero(differ)[0])
         name, other = (shortened(one.names[n : n + 1].strings()[0]) for one in (ones, others))
@@ -126,29 +144,35 @@ def _tell_other_names(ones: NamedSequences, others: NamedSequences, progress: Pr
         progress.message(f"{others.path.name}: {message}", "warning")
 
 
-def read_sequences(path: Path, progress: Progress) -> NamedSequences:
+def read_sequences(path: Path, progress: Progress, spool: Path | None = None) -> NamedSequences:
     """Read the sequences of a FASTA or FASTQ file, which is told by its content.
+
+    `spool` : a folder; what takes more than some hundred megabytes is mapped from nameless files there.
 
     Raises
     ------
-    InputError : the file cannot be read, or holds letters that do not go together. Cancelled : the user asked to stop.
+    InputError : the file cannot be read, or holds letters that do not go together. StorageError : the disk of `spool` refused.
+    Cancelled : the user asked to stop.
     """
     with ByteSource(path) as source:
         has_qualities = is_fastq(source)
     if has_qualities:
-        reads = read_fastq(path, progress=progress)
+        reads = read_fastq(path, progress=progress, spool=spool)
         if reads.is_phred_64:
             progress.message(
                 f"{path.name}: the qualities look as if they began at 64, as Illumina's did before 2011; scores do not use them"
             )
         if n_empty := int((np.diff(reads.offsets) == 0).sum()):
             progress.message(f"{path.name}: {n_empty:,} {'read is' if n_empty == 1 else 'reads are'} empty", "warning")
-        return replace(named_sequences(path, reads.names, reads.letters, reads.offsets), qualities=reads.qualities)
+        return replace(named_sequences(path, reads.names, reads.letters, reads.offsets, spool), qualities=reads.qualities)
     proteins = read_proteins([path], progress=progress, every_record=True, with_chromosomes=True)
-    return named_sequences(path, Texts(proteins.accession_bytes, proteins.accession_offsets), proteins.residues, proteins.offsets)
+    names = Texts(proteins.accession_bytes, proteins.accession_offsets)
+    return named_sequences(path, names, proteins.residues, proteins.offsets, spool)
 
 
-def named_sequences(path: Path, names: Texts, letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NamedSequences:
+def named_sequences(
+    path: Path, names: Texts, letters: NDArray[np.uint8], offsets: NDArray[np.int64], spool: Path | None = None
+) -> NamedSequences:
     """Sequences by their ASCII capitals.
 
     They are of nucleotides where nine of ten letters are A, C, G, T, U or N; then every letter must be IUPAC's of a nucleotide. Where every
@@ -158,22 +182,36 @@ def named_sequences(path: Path, names: Texts, letters: NDArray[np.uint8], offset
     ------
     InputError : nearly all letters are of nucleotides, and one is not.
     """
-    counts = letter_counts(letters)
+    counts = sum((letter_counts(piece) for piece in passed_through(letters)), np.zeros(256, np.int64))
     total, certain = int(counts.sum()), int(counts[np.frombuffer(_CERTAIN.encode(), np.uint8)].sum())
     is_allowed = np.zeros(256, np.bool_)
     is_allowed[np.frombuffer("".join(_BASES).encode(), np.uint8)] = True
     needed = _NUCLEOTIDE_SHARE if counts[~is_allowed].any() else _SHARE_BESIDE_IUPAC
     are_nucleotides = total > 0 and certain >= needed * total
-    codes = encode(letters)
-    if are_nucleotides:
-        odd = np.flatnonzero(~is_allowed[letters])
-        if len(odd):
-            name = names[(k := int(np.searchsorted(offsets, odd[0], side="right")) - 1) : k + 1].strings()[0]
-            reason = f"'{chr(letters[odd[0]])}' at position {int(odd[0] - offsets[k]) + 1} of {shortened(name)} is no nucleotide"
-            remedy = "The other letters are nucleotides: give IUPAC's letters (N for any), or proteins alone"
-            raise InputError(path, reason, remedy=remedy)
-        codes[codes == LETTERS.index("U")] = LETTERS.index("T")
-    return NamedSequences(path, names, Sequences(codes, offsets), are_nucleotides)
+    if are_nucleotides and counts[~is_allowed].any():
+        odd = _first_of(letters, ~is_allowed)
+        name = names[(k := int(np.searchsorted(offsets, odd, side="right")) - 1) : k + 1].strings()[0]
+        reason = f"'{chr(letters[odd])}' at position {int(odd - offsets[k]) + 1} of {shortened(name)} is no nucleotide"
+        remedy = "The other letters are nucleotides: give IUPAC's letters (N for any), or proteins alone"
+        raise InputError(path, reason, remedy=remedy)
+    codes = GrowingColumn(np.int8, spool)
+    for piece in passed_through(letters):
+        encoded = encode(piece)
+        if are_nucleotides:
+            encoded[encoded == LETTERS.index("U")] = LETTERS.index("T")
+        codes.append(encoded)
+    return NamedSequences(path, names, Sequences(codes.finish(), offsets), are_nucleotides)
+
+
+def _first_of(letters: NDArray[np.uint8], is_one: NDArray[np.bool_]) -> int:
+    """The place of the first letter for which a table of 256 says so; there is one."""
+    first = 0
+    for piece in passed_through(letters):
+        found = is_one[piece]
+        if found.any():
+            return first + int(found.argmax())
+        first += len(piece)
+    raise ValueError("there is none of these letters")
 
 
 def check_sorts(texts: NamedSequences, patterns: NamedSequences) -> None:

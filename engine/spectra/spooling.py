@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -16,10 +17,11 @@ from numpy.typing import NDArray
 
 from engine.files import storage_errors
 
-__all__ = ["GrowingColumn", "release_pages"]
+__all__ = ["GrowingColumn", "passed_through", "release_pages"]
 
 _MAXIMUM_BYTES = 1 << 27
 """Of a column in memory, where there is a folder for more: that of some 80,000 spectra."""
+_PIECE = 1 << 24
 
 
 class GrowingColumn:
@@ -80,3 +82,10 @@ def release_pages(values: NDArray) -> None:
         base = base.obj
     if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         base.madvise(mmap.MADV_DONTNEED)
+
+
+def passed_through(values: NDArray) -> Iterator[NDArray]:
+    """The values in pieces, one after the other; the memory of those that were mapped from a file is given back behind each."""
+    for first in range(0, len(values), _PIECE):
+        yield values[first : first + _PIECE]
+        release_pages(values)

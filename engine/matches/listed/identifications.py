@@ -45,6 +45,7 @@ class Identifications:
     scores : float64 (n,) by the names of columns (`engine.matches.engine_scores`), NaN where not given.
     senses : of scores whose sense the file says: 1 where the higher is the better, -1 where the lower is.
     unread : matches that the file has and that stand not here, by the reason.
+    unended : numbers of matches with whose last protein a file ends, without an end of the line: it may be cut off there.
     """
 
     format: str
@@ -74,6 +75,7 @@ class Identifications:
     senses: Mapping[str, int] = field(default_factory=dict)
     program: str = ""
     unread: Mapping[str, int] = field(default_factory=dict)
+    unended: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.peptide)
@@ -139,9 +141,10 @@ class MatchCollector:
         for name, found in self._scores.items():
             scores[name] = np.full(self.n, np.nan)
             scores[name][[row for row, _ in found]] = [value for _, value in found]
+        numbers: dict[str, Any] = {name: np.array(self._numbers[name], dtype) for name, (dtype, _) in self._NUMBERS.items()}
         return Identifications(
             format=self.format, files=(self.path,), file=np.zeros(self.n, np.int64),
-            **{name: np.array(self._numbers[name], dtype) for name, (dtype, _) in self._NUMBERS.items()},
+            **numbers,
             **{name: pa.array(texts, pa.string()) for name, texts in self._texts.items()},
             peptide=np.array(self._peptide, np.int64), peptides=tuple(self._peptides),
             protein_offsets=np.concatenate(([0], np.cumsum(np.array(self._counts, np.int64)))).astype(np.int64),
@@ -167,6 +170,8 @@ def joined(parts: Sequence[Identifications]) -> Identifications:
         for reason, n in part.unread.items():
             unread[reason] = unread.get(reason, 0) + n
 
+    begins = np.cumsum([0, *map(len, parts)]).tolist()
+
     def together(name: str) -> Any:
         return np.concatenate([getattr(part, name) for part in parts])
 
@@ -182,4 +187,5 @@ def joined(parts: Sequence[Identifications]) -> Identifications:
         scores={name: np.concatenate([part.scores.get(name, np.full(len(part), np.nan)) for part in parts]) for name in names},
         senses={name: sense for part in parts for name, sense in part.senses.items()},
         program=next((part.program for part in parts if part.program), ""), unread=unread,
+        unended=tuple(begin + row for begin, part in zip(begins, parts, strict=False) for row in part.unended),
     )  # fmt: skip

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.arrays import offsets_of
+from engine.errors import shortened
 from engine.formats.proteins import Proteins
+from engine.imported.identifications import Identifications
 from engine.jobs.progress import Progress
 
-__all__ = ["PlacedPeptides", "place_peptides"]
+__all__ = ["PlacedPeptides", "cut_off_proteins", "place_peptides"]
 
 _BASE = np.uint64(0x100000001B3)
 _INVERSE = np.uint64(pow(0x100000001B3, -1, 1 << 64))
@@ -78,6 +80,31 @@ def place_peptides(
     counts = end - begin
     at = np.arange(counts.sum()) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
     return _with_found(named, np.repeat(nameless, counts), rows[at], starts[at], database)
+
+
+def cut_off_proteins(found: Identifications, database: Proteins) -> list[str]:
+    """Of files that end in a protein's name without an end of the line: a sentence for each whose name is not in the database, as it is
+    when the file is cut off there.
+
+    Nothing is told where no other name is in the database either, which then has other names, or of decoys, which it does not hold.
+    """
+    if not found.unended:
+        return []
+    whole = [database.accession(i) for i in range(len(database))]
+    known = {*whole, *(part for name in whole for part in name.split("|"))}
+    last = {row: int(found.protein[found.protein_offsets[row + 1] - 1]) for row in found.unended if _n_proteins(found, row)}
+    if not any(name in known for number, name in enumerate(found.accessions) if number not in last.values()):
+        return []
+    return [
+        f"{found.files[found.file[row]]}: line {found.place[row]}, the last, has no end, and its protein"
+        f" {shortened(found.accessions[number])} is not in the database: the file may be cut off"
+        for row, number in last.items()
+        if found.accessions[number] not in known and found.is_decoy[row] != 1
+    ]
+
+
+def _n_proteins(found: Identifications, row: int) -> int:
+    return int(found.protein_offsets[row + 1] - found.protein_offsets[row])
 
 
 def _rows(accessions: Sequence[str], database: Proteins) -> NDArray[np.int64]:

@@ -245,3 +245,43 @@ def test_a_broken_place_in_xml_costs_that_feature_alone(written: Callable[..., P
     assert [found.accession(i) for i in range(len(found))] == [f"sp|{name}|N{name}" for name in places]
     assert found.features is not None and found.features.first.tolist() == [1, 2, 3, 4]
     assert any("2 features whose places" in text for text in map(str, progress.messages))
+
+
+BROKEN_PLACES = ("x..y", "3..7..9", "join(1..2,", "complement(2..", "99999999999999999999..7", "P1:Q2:5..9")
+
+
+@pytest.mark.parametrize("place", BROKEN_PLACES)
+def test_a_broken_feature_of_genbank_costs_that_feature_alone(written: Callable[..., Path], place: str) -> None:
+    progress = RecordingProgress(Progress())
+    whole = read_proteins([written(GENBANK, "whole.gp")])
+    found = read_proteins([written(GENBANK.replace("20..>60", place), "one.gp")], progress=progress)
+    assert found.residues.tolist() == whole.residues.tolist()
+    kept = [one for one in features_of(whole, 0) if (one[1], one[2]) != (20, 60)]
+    assert features_of(found, 0) == kept and len(kept) == len(features_of(whole, 0)) - 1
+    assert any("1 feature whose place or text is broken left out" in text for text in map(str, progress.messages))
+
+
+@pytest.mark.parametrize("place", BROKEN_PLACES)
+@pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
+def test_a_broken_coding_sequence_costs_its_protein_alone_and_is_told(written: Callable[..., Path], text: str, place: str) -> None:
+    progress = RecordingProgress(Progress())
+    found = read_proteins([written(text.replace(" 1..24\n", f" {place}\n"), "contig.dat")], progress=progress)
+    assert [found.accession(i) for i in range(len(found))] == ["TOY_2"]
+    n = text.count(" 1..24\n")  # the gene of the same place is another feature
+    told = "1 feature whose place or text is" if n == 1 else f"{n} features whose places or texts are"
+    assert any(f"{told} broken left out" in line for line in map(str, progress.messages))
+
+
+@pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
+def test_a_quote_that_does_not_end_costs_its_feature_alone(written: Callable[..., Path], text: str) -> None:
+    progress = RecordingProgress(Progress())
+    found = read_proteins([written(text.replace('"MKWVTFI"', '"MKWVTFI'), "contig.dat")], progress=progress)
+    assert [found.accession(i) for i in range(len(found))] == ["TOY_2"]
+    assert any("1 feature whose place or text is broken left out" in line for line in map(str, progress.messages))
+
+
+@pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
+def test_a_record_of_which_no_protein_is_left_is_refused(written: Callable[..., Path], text: str) -> None:
+    text = text.replace(" 1..24\n", " join(1..2,\n").replace("complement(34..48)", "3..4..5")
+    with pytest.raises(InputError, match="no protein sequence"):
+        read_proteins([written(text, "contig.dat")])

@@ -13,6 +13,7 @@ import pytest
 
 from engine.errors import InputError, ProteoscopeError
 from engine.imported.reading import read_identifications
+from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project
 from tests.engine.imported.small_results import FORMATS, TRUTH, write_database, write_parquet_report, write_results, write_spectra
 from tests.searching import import_results
@@ -295,3 +296,43 @@ def test_a_parquet_report_that_is_cut_off_or_garbled_is_read_or_refused_in_a_sen
             refused += 1
             assert "\n" not in str(error) and len(str(error)) < 1000 and str(path) in str(error)
     assert refused >= 20
+
+
+@pytest.mark.parametrize("name", ["percolator", "mokapot"])
+def test_a_table_that_is_cut_off_in_its_last_protein_is_told_where_a_database_knows_it(name, spectra, database, tmp_path):
+    path = write_results(name, tmp_path)
+    whole = path.read_text().rstrip("\n")
+    said = []
+    for number, text in enumerate((whole, whole + "\n", whole[:-1], whole[:-1] + "\n")):
+        path.write_text(text)
+        messages = import_results([path], [spectra], tmp_path / str(number), [database]).messages
+        said.append([one for one in messages if "cut off" in one])
+    # Whole without an end of the last line, as some programs write it; and a strange name in a line that is whole.
+    assert said[0] == said[1] == said[3] == []
+    line = whole.count("\n") + 1
+    assert len(said[2]) == 1 and f"line {line}, the last, has no end" in said[2][0] and "is not in the database" in said[2][0]
+
+
+def test_nothing_is_told_of_a_database_with_other_names(spectra, database, tmp_path):
+    path = write_results("percolator", tmp_path)
+    path.write_text(path.read_text().rstrip("\n").replace("P1", "other1").replace("P2", "other2"))
+    assert not [one for one in import_results([path], [spectra], tmp_path / "project", [database]).messages if "cut off" in one]
+
+
+@pytest.mark.parametrize("name", ["percolator", "mokapot"])
+def test_a_table_that_is_cut_off_before_its_last_column_is_told(name, tmp_path):
+    path = write_results(name, tmp_path)
+    lines = path.read_text().splitlines()
+    last = "\t".join(lines[-1].split("\t")[: lines[0].count("\t")])
+    for cut in (last, last + "\t"):
+        path.write_text("\n".join([*lines[:-1], cut]))
+        progress = RecordingProgress(Progress())
+        read_identifications([path], progress)
+        assert any(f"line {len(lines)}, the last, has nothing in column" in one for one in progress.messages)
+    # Where other rows lack it too, and where the line has its end, nothing is.
+    path.write_text("\n".join([*lines[:-2], last, last]))
+    progress = RecordingProgress(Progress())
+    read_identifications([path], progress)
+    path.write_text("\n".join([*lines[:-1], last, ""]))
+    read_identifications([path], progress)
+    assert not any("cut off" in one for one in progress.messages)

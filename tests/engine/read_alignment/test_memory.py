@@ -1,0 +1,98 @@
+"""Reads lie on the disk, not in memory, and everything that is written is the same wherever they lie."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from engine.formats import fastq
+from engine.jobs.progress import Progress
+from engine.project import Project
+from engine.read_alignment import placing, records, results, sequences
+from engine.read_alignment.parameters import ReadAlignmentParameters
+from engine.read_alignment.sequences import read_patterns
+from engine.spectra import spooling
+from tests.benchmarks.simulated_reads import write_reads
+from tests.engine.read_alignment.test_search import BASES, SEED
+from tests.searching import align_reads
+
+WITHIN = ReadAlignmentParameters().changed(mode="within")
+LENGTH = 100
+
+
+@pytest.fixture(scope="module")
+def genome(tmp_path_factory):
+    letters = BASES[np.random.default_rng(SEED).integers(0, 4, 30_000)]
+    path = tmp_path_factory.mktemp("genome") / "genome.fa"
+    path.write_text(f">g\n{letters.tobytes().decode()}\n")
+    return path, letters
+
+
+def reads_of(genome, path: Path, n: int, seed: int = 7) -> Path:
+    write_reads(path, [genome[1]], n, length=LENGTH, seed=seed)
+    return path
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Little is held at a time, of reads as of lines."""
+    monkeypatch.setattr(fastq, "BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr(spooling, "_MAXIMUM_BYTES", 1 << 12)
+    monkeypatch.setattr(spooling, "_PIECE", 1 << 12)
+    monkeypatch.setattr(placing, "_READS_OF_ROUND", 1 << 8)
+    monkeypatch.setattr(records, "_ROWS", 1 << 7)
+    monkeypatch.setattr(records, "_COPIED_BYTES", 1 << 14)
+    monkeypatch.setattr(results, "ROW_GROUP", 1 << 8)
+    monkeypatch.setattr(sequences, "_PAIRS_OF_PIECE", 100)
+
+
+def written(genome, reads: Path, mates: Path | None, folder: Path) -> dict[str, bytes]:
+    """What a search writes in every format, beside a project."""
+    folder.mkdir()
+    found = {}
+    for format in ("sam", "sorted-sam", "paf", "tsv"):
+        align_reads(genome[0], reads, folder / "out", WITHIN, format=format, mates=mates, device="cpu", project_folder=folder / format)
+        found[format] = (folder / "out").read_bytes()
+    project = Project.open(folder / "sam")
+    tables = {one.name: one.path for one in project.results(project.runs()[-1].id)}
+    found |= {name: str(pq.read_table(tables[name]).to_pylist()).encode() for name in ("alignments", "patterns", "texts")}
+    return found
+
+
+@pytest.mark.parametrize("has_mates", [False, True])
+def test_everything_is_the_same_wherever_reads_lie(genome, tmp_path, has_mates, request):
+    n = 150 if has_mates else 1500
+    reads = reads_of(genome, tmp_path / "1.fq", n)
+    mates = reads_of(genome, tmp_path / "2.fq", n, seed=8) if has_mates else None
+    in_memory = written(genome, reads, mates, tmp_path / "memory")
+    request.getfixturevalue("small")
+    assert written(genome, reads, mates, tmp_path / "disk") == in_memory
+
+
+@pytest.mark.usefixtures("small")
+def test_memory_hardly_grows_with_reads(genome, tmp_path):
+    """Places of letters and names, and what is known of each row, are some ten bytes of a read; its letters and qualities are not held."""
+    few, many = (reads_of(genome, tmp_path / f"{n}.fq", n) for n in (4_000, 20_000))
+    align_reads(genome[0], few, tmp_path / "first.sam", WITHIN, format="sam", device="cpu", threads=1)
+    peaks = []
+    for path in (few, many):
+        tracemalloc.start()
+        align_reads(genome[0], path, tmp_path / "out.sam", WITHIN, format="sorted-sam", device="cpu", threads=1)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert (peaks[1] - peaks[0]) / 16_000 < LENGTH
+
+
+@pytest.mark.usefixtures("small")
+def test_columns_of_reads_are_mapped_where_there_is_a_folder(genome, tmp_path):
+    path = reads_of(genome, tmp_path / "reads.fq", 200)
+    mapped, held = (read_patterns(path, path, Progress(), spool) for spool in (tmp_path, None))
+    for one, other in (
+        (mapped.sequences.codes, held.sequences.codes), (mapped.qualities, held.qualities), (mapped.names.letters, held.names.letters)
+    ):  # fmt: skip
+        np.testing.assert_array_equal(one, other)
+    assert mapped.names.strings() == held.names.strings() and mapped.sequences.codes.base is not None
