@@ -110,7 +110,7 @@ class LibraryCollector:
     def add(self, entries: Sequence[Entry], offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float64]) -> None:
         """Add entries whose peaks, as the file has them, are `offsets[i]:offsets[i + 1]` of `mz` (thomson) and `intensity`."""
         counts = np.diff(offsets)
-        mz, intensity, owner, is_absurd = _clean_peaks(mz, intensity, counts)
+        mz, heights, owner, is_absurd = _clean_peaks(mz, intensity, counts)
         left = np.bincount(owner, minlength=len(entries))
         kept: list[int] = []
         numbers: list[tuple[int, int, float, float, bool, int]] = []
@@ -140,7 +140,7 @@ class LibraryCollector:
             kept.append(i)
             numbers.append((self.n_read, entry.charge, precursor_mz, entry.retention_time, entry.is_decoy, entry.n_members))
         self.n_taken += len(kept)
-        self._store(np.array(kept, np.int64), numbers, owner, left, mz, intensity)
+        self._store(np.array(kept, np.int64), numbers, owner, left, mz, heights)
 
     def _store(
         self, kept: NDArray[np.int64], numbers: list[tuple[int, int, float, float, bool, int]], owner: NDArray[np.int64],

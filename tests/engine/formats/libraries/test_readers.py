@@ -235,7 +235,7 @@ def test_broken_entries_are_left_out_and_told(tmp_path: Path, name: str) -> None
         assert reason in library.skipped.entries[0].reason and library.skipped.entries[0].line in (1, 8)
 
 
-HOSTILE = {
+HOSTILE: dict[str, tuple[str | bytes, str]] = {
     "only broken": (MSP[: MSP.index("NAME")].replace("Num peaks: 3", "Num peaks: 9"), "line 1.*no entry that can be taken"),
     "no entries": ("Name: \n", "no entry that can be taken"),
     "nul": (b"Name: a\0b\nNum peaks: 1\n1 1\n", "binary data"),
@@ -281,6 +281,12 @@ def test_what_a_database_of_a_stranger_holds_is_not_run(tmp_path: Path) -> None:
         read_libraries([endless])
 
 
+def _found(pattern: str, text: str) -> str:
+    found = re.search(pattern, text)
+    assert found is not None
+    return found[1]
+
+
 def test_the_files_of_other_programs_are_read(shared_data: Path) -> None:
     folder = shared_data / "libraries"
     for one in formats_of("libraries"):
@@ -292,11 +298,11 @@ def test_the_files_of_other_programs_are_read(shared_data: Path) -> None:
     entries = [entry for entry in re.split(r"\n\n(?=Name:)", path.read_text().strip()) if entry]
     assert len(library) == len(entries) == 725
     for row, entry in enumerate(entries):
-        name = re.match(r"Name: (.*)", entry)[1]
+        name, announced, modified = (_found(pattern, entry) for pattern in (r"Name: (.*)", r"Num peaks: (\d+)", r" Mods=(\d+)"))
         peaks = sorted(
             (float(mz), float(np.float32(height))) for mz, height in re.findall(r"^([\d.]+)\t([\d.eE+]+)\t", entry, re.MULTILINE)
         )
         assert library.name[row].as_py() == name and library.charge[row] == int(name.rpartition("/")[2])
         assert library.sequence[row].as_py() == re.sub(r"\(.*?\)", "", name.partition("/")[0])
-        assert _peaks(library, row) == peaks and len(peaks) == int(re.search(r"Num peaks: (\d+)", entry)[1])
-        assert library.peptidoform[row].as_py().count("[") == int(re.search(r" Mods=(\d+)", entry)[1])
+        assert _peaks(library, row) == peaks and len(peaks) == int(announced)
+        assert library.peptidoform[row].as_py().count("[") == int(modified)
