@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from engine.arrays import offsets_of
 from engine.errors import shortened
 from engine.formats.proteins import Proteins
-from engine.imported.identifications import Identifications
 from engine.jobs.progress import Progress
+from engine.matches.listed.identifications import Identifications
 
 __all__ = ["PlacedPeptides", "cut_off_proteins", "place_peptides"]
 
