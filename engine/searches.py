@@ -17,6 +17,7 @@ from engine.identification.entry import IDENTIFICATION
 from engine.imported.entry import IMPORT
 from engine.jobs.progress import Progress
 from engine.modified_search.entry import MODIFIED_SEARCH
+from engine.quantification.entry import QUANTIFICATION
 from engine.read_alignment.entry import READ_ALIGNMENT
 from engine.sequence_search.entry import SEQUENCE_SEARCH
 from engine.structure_search.entry import STRUCTURE_SEARCH
@@ -26,7 +27,7 @@ __all__ = ["SEARCHES", "resume_run", "run_search", "search_of_kind"]
 
 SEARCHES: tuple[Search, ...] = (
     IDENTIFICATION, SEQUENCE_SEARCH, STRUCTURE_SEARCH, CLUSTERING, EXPLANATION, MODIFIED_SEARCH, READ_ALIGNMENT, IMPORT,
-    EVIDENCE,
+    EVIDENCE, QUANTIFICATION,
 )  # fmt: skip
 
 

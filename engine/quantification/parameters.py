@@ -1,0 +1,141 @@
+"""Parameters of quantification: the one place where each exists."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import field_validator
+
+from engine.chemistry.tolerance import Tolerance
+from engine.parameters import SearchParameters, parameter
+
+__all__ = ["Labels", "QuantificationParameters"]
+
+Labels = Literal[
+    "TMT 6-plex", "TMT 10-plex", "TMT 11-plex", "TMTpro 16-plex", "TMTpro 18-plex", "iTRAQ 4-plex", "iTRAQ 8-plex"
+]  # fmt: skip
+"""Kits of isobaric labels, by their makers' names."""
+
+_WHICH, _TRACES, _TRANSFERS, _REPORTERS, _PROTEINS, _CHANGES = (
+    "Quantities", "Ion traces (MS1)", "Match between runs", "Reporter ions (MS2)", "Proteins", "Comparison"
+)  # fmt: skip
+_MAXIMUM_NAMES = 1000
+
+
+class QuantificationParameters(SearchParameters):
+    """All that decides quantities, besides the identification, the design and the table of the kit's impurities."""
+
+    run: tuple[str, ...] = parameter(
+        (), title="Runs", group=_WHICH,
+        help="Identifications whose files are quantified together, commas between; the newest alone where it is empty.",
+    )  # fmt: skip
+    method: Literal["label-free", "tmt", "counts"] = parameter(
+        "label-free", title="Method", group=_WHICH,
+        help="Areas of ion traces in MS1 (label-free), reporter ions of isobaric labels (tmt, iTRAQ too), or numbers of spectra (counts).",
+    )  # fmt: skip
+    psm_fdr: float = parameter(
+        0.01, gt=0, le=1, title="PSMs up to", group=_WHICH, help="Matches of spectra up to this q-value are quantified."
+    )
+    protein_fdr: float = parameter(
+        0.01, gt=0, le=1, title="Proteins up to", group=_WHICH, help="Protein groups up to this q-value are quantified."
+    )
+
+    precursor_tolerance: Tolerance = parameter(
+        Tolerance(10, "ppm"), title="MS1 tolerance", group=_TRACES, editor="tolerance",
+        help="How far a peak of a survey spectrum may be from the m/z of an isotope.",
+    )  # fmt: skip
+    isotopes: int = parameter(
+        3,
+        ge=2,
+        le=6,
+        title="Isotopes",
+        group=_TRACES,
+        help="How many peaks of the isotope pattern are followed, from the monoisotopic one.",
+    )
+    retention_window: float = parameter(
+        120.0, gt=0, le=3600, title="Window", unit="s", group=_TRACES,
+        help="How far before and behind its spectra the trace of an ion is followed.",
+    )  # fmt: skip
+    maximum_gap: int = parameter(
+        2, ge=0, le=20, title="Gap", unit="surveys", group=_TRACES, advanced=True,
+        help="So many survey spectra in a row may lack the ion within its trace.",
+    )  # fmt: skip
+    minimum_points: int = parameter(
+        3, ge=2, le=100, title="Fewest points", unit="surveys", group=_TRACES, advanced=True,
+        help="A trace that fewer survey spectra show is too low to be measured.",
+    )  # fmt: skip
+    minimum_agreement: float = parameter(
+        0.9, ge=0, le=1, title="Isotope agreement from", group=_TRACES,
+        help="Cosine between the areas of the isotopes and the pattern of the formula, below which a trace is refused.",
+    )  # fmt: skip
+
+    match_between_runs: bool = parameter(
+        False, title="Match between runs", group=_TRANSFERS,
+        help="Also measure ions where another file identified them, at their aligned time.",
+    )  # fmt: skip
+    transfer_fdr: float = parameter(
+        0.01, gt=0, le=1, title="Transfers up to", group=_TRANSFERS,
+        help="Transferred ions up to this q-value are kept, judged by transfers to shifted masses.",
+    )  # fmt: skip
+
+    labels: Labels = parameter("TMT 10-plex", title="Labels", group=_REPORTERS, help="The kit whose reporter ions are read.")
+    reporter_tolerance: Tolerance = parameter(
+        Tolerance(0.003, "Da"), title="Reporter tolerance", group=_REPORTERS, editor="tolerance",
+        help="How far a reporter ion may be from its mass; half the distance of the kit's channels at most.",
+    )  # fmt: skip
+    reporter_choice: Literal["most intense", "nearest"] = parameter(
+        "most intense",
+        title="Of several peaks",
+        group=_REPORTERS,
+        advanced=True,
+        help="Which of several peaks within the tolerance is taken.",
+    )
+    isolation_width: float = parameter(
+        2.0, gt=0, le=50, title="Isolation window", unit="Th", group=_REPORTERS,
+        help="Width of the window in which precursors were isolated, in which what is not the precursor interferes.",
+    )  # fmt: skip
+    maximum_interference: float = parameter(
+        0.5, ge=0, le=1, title="Interference up to", group=_REPORTERS,
+        help="Spectra of whose isolation window more than this part is of other ions are left out.",
+    )  # fmt: skip
+    minimum_signal: float = parameter(
+        0.0, ge=0, le=1e12, title="Weakest spectrum", group=_REPORTERS, advanced=True,
+        help="Spectra whose channels' mean intensity is lower are left out.",
+    )  # fmt: skip
+    reference_channel: str = parameter(
+        "", max_length=100, title="Reference channel", group=_REPORTERS,
+        help="The channel, as 131, that all others of a spectrum are divided by; none where it is empty.",
+    )  # fmt: skip
+
+    protein_quantity: Literal["maxlfq", "top-3", "sum", "median"] = parameter(
+        "maxlfq", title="Proteins by", group=_PROTEINS,
+        help="Pairwise medians of the ratios of peptides (maxlfq), sum of the three most abundant (top-3), sum or median of all.",
+    )  # fmt: skip
+    shared_peptides: Literal["razor", "unique"] = parameter(
+        "razor", title="Shared peptides", group=_PROTEINS,
+        help="Count for the protein with the most peptides (razor), or for none (unique).",
+    )  # fmt: skip
+
+    groups: tuple[str, ...] = parameter(
+        (), title="Conditions", group=_CHANGES,
+        help="Conditions of the design that are compared, the one that others are compared with first; all of them where it is empty.",
+    )  # fmt: skip
+    normalisation: Literal["median", "none"] = parameter(
+        "median", title="Normalisation", group=_CHANGES,
+        help="Samples are scaled so that the median peptide is the same in all (median), or left as they are.",
+    )  # fmt: skip
+    imputation: Literal["none", "low"] = parameter(
+        "none", title="Missing quantities", group=_CHANGES,
+        help="Stay missing (none), or where all of a condition are, become the lowest percent of the sample's (low), which is told.",
+    )  # fmt: skip
+    change_fdr: float = parameter(
+        0.01, gt=0, le=1, title="Changes up to", group=_CHANGES, help="Proteins that change up to this q-value are counted as changed."
+    )
+
+    @field_validator("run", "groups")
+    @classmethod
+    def _are_different(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(one.strip() for one in value if one.strip()))
+        if len(names) > _MAXIMUM_NAMES:
+            raise ValueError(f"expected at most {_MAXIMUM_NAMES:,} names")
+        return names
