@@ -1,8 +1,8 @@
 """Isotope patterns of peptides from their elements, by nominal mass.
 
 The pattern of a sum of atoms is the convolution of theirs, so that its Fourier transform is the product of theirs raised to the numbers of
-atoms (Rockwood, Van Orden & Smith 1995, Anal. Chem. 67:2699). Abundances: IUPAC representative values, as NIST's Atomic Weights and Isotopic
-Compositions 4.1 lists them.
+atoms (Rockwood, Van Orden & Smith 1995, Anal. Chem. 67:2699). Abundances: IUPAC's representative values, as NIST's Atomic Weights and
+Isotopic Compositions 4.1 lists them.
 """
 
 from __future__ import annotations

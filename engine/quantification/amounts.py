@@ -68,7 +68,7 @@ class Amounts:
         return Amounts(found, state)
 
     def of_samples(self, sample: NDArray[np.int64], n_samples: int) -> Amounts:
-        """The same by sample, where columns are files or channels: `sample` (s,), -1 for none; fractions of a sample are added up."""
+        """The same by sample, where columns are files: `sample` (s,), -1 for none; fractions of a sample are added up."""
         turned = Amounts(self.value.T, self.state.T).summed(sample, n_samples)
         return Amounts(np.ascontiguousarray(turned.value.T), np.ascontiguousarray(turned.state.T))
 

@@ -1,4 +1,4 @@
-"""The design of an experiment: which file, or channel of a file, is which sample of which condition."""
+"""The design of an experiment: which file is which sample of which condition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Design", "Part", "Sample", "design_of_files", "read_design"]
 
 _COLUMNS = ("file", "sample", "condition", "replicate")
 _MAXIMUM_BYTES, _MAXIMUM_ROWS, _MAXIMUM_REPLICATE, _MAXIMUM_LETTERS = 1 << 22, 20_000, 1_000_000, 1000
-_REMEDY = "Write a tab-separated table with the columns file, sample, condition and replicate, and channel for isobaric labels"
+_REMEDY = "Write a tab-separated table with the columns file, sample, condition and replicate"
 _SUFFIXES = (".gz", ".mzml", ".mzxml", ".mgf", ".ms2", ".d", ".raw", ".xml")
 
 
@@ -28,16 +28,15 @@ class Sample(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What belongs to a sample: a file by its number, the channel in it (empty without labels), and the sample by its number."""
+    """What belongs to a sample: a file and the sample, by their numbers."""
 
     file: int
-    channel: str
     sample: int
 
 
 @dataclass(frozen=True)
 class Design:
-    """Samples, and the files or channels that are of each; several of one sample are its fractions, and are added up.
+    """Samples, and the files that are of each; several of one sample are its fractions, and are added up.
 
     Attributes
     ----------
@@ -72,44 +71,38 @@ class Design:
         return chosen if len(chosen) > 1 else ()
 
 
-def design_of_files(files: Sequence[str], channels: Sequence[str] = ("",)) -> Design:
-    """Each file a sample of its own, or each channel of each file, without conditions."""
+def design_of_files(files: Sequence[str]) -> Design:
+    """Each file a sample of its own, without conditions."""
     names = _different([_stem(file) for file in files])
-    samples, parts = list[Sample](), list[Part]()
-    for number, name in enumerate(names):
-        for channel in channels:
-            parts.append(Part(number, channel, len(samples)))
-            samples.append(Sample(f"{name}:{channel}" if channel else name, "", 0))
-    return Design(tuple(samples), tuple(parts))
+    parts = tuple(Part(number, number) for number in range(len(names)))
+    return Design(tuple(Sample(name, "", 0) for name in names), parts)
 
 
-def read_design(path: Path, files: Sequence[str], channels: Sequence[str] = ()) -> Design:
+def read_design(path: Path, files: Sequence[str]) -> Design:
     """Read a design.
 
     Parameters
     ----------
     files : paths of the files of the identification, by which, or by whose names, with or without suffix, the design calls them.
-    channels : of the labels; the design then has a column ``channel``, and none without.
 
     Raises
     ------
-    InputError : the file is no such table, and in which line; it names a file or a channel that is not there, a channel of a file or a
-        replicate of a condition twice, or one sample with two conditions.
+    InputError : the file is no such table, and in which line; it names a file that is not there, a file or a replicate of a condition
+        twice, or one sample with two conditions.
     """
     rows = _rows(path)
     header = [cell.strip().lower() for cell in rows[0]]
-    wanted = (*_COLUMNS, "channel") if channels else _COLUMNS
-    for name in wanted:
+    for name in _COLUMNS:
         if header.count(name) != 1:
             why = "has no column" if name not in header else "has twice the column"
             raise InputError(path, f"{why} {name}", place="line 1", remedy=_REMEDY)
-    if not channels and "channel" in header:
-        raise InputError(path, "has channels, and the method reads none", place="line 1", remedy="Choose the method tmt, or leave them out")
-    at = {name: header.index(name) for name in wanted}
+    if "channel" in header:
+        raise InputError(path, "has channels of isobaric labels, which are not read", place="line 1", remedy="Leave that column out")
+    at = {name: header.index(name) for name in _COLUMNS}
     numbers = _numbers(files)
     samples: dict[str, tuple[Sample, int]] = {}
     order: dict[str, int] = {}
-    parts: dict[tuple[int, str], int] = {}
+    lines: dict[int, int] = {}
     found = []
     for line, row in enumerate(rows[1:], 2):
         if not any(cell.strip() for cell in row):
@@ -129,15 +122,10 @@ def read_design(path: Path, files: Sequence[str], channels: Sequence[str] = ()) 
             known = ", ".join(shortened(PurePath(one).name) for one in files[:5])
             why = "is the name of several files" if number == -2 else "is no file of the identification"
             raise InputError(path, f"'{shortened(cells['file'])}' {why}", place=place, remedy=f"Its files are {known}")
-        channel = cells.get("channel", "")
-        if channels and channel not in channels:
-            raise InputError(
-                path, f"'{shortened(channel)}' is no channel of the labels", place=place, remedy=f"They are {', '.join(channels)}"
-            )
-        if (number, channel) in parts:
-            what = f"channel {channel} of file {shortened(cells['file'])}" if channel else f"file {shortened(cells['file'])}"
-            raise InputError(path, f"names {what} twice, as in line {parts[number, channel]}", place=place, remedy="Give it one sample")
-        parts[number, channel] = line
+        if number in lines:
+            what = f"names file {shortened(cells['file'])} twice, as in line {lines[number]}"
+            raise InputError(path, what, place=place, remedy="Give it one sample")
+        lines[number] = line
         one = Sample(cells["sample"], cells["condition"], _replicate(path, cells["replicate"], place))
         before, first = samples.setdefault(one.name, (one, line))
         if before != one:
@@ -145,7 +133,7 @@ def read_design(path: Path, files: Sequence[str], channels: Sequence[str] = ()) 
                 path, f"tells otherwise of sample {shortened(one.name)} than line {first}", place=place, remedy="Tell one of both"
             )
         order.setdefault(one.name, len(order))
-        found.append(Part(number, channel, order[one.name]))
+        found.append(Part(number, order[one.name]))
     if not found:
         raise InputError(path, "names no file", remedy=_REMEDY)
     chosen = tuple(one for one, _ in samples.values())
@@ -184,8 +172,9 @@ def _check_replicates(path: Path, samples: Sequence[Sample]) -> None:
     for one in samples:
         other = known.setdefault((one.condition, one.replicate), one.name)
         if other != one.name:
+            names = f"{shortened(other)} and {shortened(one.name)}"
             raise InputError(
-                path, f"has two samples, {shortened(other)} and {shortened(one.name)}, as replicate {one.replicate} of {shortened(one.condition)}",
+                path, f"has two samples, {names}, as replicate {one.replicate} of {shortened(one.condition)}",
                 remedy="Number the samples of a condition from 1; fractions of one sample have its name",
             )  # fmt: skip
 

@@ -16,11 +16,10 @@ __all__ = ["QUANTIFICATION"]
 
 _EPILOG = """
 Samples are the files of one identification, or of several runs (--run ID,ID). A design says which is which: a tab-separated table with the
-columns file, sample, condition and replicate, and channel for isobaric labels. Files of one sample are its fractions. Without it, each
-file, or each channel of it, is a sample.
+columns file, sample, condition and replicate. Files of one sample are its fractions. Without it, each file is a sample.
 
---method counts takes numbers of spectra, label-free the areas of ion traces in MS1, tmt the reporter ions of isobaric labels. Conditions
-with two samples and more are compared: moderated t-tests, and false discovery rates by Benjamini and Hochberg.
+--method counts takes numbers of spectra, label-free the areas of ion traces in MS1. Conditions with two samples and more are compared:
+moderated t-tests, and false discovery rates by Benjamini and Hochberg.
 """
 
 
@@ -48,7 +47,7 @@ QUANTIFICATION = Search(
     name="quantification",
     question="How much of each protein is there, and what changes?",
     purpose="Quantify identified peptides and proteins by sample, and compare conditions",
-    description="Quantify the peptides and proteins of identifications: ion traces, reporter ions or numbers of spectra.",
+    description="Quantify the peptides and proteins of identifications: ion traces or numbers of spectra.",
     epilog=_EPILOG,
     job="Quantify {project}",
     icon="quantify",
@@ -61,14 +60,15 @@ QUANTIFICATION = Search(
         ),
     ),
     options=(
-        Option("design", "Design", "table of the samples: file, sample, condition, replicate, and channel of labels", metavar="FILE"),
+        Option("design", "Design", "table of the samples: file, sample, condition, replicate", metavar="FILE"),
         Option("report", "Tables and pages", "write tables and pages into this folder, made where it is missing", metavar="DIR"),
     ),
     methods="engine.quantification.methods_paragraph:methods",
     pages="engine.views.quantity_pages:write_pages",
-    shortcuts=("run", "method", "labels", "match_between_runs", "groups"),
+    shortcuts=("run", "method", "match_between_runs", "groups"),
     writes="given project",
     run=_run,
+    kernels=("engine.quantification.compilation:TRACES",),
     modules=("engine.quantification.search",),
     expecting="engine.quantification.expecting",
     tables="engine.quantification.tables:TABLES",

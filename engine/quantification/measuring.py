@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.resources import Resources
 from engine.quantification.amounts import Amounts
 from engine.quantification.counting import spectrum_counts
 from engine.quantification.design import Design
 from engine.quantification.identified import Identified
-from engine.quantification.parameters import QuantificationParameters
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Measured", "Measuring", "measured_counts", "samples_of_spectra"]
+__all__ = ["Measured", "measured_counts", "samples_of_spectra"]
 
 
 @dataclass(frozen=True)
@@ -37,13 +35,10 @@ class Measured:
     devices: str = "cpu"
 
 
-Measuring = Callable[[Identified, Design, QuantificationParameters, Resources, Any], Measured]
-
-
 def samples_of_spectra(identified: Identified, design: Design) -> NDArray[np.int64]:
-    """Sample of each identified spectrum, (n,) int64, -1 for none; of labelled ones, which are of several, the first."""
+    """Sample of each identified spectrum, (n,) int64, -1 for none."""
     sample = np.full(len(identified.files), -1, np.int64)
-    for part in reversed(design.parts):
+    for part in design.parts:
         sample[part.file] = part.sample
     return sample[identified.matches.file]
 

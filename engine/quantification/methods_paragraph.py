@@ -29,10 +29,8 @@ def methods(facts: RunFacts) -> Methods:
     if method == "counts":
         sentences.append("Proteins were quantified by their numbers of spectra, normalised by length (NSAF).")
         citations.append(_NSAF)
-    elif method == "label-free":
-        sentences += _of_traces(facts)
     else:
-        sentences += _of_reporters(facts)
+        sentences += _of_traces(facts)
     if method != "counts":
         by = facts.text("protein_quantity")
         if facts.text("normalisation") == "median":
@@ -67,15 +65,3 @@ def _of_traces(facts: RunFacts) -> list[str]:
             f" {facts.text('transfer_fdr')}, estimated by transfers to shifted masses{told}."
         )
     return found
-
-
-def _of_reporters(facts: RunFacts) -> list[str]:
-    reference = facts.text("reference_channel")
-    found = [
-        f"Reporter ions of {facts.text('labels')} were read within {facts.text('reporter_tolerance')}, the {facts.text('reporter_choice')}"
-        f" peak where there were several, and spectra with more than {facts.text('maximum_interference')} of other ions in a window of"
-        f" {facts.text('isolation_width')} Th left out."
-    ]
-    if facts.names("impurities"):
-        found.append("Isotope impurities were corrected by non-negative least squares with the kit's table.")
-    return [*found, f"Channels were divided by channel {reference} of the same spectrum."] if reference else found

@@ -9,29 +9,24 @@ from pydantic import field_validator
 from engine.chemistry.tolerance import Tolerance
 from engine.parameters import SearchParameters, parameter
 
-__all__ = ["Labels", "QuantificationParameters"]
+__all__ = ["QuantificationParameters"]
 
-Labels = Literal[
-    "TMT 6-plex", "TMT 10-plex", "TMT 11-plex", "TMTpro 16-plex", "TMTpro 18-plex", "iTRAQ 4-plex", "iTRAQ 8-plex"
-]  # fmt: skip
-"""Kits of isobaric labels, by their makers' names."""
-
-_WHICH, _TRACES, _TRANSFERS, _REPORTERS, _PROTEINS, _CHANGES = (
-    "Quantities", "Ion traces (MS1)", "Match between runs", "Reporter ions (MS2)", "Proteins", "Comparison"
+_WHICH, _TRACES, _TRANSFERS, _PROTEINS, _CHANGES = (
+    "Quantities", "Ion traces (MS1)", "Match between runs", "Proteins", "Comparison"
 )  # fmt: skip
 _MAXIMUM_NAMES = 1000
 
 
 class QuantificationParameters(SearchParameters):
-    """All that decides quantities, besides the identification, the design and the table of the kit's impurities."""
+    """All that decides quantities, besides the identification and the design."""
 
     run: tuple[str, ...] = parameter(
         (), title="Runs", group=_WHICH,
         help="Identifications whose files are quantified together, commas between; the newest alone where it is empty.",
     )  # fmt: skip
-    method: Literal["label-free", "tmt", "counts"] = parameter(
+    method: Literal["label-free", "counts"] = parameter(
         "label-free", title="Method", group=_WHICH,
-        help="Areas of ion traces in MS1 (label-free), reporter ions of isobaric labels (tmt, iTRAQ too), or numbers of spectra (counts).",
+        help="Areas of ion traces in MS1 (label-free), or numbers of spectra (counts).",
     )  # fmt: skip
     psm_fdr: float = parameter(
         0.01, gt=0, le=1, title="PSMs up to", group=_WHICH, help="Matches of spectra up to this q-value are quantified."
@@ -76,35 +71,6 @@ class QuantificationParameters(SearchParameters):
     transfer_fdr: float = parameter(
         0.01, gt=0, le=1, title="Transfers up to", group=_TRANSFERS,
         help="Transferred ions up to this q-value are kept, judged by transfers to shifted masses.",
-    )  # fmt: skip
-
-    labels: Labels = parameter("TMT 10-plex", title="Labels", group=_REPORTERS, help="The kit whose reporter ions are read.")
-    reporter_tolerance: Tolerance = parameter(
-        Tolerance(0.003, "Da"), title="Reporter tolerance", group=_REPORTERS, editor="tolerance",
-        help="How far a reporter ion may be from its mass; half the distance of the kit's channels at most.",
-    )  # fmt: skip
-    reporter_choice: Literal["most intense", "nearest"] = parameter(
-        "most intense",
-        title="Of several peaks",
-        group=_REPORTERS,
-        advanced=True,
-        help="Which of several peaks within the tolerance is taken.",
-    )
-    isolation_width: float = parameter(
-        2.0, gt=0, le=50, title="Isolation window", unit="Th", group=_REPORTERS,
-        help="Width of the window in which precursors were isolated, in which what is not the precursor interferes.",
-    )  # fmt: skip
-    maximum_interference: float = parameter(
-        0.5, ge=0, le=1, title="Interference up to", group=_REPORTERS,
-        help="Spectra of whose isolation window more than this part is of other ions are left out.",
-    )  # fmt: skip
-    minimum_signal: float = parameter(
-        0.0, ge=0, le=1e12, title="Weakest spectrum", group=_REPORTERS, advanced=True,
-        help="Spectra whose channels' mean intensity is lower are left out.",
-    )  # fmt: skip
-    reference_channel: str = parameter(
-        "", max_length=100, title="Reference channel", group=_REPORTERS,
-        help="The channel, as 131, that all others of a spectrum are divided by; none where it is empty.",
     )  # fmt: skip
 
     protein_quantity: Literal["maxlfq", "top-3", "sum", "median"] = parameter(

@@ -89,7 +89,7 @@ def _samples(found: Quantities) -> pa.Table:
     names = [PurePath(one.path).name for one in found.identified.files]
     parts: list[list[str]] = [[] for _ in design.samples]
     for part in design.parts:
-        parts[part.sample].append(f"{names[part.file]}:{part.channel}" if part.channel else names[part.file])
+        parts[part.sample].append(names[part.file])
     has = [~np.isnan(one.value) for one in (found.forms, found.sequences, found.proteins)]
     return SAMPLES.arrow(
         {

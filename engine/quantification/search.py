@@ -14,9 +14,11 @@ from engine.jobs.progress import Progress
 from engine.project.paths import EXPORTS
 from engine.quantification.amounts import Amounts, normalisation_factors, protein_amounts
 from engine.quantification.changes import Changes, changes_table, protein_changes
+from engine.quantification.compilation import TRACES
 from engine.quantification.counting import abundance_factors, spectrum_counts
 from engine.quantification.design import Design, design_of_files, read_design
 from engine.quantification.identified import Identified, Sources, identified, sources
+from engine.quantification.label_free import measured_label_free
 from engine.quantification.measuring import Measured, measured_counts, samples_of_spectra
 from engine.quantification.parameters import QuantificationParameters
 from engine.quantification.results import Quantities, quantity_tables, write_wide
@@ -49,7 +51,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
         uses_razor = parameters.shared_peptides == "razor"
         return identified(found, parameters.psm_fdr, parameters.protein_fdr, uses_razor=uses_razor)
 
-    with search_run(spec, read, None, progress) as run:
+    with search_run(spec, read, TRACES if parameters.method == "label-free" else None, progress) as run:
         assert run.run is not None
         _check_files(run, found)
         design = _design(request, found, parameters)
@@ -58,7 +60,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
             run.progress.message(f"{name} is left out: the design does not name it", "warning")
         known = run.read()
         with run.step("score"):
-            measured = _measured(known, design, parameters, run.resources())
+            measured = _measured(known, design, parameters, run.resources(), spec.spool)
         run.device = measured.devices
         with run.step("report"):
             quantities = _quantities(known, design, measured, parameters)
@@ -102,7 +104,12 @@ def _design(request: SearchRequest, found: Sources, parameters: QuantificationPa
     return design_of_files(names) if path is None else read_design(path, names)
 
 
-def _measured(known: Identified, design: Design, parameters: QuantificationParameters, resources: Resources) -> Measured:
+def _measured(
+    known: Identified, design: Design, parameters: QuantificationParameters, resources: Resources, spool: Path | None
+) -> Measured:
+    """Amounts of peptidoforms, by the method asked for."""
+    if parameters.method == "label-free":
+        return measured_label_free(known, design, parameters, resources, spool)
     return measured_counts(known, design)
 
 

@@ -14,8 +14,8 @@ __all__ = ["QuantificationSummary"]
 class QuantificationSummary(Summary):
     """What has a quantity in any sample, and what changes.
 
-    `source_runs`: the identifications. `n_transferred`: ions that other files identified, and `n_refused` traces or spectra without a
-    quantity. `n_tested`, `n_changed` : proteins, over all comparisons.
+    `source_runs`: the identifications. `n_transferred`: ions that other files identified, and `n_refused` traces without a quantity.
+    `n_tested`, `n_changed`: proteins, over all comparisons.
     """
 
     source_runs: tuple[str, ...]
@@ -49,8 +49,7 @@ class QuantificationSummary(Summary):
         if self.n_transferred:
             found.append(f"{self.n_transferred:,} ions were found where another file identified them")
         if self.n_refused:
-            what = {"label-free": "ion traces", "tmt": "spectra"}.get(self.method, "spectra")
-            found.append(f"{self.n_refused:,} {what} have no quantity; the table says why of each")
+            found.append(f"{self.n_refused:,} ion traces have no quantity; the table says why of each")
         if self.n_tested:
             found.append(f"{self.n_changed:,} of {self.n_tested:,} tested proteins changed")
         return found

@@ -11,7 +11,6 @@ __all__ = [
     "PEPTIDES",
     "PEPTIDOFORMS",
     "PROTEINS",
-    "REPORTERS",
     "SAMPLES",
     "TABLES",
     "file_of",
@@ -25,7 +24,7 @@ _SAMPLE = Column("sample", "Sample", "Its name in the design", width=16)
 _CONDITION = Column("condition", "Condition", "That of the sample, where a design tells it", width=12, is_nullable=True)
 _REPLICATE = Column("replicate", "Replicate", "Number of the sample in its condition", "integer", 8, is_nullable=True)
 _QUANTITY = Column(
-    "quantity", "Quantity", "How much there is: an area, an intensity, a ratio to the reference, or NSAF; normalised", "number", 12,
+    "quantity", "Quantity", "How much there is: an area, or a number of spectra, of proteins NSAF; areas are normalised", "number", 12,
     is_nullable=True, low=0, saved=".6g",
 )  # fmt: skip
 _LOG = Column("log2_quantity", "log2", "Logarithm of the quantity to base 2", "number", 8, 3, is_nullable=True, saved=".4f")
@@ -142,25 +141,6 @@ ION_TRACES = Table.of(
     links="peptide",
     saved="peptide charge mz file source area apex retention_time begin end width n_points agreement q_value refused",
 )  # fmt: skip
-REPORTERS = Table.of(
-    "reporter_spectra",
-    "Reporter ions",
-    (
-        _FILE,
-        Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=24),
-        Column("scan", "Scan", "Number of the scan in its file", "identifier", 7, is_nullable=True),
-        _PEPTIDE,
-        _CHARGE,
-        Column("observed", "Observed", "Intensity of each channel's peak, 0 where there is none", "numbers", 40),
-        Column("corrected", "Corrected", "The same less what other channels' isotopes bring", "numbers", 40),
-        Column("interference", "Interference", "Part of the isolation window that is not the precursor's", "percent", 10, unit="%",
-               is_nullable=True, low=0, high=1, saved=".4f"),
-        Column("refused", "Refused", "Why it is left out", width=24, is_nullable=True),
-    ),
-    shown="file scan peptide charge observed corrected interference refused spectrum_id",
-    links="peptide",
-    saved="file spectrum_id scan peptide charge observed corrected interference refused",
-)  # fmt: skip
 SAMPLES = Table.of(
     "quantified_samples",
     "Samples",
@@ -168,7 +148,7 @@ SAMPLES = Table.of(
         _SAMPLE,
         _CONDITION,
         _REPLICATE,
-        Column("parts", "Files", "Files that it was measured in, with the channel behind a colon", "texts", 30),
+        Column("parts", "Files", "Files that it was measured in", "texts", 30),
         Column("n_psms", "PSMs", "Spectra that identify something in it", "integer", 7, low=0),
         Column("n_peptidoforms", "Peptidoforms", "With a quantity", "integer", 11, low=0),
         Column("n_peptides", "Peptides", "With a quantity", "integer", 8, low=0),
@@ -180,7 +160,7 @@ SAMPLES = Table.of(
     saved="sample condition replicate parts n_psms n_peptidoforms n_peptides n_proteins n_transferred factor",
 )  # fmt: skip
 
-TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, REPORTERS, SAMPLES)
+TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES)
 """From the protein to what it is measured by."""
 BY_SAMPLE = (PROTEINS, PEPTIDES, PEPTIDOFORMS)
 """Those that are also written with a column for each sample."""

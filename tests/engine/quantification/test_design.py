@@ -19,7 +19,7 @@ def test_files_are_called_by_path_name_or_stem_and_columns_stand_in_any_order(tm
     )
     found = read_design(path, FILES)
     assert found.samples == (Sample("A", "control", 1), Sample("B", "treated", 1), Sample("C", "treated", 2))
-    assert found.parts == (Part(0, "", 0), Part(1, "", 1), Part(2, "", 2))
+    assert found.parts == (Part(0, 0), Part(1, 1), Part(2, 2))
     path.write_text(GOOD)
     assert read_design(path, FILES) == found
 
@@ -28,7 +28,7 @@ def test_files_of_one_sample_are_its_fractions_and_files_without_are_told(tmp_pa
     path = tmp_path / "design.tsv"
     path.write_text(HEADER + "one\tA\tcontrol\t1\ntwo\tA\tcontrol\t1\n")
     found = read_design(path, FILES)
-    assert found.parts == (Part(0, "", 0), Part(1, "", 0))
+    assert found.parts == (Part(0, 0), Part(1, 0))
     assert found.left_out == ("three.mzML",)
 
 
@@ -49,7 +49,7 @@ def test_files_of_one_sample_are_its_fractions_and_files_without_are_told(tmp_pa
         (HEADER + "one\n", "line 2.*has no sample"),
         (HEADER + "one\tA\x1b[31m\tc\t1\n", "cannot be printed"),
         (HEADER + "one\t" + "A" * 1001 + "\tc\t1\n", "more than 1000 letters"),
-        ("channel\t" + HEADER + "126\tone\tA\tc\t1\n", "has channels, and the method reads none"),
+        ("channel\t" + HEADER + "126\tone\tA\tc\t1\n", "has channels of isobaric labels, which are not read"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(text, said, tmp_path):
@@ -73,26 +73,11 @@ def test_two_files_of_one_name_need_their_paths(tmp_path):
     with pytest.raises(InputError, match="is the name of several files"):
         read_design(path, ["/a/one.mzML", "/b/one.mzML"])
     path.write_text(HEADER + "/b/one.mzML\tA\tc\t1\n")
-    assert read_design(path, ["/a/one.mzML", "/b/one.mzML"]).parts == (Part(1, "", 0),)
+    assert read_design(path, ["/a/one.mzML", "/b/one.mzML"]).parts == (Part(1, 0),)
 
 
-def test_channels_are_of_the_labels_and_each_of_a_file_once(tmp_path):
-    path, header = tmp_path / "design.tsv", "file\tchannel\tsample\tcondition\treplicate\n"
-    path.write_text(header + "one\t126\tA\tc\t1\none\t127N\tB\tc\t2\n")
-    assert read_design(path, FILES, ("126", "127N")).parts == (Part(0, "126", 0), Part(0, "127N", 1))
-    for row, said in (("one\t126\tB\tc\t2", "names channel 126 of file one twice"), ("one\t128C\tB\tc\t2", "'128C' is no channel"),
-                      ("one\t\tB\tc\t2", "has no channel")):  # fmt: skip
-        path.write_text(header + f"one\t126\tA\tc\t1\n{row}\n")
-        with pytest.raises(InputError, match=said):
-            read_design(path, FILES, ("126", "127N"))
-    path.write_text(GOOD)
-    with pytest.raises(InputError, match="has no column channel"):
-        read_design(path, FILES, ("126", "127N"))
-
-
-def test_without_a_design_each_file_and_channel_is_a_sample():
+def test_without_a_design_each_file_is_a_sample():
     assert [one.name for one in design_of_files(["/a/run.mzML", "/b/run.mzML.gz"]).samples] == ["run", "run_2"]
-    assert [one.name for one in design_of_files(["/a/run.mzML"], ("126", "131")).samples] == ["run:126", "run:131"]
 
 
 def test_conditions_that_can_be_compared(tmp_path):
