@@ -1,29 +1,16 @@
 """Writes spectra, all or some, in another format: which, where to, and how far it is."""
-# ruff: noqa: N802, D102 - Qt gives these names
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from PySide6.QtCore import QLocale, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QDialog,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QProgressBar,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QLocale, Qt
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from engine.entry import Input
 from engine.errors import ParameterError, ProteoscopeError
 from engine.formats.writing import written_formats
-from engine.jobs import Job, ProgressEvent
 from engine.matches.conversion import ConversionRequest, IdentifiedIn, check_conversion
 from engine.spectra.selection import SpectrumSelection, charges_of, number_range
 from gui.bridge import JobBridge
@@ -32,7 +19,7 @@ from gui.forms.file_list import FileList
 from gui.forms.file_survey import FileSurvey
 from gui.forms.path_line import OutputLine, ProjectLine
 from gui.forms.sections import Section
-from gui.icons import set_icon
+from gui.job_dialog import JobDialog
 from gui.labels import toned_label
 from gui.tasks import ConversionTask
 
@@ -42,31 +29,22 @@ _SPECTRA = Input("spectra", "Spectra", "spectra", "SPECTRA", wanted="spectra to 
 _WHICH = ("All", "Only identified", "Only not identified")
 
 
-class ConversionDialog(QDialog):
-    """Asks which spectra to write and where, has it done as a job of the window, and tells what became of it.
+class ConversionDialog(JobDialog):
+    """Asks which spectra to write and where, has it done as a job of the window (a `ConversionTask`), and tells what became of it.
 
     Parameters
     ----------
     survey : looks at files. bridge : tells of jobs. project : that is open, by which spectra are identified; None where none is.
-
-    Signals
-    -------
-    conversion_asked : a `ConversionTask`; whoever queues it calls `follow` with the job. cancel_asked : the `Job` to stop.
     """
 
-    conversion_asked = Signal(object)
-    cancel_asked = Signal(object)
+    stopping = "Stopping; nothing is written"
+    cancelled = "Cancelled; nothing was written."
 
     def __init__(self, survey: FileSurvey, bridge: JobBridge, project: Path | None = None, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setWindowTitle("Convert spectra")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.resize(640, 600)
-        self.setAcceptDrops(True)
-        self._survey = survey
-        self._job: Job | None = None
-        self._is_done = False
         self.spectra = FileList(_SPECTRA, survey)
+        super().__init__(survey, bridge, self.spectra, parent, action="Write", cancel="Cancel", progress="How far the spectra are written")
+        self.setWindowTitle("Convert spectra")
+        self.resize(640, 600)
         self.charges = _line("Charges", "2,3", "Only spectra of precursors with one of these charges")
         self.masses = _line("Masses in dalton", "500..2000", "Only spectra whose precursor has a neutral mass in this range")
         self.times = _line("Times in seconds", "600..1200", "Only spectra from this time")
@@ -79,15 +57,6 @@ class ConversionDialog(QDialog):
         self._suffixes = tuple(suffix for one in written_formats() for suffix in one.suffixes)
         names = ", ".join(one.name for one in written_formats())
         self.out = OutputLine("&File to write", f"the file for the spectra, whose ending tells the format: {names}", names, self._suffixes)
-        self.stage = QLabel()
-        self.stage.setTextFormat(Qt.TextFormat.PlainText)
-        self.stage.setWordWrap(True)
-        self.progress = QProgressBar()
-        self.progress.setAccessibleName("How far the spectra are written")
-        self.convert_button = QPushButton("Write")
-        self.convert_button.setObjectName("primary")
-        self.cancel_button = QPushButton("Cancel")
-        self.close_button = QPushButton("Close")
         self._frames = {line: Outlined(line) for line in (self.charges, self.masses, self.times)}
         self._lay_out()
         for signal in (
@@ -95,17 +64,11 @@ class ConversionDialog(QDialog):
             *(line.textChanged for line in self._frames),
         ):  # fmt: skip
             signal.connect(self.check)
-        self.convert_button.clicked.connect(self.convert)
-        self.cancel_button.clicked.connect(self._cancel)
-        self.close_button.clicked.connect(self.close)
-        bridge.started.connect(self._on_started)
-        bridge.progressed.connect(self._on_progress)
-        bridge.finished.connect(self._on_finished)
         self.check()
 
     def what_is_missing(self) -> str:
         """Why nothing can be written; empty where it can."""
-        if self._job is not None:
+        if self.is_running:
             return "They are being written"
         if self.spectra.is_empty:
             return "Add the files with the spectra"
@@ -130,38 +93,19 @@ class ConversionDialog(QDialog):
         identified = IdentifiedIn(folder, self.which.currentIndex() == 1) if self.which.currentIndex() and folder is not None else None
         return ConversionRequest(tuple(self.spectra.paths), out, selection=self._selection(), identified=identified)
 
-    def check(self) -> None:
-        """Enable what can be done now, and say what is missing."""
-        missing, is_running = self.what_is_missing(), self._job is not None
-        self.convert_button.setEnabled(not missing)
-        self.cancel_button.setEnabled(is_running)
+    def task(self) -> ConversionTask:
+        """The conversion."""
+        return ConversionTask(self.request())
+
+    def enable(self, missing: str) -> None:
+        """All while nothing is written; the project where it matters."""
         for widget in (self.spectra, self.out, self.which, *self._frames):
-            widget.setEnabled(not is_running)
-        self.project.setEnabled(not is_running and self.which.currentIndex() > 0)
-        if not is_running and (missing or not self._is_done):
-            self.stage.setText(missing)
+            widget.setEnabled(not self.is_running)
+        self.project.setEnabled(not self.is_running and self.which.currentIndex() > 0)
 
-    def convert(self) -> None:
-        """Ask for the conversion, if it can be done."""
-        if not self.what_is_missing():
-            self.conversion_asked.emit(ConversionTask(self.request()))
-
-    def follow(self, job: Job) -> None:
-        """Tell of this job from now on."""
-        self._job, self._is_done = job, False
-        self.progress.setRange(0, 0)
-        self.progress.show()
-        self.stage.setText("Waiting for the jobs before it")
-        self.check()
-        self.cancel_button.setFocus()
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if self._job is None and any(url.isLocalFile() for url in event.mimeData().urls()):
-            event.acceptProposedAction()
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        event.acceptProposedAction()
-        self._survey.all_within([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()], self.spectra.take)
+    def told(self, result: Any) -> str:
+        """How many were written."""
+        return f"Done: {ConversionTask.outcome(result, QLocale())}."
 
     def _selection(self) -> SpectrumSelection:
         charges, masses, times = (line.text().strip() for line in self._frames)
@@ -181,34 +125,6 @@ class ConversionDialog(QDialog):
             frame.mark(bool(problem) and bool(line.text().strip()) and f"'{line.text().strip():.60}'" in problem)
         return problem
 
-    def _cancel(self) -> None:
-        if self._job is not None:
-            self.stage.setText("Stopping; nothing is written")
-            self.cancel_asked.emit(self._job)
-
-    def _on_started(self, job: Job) -> None:
-        if job is self._job:
-            self.stage.setText("Starting")
-
-    def _on_progress(self, job: Job, event: ProgressEvent) -> None:
-        if job is self._job:
-            self.stage.setText(event.stage)
-            self.progress.setRange(0, max(0, event.total))
-            self.progress.setValue(event.done)
-
-    def _on_finished(self, job: Job) -> None:
-        if job is not self._job:
-            return
-        self._job = None
-        self.progress.hide()
-        self._is_done = True
-        if job.state == "done":
-            self.stage.setText(f"Done: {ConversionTask.outcome(job.result, QLocale())}.")
-        else:
-            self.stage.setText(str(job.error) if job.state == "failed" else "Cancelled; nothing was written.")
-        self.check()
-        (self.close_button if job.state == "done" else self.convert_button).setFocus()
-
     def _lay_out(self) -> None:
         words = toned_label(
             "MS2 spectra are written as the searches read them: peaks by m/z, profiles as centroids. All choices hold together."
@@ -225,24 +141,14 @@ class ConversionDialog(QDialog):
             grid.setColumnStretch(column, 1)
         grid.addWidget(self.which, 2, 0, Qt.AlignmentFlag.AlignBottom)
         grid.addWidget(self.project, 2, 1, 1, 2)
-        self.progress.hide()
-        self.progress.setTextVisible(False)
-        set_icon(self.cancel_button, "cancel")
-        for button in (self.convert_button, self.cancel_button, self.close_button):
-            button.setAutoDefault(False)
-        self.convert_button.setDefault(True)
         self.cancel_button.setToolTip("Stop writing; no file is left")
         self.close_button.setToolTip("Close this dialog; what is being written goes on")
-        buttons = QHBoxLayout()
-        buttons.addStretch(1)
-        for button in (self.convert_button, self.cancel_button, self.close_button):
-            buttons.addWidget(button)
         page = QVBoxLayout(self)
         page.setSpacing(10)
         for widget in (words, files, choices, self.out, self.stage, self.progress):
             page.addWidget(widget)
         page.addStretch(1)
-        page.addLayout(buttons)
+        page.addLayout(self.buttons())
 
 
 def _line(name: str, hint: str, help: str) -> QLineEdit:

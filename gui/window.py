@@ -47,9 +47,8 @@ from gui.tasks import ConversionTask, DatabaseTask, SearchTask, WritingTask
 from gui.theme import Theme, ThemeChoice
 
 if TYPE_CHECKING:
-    from gui.conversion_dialog import ConversionDialog
-    from gui.database_dialog import DatabaseDialog
     from gui.forms.search_form import SearchForm
+    from gui.job_dialog import JobDialog
     from gui.results.comparison_view import ComparisonView
     from gui.results.run_view import RunView
 
@@ -335,7 +334,7 @@ class MainWindow(QMainWindow):
         dialog = self.findChild(DatabaseDialog)
         if dialog is None:
             dialog = DatabaseDialog(self.survey, self.bridge, self)
-            dialog.build_asked.connect(partial(self._build_database, dialog))
+            dialog.asked.connect(partial(self._do, dialog))
             dialog.cancel_asked.connect(self.queue.cancel)
             dialog.built.connect(lambda folder: search.form.take_database(name, folder))
         dialog.show()
@@ -350,17 +349,13 @@ class MainWindow(QMainWindow):
         if dialog is None:
             project = self.project_pane.project
             dialog = ConversionDialog(self.survey, self.bridge, None if project is None else project.folder, self)
-            dialog.conversion_asked.connect(partial(self._convert, dialog))
+            dialog.asked.connect(partial(self._do, dialog))
             dialog.cancel_asked.connect(self.queue.cancel)
         dialog.show()
         dialog.raise_()
         dialog.activateWindow()
 
-    def _convert(self, dialog: ConversionDialog, task: ConversionTask) -> None:
-        self.message_bar.clear()
-        dialog.follow(self.tasks.add(task))
-
-    def _build_database(self, dialog: DatabaseDialog, task: DatabaseTask) -> None:
+    def _do(self, dialog: JobDialog, task: ConversionTask | DatabaseTask) -> None:
         self.message_bar.clear()
         dialog.follow(self.tasks.add(task))
 

@@ -41,6 +41,7 @@ check "ruff check" ruff check .
 check "ruff format" ruff format --check .
 check "mypy" mypy
 check "lint-imports" lint-imports
+check "audit" python installer/audit.py
 
 # Once for all processes of tests, which would each compile the same.
 check "compile" python -m engine.command_line compile --quiet

@@ -13,7 +13,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import NoReturn
 
@@ -35,7 +35,7 @@ from engine.errors import ProteoscopeError
 from engine.execution.libraries import lighten_libraries
 from engine.jobs.progress import Cancelled
 
-__all__ = ["main"]
+__all__ = ["command_parsers", "main"]
 
 _WRONG = 2
 _OBJECTS_BETWEEN_LOOKS = 300_000
@@ -157,7 +157,17 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+def command_parsers() -> dict[str, argparse.ArgumentParser]:
+    """The parser of each sub-command, with the words of its parameters, for a manual."""
+    return {name: _parsers([name])[1][name] for name in _parsers([])[1]}
+
+
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    return _parsers(arguments)[0]
+
+
+def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+    """The parser, and those of its sub-commands by their names."""
     from engine.searches import SEARCHES
 
     parser = _Parser(prog="proteoscope", description="Protein evidence from mass spectra. Without arguments the window opens.")
@@ -192,7 +202,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     add_compile(commands)
     add_workers(commands)
     add_demo(commands, [search for search in SEARCHES if search.demo is not None])
-    return parser
+    return parser, commands.choices
 
 
 def _presets(options: argparse.Namespace) -> None:

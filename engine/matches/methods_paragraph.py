@@ -13,7 +13,7 @@ __all__ = ["accepted_sentence", "error_rates", "pass_sentences", "spectrum_searc
 
 _SCORES = {
     "hyperscore": ("a hyperscore after X!Tandem's", "Craig R, Beavis RC. TANDEM. Bioinformatics 2004, 20:1466."),
-    "spectral-dot-product": ("the spectral dot product", "Li C et al. BMC Bioinformatics 2014, 15:121."),
+    "spectral-dot-product": ("the spectral dot product", "Li Y, Chi H, Xia L, Chu X. BMC Bioinformatics 2014, 15:121."),
     "ksdp": ("the kernel spectral dot product", "Fu Y et al. Bioinformatics 2004, 20:1948."),
     "xcorr": ("the fast form of SEQUEST's cross-correlation", "Eng JK et al. J Proteome Res 2008, 7:4598."),
 }

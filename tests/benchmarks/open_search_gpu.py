@@ -1,5 +1,7 @@
 """Open search with a fragment-ion index (500 Da, 20 ppm): the processor's threads and a GPU, from the same inputs in the same run.
 
+    python -m tests.benchmarks.open_search_gpu --data FOLDER [--times N] [--repeats N] [--threads N]
+
 One JSON line for each device. The spectra are the file's ten times over. `index_seconds` is what building the index takes (on a GPU with
 all transfers) once the forms are known; `listing_seconds`, listing them, and `segment_seconds`, cutting the spectra into ranges of keys,
 are common to both. `seconds` is the search with all transfers; of a GPU also its kernels alone (in one batch, by events). `visits` counts

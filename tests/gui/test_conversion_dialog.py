@@ -23,16 +23,16 @@ def dialog(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> ConversionDialog
     action = next(one for one in window.findChildren(type(window.menus.export)) if one.text() == "&Convert spectra…")
     action.trigger()
     found = window.findChild(ConversionDialog)
-    assert isinstance(found, ConversionDialog) and not found.convert_button.isEnabled()
+    assert isinstance(found, ConversionDialog) and not found.action_button.isEnabled()
     found.spectra.add([write_spectra(tmp_path / "run.mgf")])
     qtbot.waitUntil(lambda: found.spectra.is_examined and found.stage.text() == "Choose a file to write")
     return found
 
 
 def finish(dialog: ConversionDialog, window: MainWindow, qtbot: QtBot) -> str:
-    qtbot.waitUntil(dialog.convert_button.isEnabled)
+    qtbot.waitUntil(dialog.action_button.isEnabled)
     with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
-        click(dialog.convert_button)
+        click(dialog.action_button)
     return dialog.stage.text()
 
 
@@ -60,13 +60,13 @@ def test_spectra_of_a_charge_and_a_mass_are_written(dialog: ConversionDialog, wi
 def test_what_is_no_choice_is_marked_and_told(dialog: ConversionDialog, tmp_path: Path, line: str, text: str, said: str) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
     getattr(dialog, line).setText(text)
-    assert said in dialog.stage.text() and not dialog.convert_button.isEnabled()
+    assert said in dialog.stage.text() and not dialog.action_button.isEnabled()
 
 
 def test_the_file_must_have_an_ending_and_be_none_that_is_read(dialog: ConversionDialog, tmp_path: Path) -> None:
     for name, said in (("some.txt", "tells no format"), ("no/some.mgf", "no folder"), ("run.mgf", "would be written over")):
         dialog.out.line.setText(str(tmp_path / name))
-        assert said in dialog.stage.text() and not dialog.convert_button.isEnabled()
+        assert said in dialog.stage.text() and not dialog.action_button.isEnabled()
 
 
 def test_identified_ones_need_a_project_and_what_does_not_fit_is_told(
@@ -75,7 +75,7 @@ def test_identified_ones_need_a_project_and_what_does_not_fit_is_told(
     samples = Path(__file__).resolve().parents[2] / "resources" / "samples"
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
     dialog.which.setCurrentIndex(2)
-    assert "Choose the project" in dialog.stage.text() and not dialog.convert_button.isEnabled()
+    assert "Choose the project" in dialog.stage.text() and not dialog.action_button.isEnabled()
     parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
     database = samples / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
     summary = identify([samples / "BSA1.mzML.gz"], [database], tmp_path / "project", parameters, threads=2)
@@ -90,9 +90,9 @@ def test_identified_ones_need_a_project_and_what_does_not_fit_is_told(
 
 def test_a_conversion_that_is_cancelled_leaves_nothing(dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
-    qtbot.waitUntil(dialog.convert_button.isEnabled)
+    qtbot.waitUntil(dialog.action_button.isEnabled)
     with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
-        click(dialog.convert_button)
+        click(dialog.action_button)
         click(dialog.cancel_button)
     assert dialog.stage.text() == "Cancelled; nothing was written."
-    assert not (tmp_path / "some.mgf").exists() and dialog.convert_button.isEnabled()
+    assert not (tmp_path / "some.mgf").exists() and dialog.action_button.isEnabled()

@@ -136,14 +136,14 @@ def test_a_database_is_built_told_about_and_searched(
     form.file_lists["queries"].add([query])
     click(form.file_lists["database"].database_button)
     dialog = window.findChild(DatabaseDialog)
-    assert isinstance(dialog, DatabaseDialog) and not dialog.build_button.isEnabled()
+    assert isinstance(dialog, DatabaseDialog) and not dialog.action_button.isEnabled()
     assert dialog.stage.text() == "Add the files or folders with the structures"
     dialog.sources.add([folder])
-    qtbot.waitUntil(dialog.build_button.isEnabled)
+    qtbot.waitUntil(dialog.action_button.isEnabled)
     assert dialog.folder.path == folder.parent / "searched_database"
     dialog.folder.line.setText(str(tmp_path / "database"))
     with qtbot.waitSignal(dialog.built, timeout=120_000):
-        click(dialog.build_button)
+        click(dialog.action_button)
         assert dialog.cancel_button.isEnabled() and not dialog.sources.isEnabled()
     assert dialog.stage.text().startswith("Done: 11 chains, ") and "1 left out" in dialog.stage.text()
     model = dialog.left_out.model()
@@ -196,14 +196,14 @@ def test_a_build_is_cancelled_and_its_failure_is_told(
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "diary.txt").write_text("other things")
     dialog.folder.line.setText(str(tmp_path / "full"))
-    qtbot.waitUntil(dialog.build_button.isEnabled)
+    qtbot.waitUntil(dialog.action_button.isEnabled)
     with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
-        click(dialog.build_button)
-    assert "is a folder with other things in it" in dialog.stage.text() and dialog.build_button.isEnabled()
+        click(dialog.action_button)
+    assert "is a folder with other things in it" in dialog.stage.text() and dialog.action_button.isEnabled()
     dialog.folder.line.setText(str(tmp_path / "new"))
-    qtbot.waitUntil(dialog.build_button.isEnabled)
+    qtbot.waitUntil(dialog.action_button.isEnabled)
     with qtbot.waitSignal(window.bridge.finished, timeout=60_000) as finished:
-        click(dialog.build_button)
+        click(dialog.action_button)
         click(dialog.cancel_button)
     assert finished.args[0].state == "cancelled" and dialog.stage.text().startswith("Cancelled")
     assert form.file_lists["database"].is_empty

@@ -13,6 +13,7 @@ __all__ = ["WorkersWish", "checked_address", "is_loopback", "parse_workers"]
 
 _EXPECTED = "expected local:N, ssh:HOSTS.txt, slurm:CONFIG.toml or tls://HOST:PORT"
 _MAXIMUM_LOCAL = 256
+_MAXIMUM_DIGITS = 6
 _ADDRESS = re.compile(r"(?P<protocol>tls|tcp)://(?P<host>\[[0-9A-Fa-f:]+\]|[A-Za-z0-9.-]+):(?P<port>[0-9]{1,5})")
 _LOOPBACK = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|\[::1\]")
 
@@ -42,7 +43,7 @@ def parse_workers(text: str) -> WorkersWish:
     """
     sort, _, rest = text.partition(":")
     if sort == "local":
-        if not rest.isdecimal() or not 1 <= int(rest[:6]) <= _MAXIMUM_LOCAL:
+        if not rest.isdecimal() or len(rest) > _MAXIMUM_DIGITS or not 1 <= int(rest) <= _MAXIMUM_LOCAL:
             raise ParameterError(f"workers = '{text:.60}': expected local:N with N from 1 to {_MAXIMUM_LOCAL}")
         return WorkersWish(text, "local", count=int(rest))
     if sort in ("ssh", "slurm"):

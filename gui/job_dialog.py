@@ -1,0 +1,161 @@
+"""A dialog that asks for something, has it done as a job of the window, and tells how far that is and what became of it."""
+# ruff: noqa: N802, D102 - Qt gives these names
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QWidget
+
+from engine.jobs import Job, ProgressEvent
+from gui.bridge import JobBridge
+from gui.buttons import PrimaryButton
+from gui.forms.file_list import FileList
+from gui.forms.file_survey import FileSurvey
+from gui.icons import set_icon
+
+__all__ = ["JobDialog"]
+
+
+class JobDialog(QDialog):
+    """What such dialogs share: the line that tells what is missing or how far it is, the bar, the buttons, and files that are dropped.
+
+    Parameters
+    ----------
+    survey : looks at files. bridge : tells of jobs. files : that dropped files are added to.
+    action, cancel, progress : names of the button that begins, of the one that stops, and of the bar.
+
+    Signals
+    -------
+    asked : for the task that is to be done; whoever queues it calls `follow` with the job. cancel_asked : the `Job` to stop.
+    """
+
+    asked = Signal(object)
+    cancel_asked = Signal(object)
+
+    stopping = "Stopping"
+    cancelled = "Cancelled"
+    """What is told while a job is stopped, and then."""
+
+    def __init__(
+        self, survey: FileSurvey, bridge: JobBridge, files: FileList, parent: QWidget | None, *, action: str, cancel: str, progress: str
+    ) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setAcceptDrops(True)
+        self._survey, self._files = survey, files
+        self._job: Job | None = None
+        self._is_done = False
+        self.stage = QLabel()
+        self.stage.setTextFormat(Qt.TextFormat.PlainText)
+        self.stage.setWordWrap(True)
+        self.progress = QProgressBar()
+        self.progress.setAccessibleName(progress)
+        self.progress.setTextVisible(False)
+        self.progress.hide()
+        self.action_button = PrimaryButton(action)
+        self.cancel_button = QPushButton(cancel)
+        self.close_button = QPushButton("Close")
+        set_icon(self.cancel_button, "cancel")
+        for button in (self.action_button, self.cancel_button, self.close_button):
+            button.setAutoDefault(False)
+        self.action_button.setDefault(True)
+        self.action_button.clicked.connect(self.begin)
+        self.cancel_button.clicked.connect(self._cancel)
+        self.close_button.clicked.connect(self.close)
+        bridge.started.connect(self._on_started)
+        bridge.progressed.connect(self._on_progress)
+        bridge.finished.connect(self._on_finished)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the job is not over."""
+        return self._job is not None
+
+    def what_is_missing(self) -> str:
+        """Why nothing can be begun; empty where it can."""
+        raise NotImplementedError
+
+    def task(self) -> Any:
+        """What is to be done; nothing is missing."""
+        raise NotImplementedError
+
+    def enable(self, missing: str) -> None:
+        """Enable the fields, which cannot be changed while the job runs."""
+        raise NotImplementedError
+
+    def told(self, result: Any) -> str:
+        """What is told of a job that is done, which may show more of its result."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Enable what can be done now, and say what is missing."""
+        missing = self.what_is_missing()
+        self.action_button.setEnabled(not missing)
+        self.cancel_button.setEnabled(self.is_running)
+        self.enable(missing)
+        if not self.is_running and (missing or not self._is_done):
+            self.stage.setText(missing)
+
+    def begin(self) -> None:
+        """Ask for what is to be done, if it can be."""
+        if not self.what_is_missing():
+            self.asked.emit(self.task())
+
+    def follow(self, job: Job) -> None:
+        """Tell of this job from now on."""
+        self._job, self._is_done = job, False
+        self.progress.setRange(0, 0)
+        self.progress.show()
+        self.stage.setText("Waiting for the jobs before it")
+        self.check()
+        self.cancel_button.setFocus()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if not self.is_running and any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        event.acceptProposedAction()
+        self._survey.all_within([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()], self._files.take)
+
+    def buttons(self) -> QHBoxLayout:
+        """The buttons, as they stand below the page."""
+        row = QHBoxLayout()
+        row.addStretch(1)
+        for button in (self.action_button, self.cancel_button, self.close_button):
+            row.addWidget(button)
+        return row
+
+    def _cancel(self) -> None:
+        if self._job is not None:
+            self.stage.setText(self.stopping)
+            self.cancel_asked.emit(self._job)
+
+    def _on_started(self, job: Job) -> None:
+        if job is self._job:
+            self.stage.setText("Starting")
+
+    def _on_progress(self, job: Job, event: ProgressEvent) -> None:
+        if job is self._job:
+            locale = QLocale()
+            of = f": {locale.toString(event.done)} of {locale.toString(event.total)}" if event.total > 0 else ""
+            self.stage.setText(f"{event.stage}{of}")
+            self.progress.setRange(0, max(0, event.total))
+            self.progress.setValue(event.done)
+
+    def _on_finished(self, job: Job) -> None:
+        if job is not self._job:
+            return
+        self._job = None
+        self.progress.hide()
+        self._is_done = True
+        if job.state == "done":
+            self.stage.setText(self.told(job.result))
+        else:
+            self.stage.setText(str(job.error) if job.state == "failed" else self.cancelled)
+        self.check()
+        (self.close_button if job.state == "done" else self.action_button).setFocus()

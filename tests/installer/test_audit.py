@@ -1,0 +1,53 @@
+"""Versions with known holes are refused, and nothing that is declared allows one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from installer.audit import Hole, KnownHoles, installed, read_holes
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+HOLE = Hole("some", "2.0", "CVE-1", "it leaks", first="1.5")
+
+
+@pytest.mark.parametrize(("version", "has"), [("1.4.9", False), ("1.5", True), ("1.10", True), ("2.0rc1", True), ("2.0", False)])
+def test_versions_are_compared_as_versions(version: str, has: bool) -> None:
+    assert HOLE.has(version) is has
+    assert KnownHoles(date(2026, 1, 1), (HOLE,)).found({"some": version, "other": "1.6"}) == [HOLE] * has
+
+
+def test_this_environment_has_none() -> None:
+    done = subprocess.run([sys.executable, "installer/audit.py", "--list"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "duckdb " in done.stdout and "0 with a known hole" in done.stdout
+
+
+def test_what_is_needed_by_what_is_needed_counts() -> None:
+    assert {"pytest", "pluggy", "iniconfig"} <= set(installed(["pytest"]))
+    assert list(installed(["tomli_w", "is-not-there"])) == ["tomli-w"]
+
+
+def test_an_old_list_is_told() -> None:
+    known = read_holes()
+    assert not known.is_old(known.looked_at) and known.is_old(known.looked_at + timedelta(days=200))
+
+
+def test_no_hole_is_allowed_by_what_is_declared() -> None:
+    """The least version that may be installed of each package is one without a hole."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    texts = [*project["dependencies"], *(one for some in project["optional-dependencies"].values() for one in some)]
+    least = {
+        canonicalize_name(requirement.name): clause.version
+        for requirement in map(Requirement, texts)
+        for clause in requirement.specifier
+        if clause.operator == ">="
+    }
+    assert [(hole.package, hole.id) for hole in read_holes().found(least) if not hole.unreached] == []

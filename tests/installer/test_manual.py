@@ -1,0 +1,69 @@
+"""The manual says all that the program says of itself, and none of its links leads nowhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.searches import SEARCHES
+from installer.manual import DOCS, write_pages
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The text of each page by its name."""
+    folder = tmp_path_factory.mktemp("manual") / "pages"
+    return {name: (folder / f"{name}.md").read_text() for name in write_pages(folder)}
+
+
+def test_every_page_of_docs_is_in_the_contents(pages: dict[str, str]) -> None:
+    assert {page.stem for page in DOCS.glob("*.md")} <= set(pages)
+    contents = pages["index"].splitlines()
+    assert all(contents.count(name) == 1 for name in pages if name != "index")
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
+def test_every_parameter_and_column_is_told_with_what_it_means(pages: dict[str, str], search) -> None:
+    parameters = pages[f"reference/parameters_{search.kind}"]
+    for one in search.model.describe():
+        assert f"\n### {one.title}\n\n`{one.name}` · " in parameters and one.help.rstrip(".") in parameters
+    columns = pages[f"reference/columns_{search.kind}"]
+    for table in search.all_tables:
+        assert f"\n## {table.name}\n" in columns
+        assert all(f"| `{name}` | " in columns for name in table.by_name)
+
+
+def test_every_command_is_told(pages: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.command_line", "--help"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    names = re.findall(r"^    (\w[\w-]*)(?:  |$)", done.stdout, re.MULTILINE)
+    assert len(names) > 20
+    assert [name for name in names if name != "COMMAND" and f"\n## {name}\n" not in pages["reference/commands"]] == []
+
+
+def test_sphinx_finds_no_fault(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx", reason="what builds the manual is not installed")
+    command = [sys.executable, "-m", "installer.manual", "--out", str(tmp_path / "html")]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (tmp_path / "html" / "reference" / "parameters_identify.html").read_text()
+    assert "Missed cleavages" in page and (tmp_path / "html" / "searchindex.js").is_file()
+
+
+def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx", reason="what builds the manual is not installed")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "files.md").write_text("# Files\n\n[nowhere](nothing.md)\n")
+    script = (
+        "import sys; from pathlib import Path; from installer import manual; "
+        "manual.DOCS = Path(sys.argv[1]) / 'docs'; manual.build(Path(sys.argv[1]) / 'html')"
+    )
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and "nothing.md" in done.stderr and not (tmp_path / "html").exists()
