@@ -85,7 +85,7 @@ def measured_traces(surveys: Surveys, query: TraceQuery, parameters: Quantificat
         def measure(part: Partition) -> None:
             measure_elution(traces, some.anchor_offsets, some.anchors, some.reach, rules, part.first, part.last, rows)  # noqa: B023
 
-        pieces = equal_partitions(traces.count + 1, resources.threads)
+        pieces = equal_partitions(traces.n_surveys + 1, resources.threads)
         run_on_threads(measure, pieces, resources.threads, resources.progress, steps=lambda _: 0)
     return found
 
@@ -130,7 +130,9 @@ def _cut(surveys: Surveys, query: TraceQuery, parameters: QuantificationParamete
     for begin, end in _blocks(surveys):
         within = np.flatnonzero((windows.last > begin) & (windows.first < end))
         if len(within):
-            some = TraceWindows(*(column[within] for column in windows)) if len(within) < len(windows.low) else windows
+            some = TraceWindows(
+                windows.low[within], windows.high[within], windows.first[within], windows.last[within], windows.cell[within]
+            )  # fmt: skip
             _extract(_sorted_peaks(surveys, begin, end), some, cells, resources)
         resources.progress.advance(int(surveys.offsets[end] - surveys.offsets[begin]))
         resources.progress.check()

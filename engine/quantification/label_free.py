@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -10,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.arrays import offsets_of
-from engine.chemistry.isotopes import isotope_patterns
-from engine.chemistry.masses import PROTON_MASS
 from engine.execution.resources import Resources
 from engine.formats.surveys import Surveys, read_surveys
 from engine.quantification.amounts import Amounts, State
 from engine.quantification.design import Design
 from engine.quantification.identified import Identified
 from engine.quantification.ion_traces import TraceQuery, measured_traces
+from engine.quantification.ions import Ions, ions_of
 from engine.quantification.measuring import Measured
 from engine.quantification.parameters import QuantificationParameters
 from engine.quantification.tables import ION_TRACES
@@ -27,40 +25,11 @@ from kernels.cpu.elution import AGREEMENT, APEX, AREA, BEGIN, END, N_VALUES, POI
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Ions", "ions_of", "measured_label_free"]
+__all__ = ["measured_label_free"]
 
 _REASONS = ("", "no retention time", "no signal at its m/z and time", "too few points", "isotopes do not agree with the formula")
 _NO_TIME, _NO_SIGNAL, _FEW, _DISAGREES = 1, 2, 3, 4
 _STATE_OF_REASON = np.array([State.MEASURED, State.NOT_SEEN, State.NOT_SEEN, State.TOO_LOW, State.REFUSED], np.int8)
-
-
-@dataclass(frozen=True)
-class Ions:
-    """Peptidoforms with a charge, n of them.
-
-    Attributes
-    ----------
-    form, charge : (n,) int64. mz : (n,) float64, monoisotopic. pattern : (n, isotopes) float64.
-    of_match : (matches,) int64, the ion of each identified spectrum.
-    """
-
-    form: NDArray[np.int64]
-    charge: NDArray[np.int64]
-    mz: NDArray[np.float64]
-    pattern: NDArray[np.float64]
-    of_match: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.form)
-
-
-def ions_of(identified: Identified, n_isotopes: int) -> Ions:
-    """The ions that spectra are of."""
-    matches, forms = identified.matches, identified.forms
-    keys, of_match = np.unique(matches.form * 128 + matches.charge, return_inverse=True)
-    form, charge = keys // 128, keys % 128
-    pattern = isotope_patterns(forms.elements, n_isotopes)[form]
-    return Ions(form, charge, forms.mass[form] / charge + PROTON_MASS, pattern, of_match)
 
 
 def measured_label_free(

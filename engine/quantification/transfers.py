@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +17,11 @@ from numpy.typing import NDArray
 from engine.execution.resources import Resources
 from engine.formats.surveys import Surveys
 from engine.quantification.ion_traces import TraceQuery, measured_traces
+from engine.quantification.ions import Ions
 from engine.quantification.parameters import QuantificationParameters
 from engine.quantification.retention_times import Alignment, aligned
 from engine.statistics.target_decoy import q_values
 from kernels.cpu.elution import AGREEMENT, AREA, N_VALUES, POINTS, TIME
-
-if TYPE_CHECKING:
-    from engine.quantification.label_free import Ions
 
 __all__ = ["Transfers", "transferred"]
 

@@ -22,13 +22,14 @@ class Traces(NamedTuple):
     Attributes
     ----------
     cells : float32, ion after ion, isotope after isotope. offset : (n,) int64, the first cell of each ion.
-    first, count : (n,) int64, survey spectra. times : (surveys,) float64, s, ascending. pattern : (n, isotopes) float64.
+    first : (n,) int64, survey spectrum of the first cell. n_surveys : (n,) int64, in each row.
+    times : (surveys,) float64, s, ascending. pattern : (n, isotopes) float64.
     """
 
     cells: NDArray[np.float32]
     offset: NDArray[np.int64]
     first: NDArray[np.int64]
-    count: NDArray[np.int64]
+    n_surveys: NDArray[np.int64]
     times: NDArray[np.float64]
     pattern: NDArray[np.float64]
 
@@ -48,9 +49,9 @@ class ElutionRules(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def _outline(traces, i, gap):  # type: ignore[no-untyped-def]
+def _outline(traces, i, gap):
     """Sum of all isotopes of ion i in each survey spectrum that shows its main one, gaps bridged and smoothed by 1-2-1, (count,)."""
-    n_isotopes, count, offset = traces.pattern.shape[1], traces.count[i], traces.offset[i]
+    n_isotopes, count, offset = traces.pattern.shape[1], traces.n_surveys[i], traces.offset[i]
     cells, main = traces.cells, np.argmax(traces.pattern[i])
     total, filled, shape = np.zeros(count), np.zeros(count), np.zeros(count)
     previous = -1
@@ -73,7 +74,7 @@ def _outline(traces, i, gap):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _end(shape, apex, step, rules):  # type: ignore[no-untyped-def]
+def _end(shape, apex, step, rules):
     """The last place of the summit at `apex` in one direction."""
     lowest, at = apex, apex
     while True:
@@ -88,7 +89,7 @@ def _end(shape, apex, step, rules):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _crossing(traces, first, shape, apex, step, end):  # type: ignore[no-untyped-def]
+def _crossing(traces, first, shape, apex, step, end):
     """Time at which a summit falls to half of its height in one direction."""
     half = shape[apex] / 2
     at = apex
@@ -102,9 +103,9 @@ def _crossing(traces, first, shape, apex, step, end):  # type: ignore[no-untyped
 
 
 @njit(nogil=True, cache=True)
-def _measure(traces, i, shape, apex, rules, out):  # type: ignore[no-untyped-def]
+def _measure(traces, i, shape, apex, rules, out):
     """Measure the summit at `apex` of ion i into `out` (N_VALUES,)."""
-    n_isotopes, count, first = traces.pattern.shape[1], traces.count[i], traces.first[i]
+    n_isotopes, count, first = traces.pattern.shape[1], traces.n_surveys[i], traces.first[i]
     main = np.argmax(traces.pattern[i])
     begin, end = _end(shape, apex, -1, rules), _end(shape, apex, 1, rules)
     areas = np.zeros(n_isotopes)
@@ -139,7 +140,7 @@ def _measure(traces, i, shape, apex, rules, out):  # type: ignore[no-untyped-def
 
 
 @njit(nogil=True, cache=True)
-def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, found):  # type: ignore[no-untyped-def]
+def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, found):
     """Measure the ions `begin:end`.
 
     Parameters
@@ -152,7 +153,7 @@ def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, f
     """
     measured = np.zeros(N_VALUES)
     for i in range(begin, end):
-        count, first = traces.count[i], traces.first[i]
+        count, first = traces.n_surveys[i], traces.first[i]
         shape = _outline(traces, i, rules.maximum_gap)
         best = 0.0
         for a in range(anchor_offsets[i], anchor_offsets[i + 1]):

@@ -45,7 +45,7 @@ def extract_traces(device: Processor, peaks: SurveyPeaks, windows: TraceWindows,
 
 
 @njit(nogil=True, cache=True)
-def cut_windows(peaks, windows, first, last, stop, cells):  # type: ignore[no-untyped-def]
+def cut_windows(peaks, windows, first, last, stop, cells):
     """`extract_traces` for the windows `first:last`; left off where `stop` (1,) uint8 is set."""
     for w in range(first, last):
         if stop[0]:
