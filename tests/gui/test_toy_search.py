@@ -87,6 +87,7 @@ def test_it_is_offered_wherever_the_others_are(window: MainWindow) -> None:
         "reads": "New read alignment",
         "import": "New import of results",
         "evidence": "New evidence on structures",
+        "quantify": "New quantification",
         "composition": "New composition",
     }
     assert [window.menus.new[kind].shortcut().toString() for kind in actions] == ["Ctrl+N", "Ctrl+Shift+N", *[""] * 8]
