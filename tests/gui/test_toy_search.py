@@ -90,7 +90,7 @@ def test_it_is_offered_wherever_the_others_are(window: MainWindow) -> None:
         "quantify": "New quantification",
         "composition": "New composition",
     }
-    assert [window.menus.new[kind].shortcut().toString() for kind in actions] == ["Ctrl+N", "Ctrl+Shift+N", *[""] * 8]
+    assert [window.menus.new[kind].shortcut().toString() for kind in actions] == ["Ctrl+N", "Ctrl+Shift+N", *[""] * 9]
     click(window.start_page.new_buttons["composition"])
     assert window.pages.currentWidget() is window.searches["composition"].form
 
