@@ -156,7 +156,7 @@ def read_cells(
     begins : whether a line is that of the names, among the first of the file; lines before it are passed over. The first line when None.
     strip : of the rows only those that begin with this text, and a tab, are read (mzTab).
     joins_last : fields behind the last column belong to it, as proteins of Percolator do.
-    columns : the names of those that are kept, in any case; all when None.
+    columns : the names of those that are kept, in any case, besides the last; all when None.
 
     Raises
     ------
@@ -189,7 +189,8 @@ def read_cells(
                 continue
             names = [name.strip().strip('"') for name in rows[at].as_py().split("\t")]
             _check_names(source.path, names, at + 1)
-            kept_columns = [i for i, name in enumerate(names) if wanted is None or name.lower() in wanted]
+            # The last one tells whether the file is cut off.
+            kept_columns = [i for i, name in enumerate(names) if wanted is None or name.lower() in wanted or i == len(names) - 1]
             parts_of = [[] for _ in kept_columns]
             rows, number = rows[at + 1 :], number[at + 1 :]
         is_row = pc.starts_with(rows, f"{strip}\t") if strip else pc.not_equal(pc.utf8_trim_whitespace(rows), "")
@@ -210,9 +211,8 @@ def read_cells(
     if not names:
         raise InputError(source.path, "has no line with the names of its columns", remedy="Give the table as its program wrote it")
     whole = [pa.concat_arrays(parts) if parts else pa.array([], pa.string()) for parts in parts_of]
-    found = Cells(
-        source.path, [names[i] for i in kept_columns], whole, np.concatenate(lines) if lines else np.empty(0, np.int64), is_ended=is_ended
-    )
+    kept_names = [names[i] for i in kept_columns]
+    found = Cells(source.path, kept_names, whole, np.concatenate(lines) if lines else np.empty(0, np.int64), is_ended=is_ended)
     if kept_columns and kept_columns[-1] == len(names) - 1:
         _tell_cut_off(found, whole[-1], progress)
     return found
