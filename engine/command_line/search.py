@@ -169,9 +169,8 @@ def _going_on(search: Search, options: argparse.Namespace) -> argparse.Namespace
         setattr(given, f"parameter_{name}", None)
     for option in search.options:
         setattr(given, option.name, None)
-    projects = [one for one in search.inputs if one.sort == "project"]
-    for one in projects:
-        setattr(given, one.name, options.out)
+    for one in search.inputs:
+        setattr(given, one.name, options.out if one.sort == "project" else None)
     if search.writes == "given project":
         given.out = None
     return given

@@ -13,11 +13,9 @@ from engine.errors import shortened
 from engine.formats.proteins import Proteins
 from engine.jobs.progress import Progress
 from engine.matches.listed.identifications import Identifications
+from engine.peptides.occurrences import occurrences_of
 
 __all__ = ["PlacedPeptides", "cut_off_proteins", "place_peptides"]
-
-_BASE = np.uint64(0x100000001B3)
-_INVERSE = np.uint64(pow(0x100000001B3, -1, 1 << 64))
 
 
 class PlacedPeptides(NamedTuple):
@@ -128,37 +126,8 @@ def _rows(accessions: Sequence[str], database: Proteins) -> NDArray[np.int64]:
 def _found_anywhere(
     peptides: list[bytes], residues: bytes, bounds: NDArray[np.int64], progress: Progress
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """All first places of peptides in each protein: number of the peptide, row of the protein, start in it. By sums of powers (Karp & Rabin
-    1987, IBM J Res Dev 31:249), one pass over the residues for each length, and a comparison of what agrees."""
-    letters = np.frombuffer(residues, np.uint8).astype(np.uint64)
-    lengths = np.array([len(one) for one in peptides])
-    parts = []
-    progress.stage("Looking for peptides in the database", len(np.unique(lengths)))
-    with np.errstate(over="ignore"):
-        # Modulo 2^64, where an odd number has an inverse: sums of letters times its powers give those of any window by a subtraction.
-        powers = np.cumprod(np.concatenate(([np.uint64(1)], np.full(len(letters), _BASE))), dtype=np.uint64)
-        inverse = np.cumprod(np.concatenate(([np.uint64(1)], np.full(len(letters), _INVERSE))), dtype=np.uint64)
-        sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(letters * inverse[:-1], dtype=np.uint64)))
-        for length in np.unique(lengths).tolist():
-            progress.advance(1)
-            if length > len(letters):
-                continue
-            chosen = np.flatnonzero(lengths == length)
-            texts = np.frombuffer(b"".join(peptides[i] for i in chosen.tolist()), np.uint8).reshape(-1, length).astype(np.uint64)
-            hashes = (texts * inverse[:length]).sum(axis=1, dtype=np.uint64)
-            order = np.argsort(hashes)
-            window = (sums[length:] - sums[:-length]) * powers[: len(sums) - length]
-            at = np.minimum(np.searchsorted(hashes[order], window), len(order) - 1)
-            hit = np.flatnonzero(hashes[order][at] == window)
-            protein = np.searchsorted(bounds, hit, side="right") - 1
-            inside = hit + length <= bounds[protein + 1]
-            parts.append((chosen[order[at[hit]]][inside], protein[inside], (hit - bounds[protein])[inside]))
-    found = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [np.zeros(0, np.int64)] * 3
-    places = zip(*(column.tolist() for column in found), strict=True)
-    is_true = np.array([residues.startswith(peptides[p], int(bounds[r]) + s) for p, r, s in places], np.bool_)
-    peptide, protein, start = (column[is_true] for column in found)
-    order = np.lexsort((start, protein, peptide))
-    peptide, protein, start = peptide[order], protein[order], start[order]
+    """All first places of peptides in each protein: number of the peptide, row of the protein, start in it."""
+    peptide, protein, start = occurrences_of(peptides, residues, bounds, progress)
     is_first = np.append(True, (np.diff(peptide) != 0) | (np.diff(protein) != 0))[: len(peptide)]
     return peptide[is_first], protein[is_first], start[is_first]
 
