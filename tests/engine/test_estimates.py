@@ -41,6 +41,7 @@ def inputs(tmp_path):
         "identify": {"spectra": spectra, "database": database}, "modified": {"spectra": spectra, "database": database},
         "cluster": {"spectra": spectra}, "explain": {"project": [tmp_path / "project"]},
         "align": {"queries": database, "database": database},
+        "quantify": {"project": [tmp_path / "project"]},
         "evidence": {"project": [tmp_path / "project"], "structures": [tmp_path / "chain.pdb"]},
         "structures": {"queries": [tmp_path / "chain.pdb"], "database": [tmp_path / "chain.pdb"]},
         "reads": {"texts": [tmp_path / "genome.fasta"], "patterns": [tmp_path / "reads.fastq"]},
