@@ -19,7 +19,7 @@ from engine.project.cache import cache_folder
 
 __all__ = ["device_key", "keep_parameters", "kept_parameters", "known_parameters"]
 
-_FORMAT = 1
+_FORMAT = 2
 """Of the file, and of what the numbers in it mean: a kind of work whose operations are counted otherwise is another."""
 _MAXIMUM_BYTES = 1 << 20
 
