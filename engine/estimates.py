@@ -86,7 +86,8 @@ class Estimate:
     ----------
     kind : of the search. device, description : what computes. seconds : of the run. steps : of each step. transfer, kernel,
     synchronisation, host : seconds that it goes into. bound : what decides it. memory_bytes, card_bytes : on the host and on each card.
-    counts : what was counted. n_runs : of this machine, by which the host's steps were corrected. is_measured : whether the devices were
+    counts : what was counted. n_runs : of this machine, by which the host's steps were corrected; typical_error : how far they are from
+    what the others of them tell, as a share, where there are enough. is_measured : whether the devices were
     measured here; else they are taken for those of another machine. works : seconds of each kind of work. raw_steps : the steps without
     what earlier runs say. alternatives : seconds of the run
     on other devices. notes : what the user should know.
@@ -109,6 +110,7 @@ class Estimate:
     is_measured: bool
     works: Mapping[str, float]
     raw_steps: Mapping[str, float]
+    typical_error: float | None = None
     alternatives: Mapping[str, float] = field(default_factory=dict)
     notes: Sequence[str] = ()
 
@@ -255,7 +257,7 @@ def predicted_run(kind: str, expectation: Expectation, device: Device, threads: 
     return Estimate(
         kind, device.name, device.description, seconds, shown, split.transfer, split.kernel, split.synchronisation, split.host,
         bound_of(split), _BASE_BYTES * (2 if cards else 1) + expectation.memory_bytes, card_bytes, dict(expectation.counts), memory.n,
-        all(is_own for _, is_own in parameters), works, steps,
+        all(is_own for _, is_own in parameters), works, steps, memory.typical_error("all", raw),
         notes=tuple(f"'{name}' was not measured on this device" for name in sorted(missing)),
     )  # fmt: skip
 

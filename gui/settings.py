@@ -47,7 +47,8 @@ _logger = logging.getLogger(__name__)
 
 class SearchSettings(BaseModel):
     """What is remembered of one kind of search. `folders`: where file dialogs open, and `files`: those that are kept, both by the names of
-    the search's inputs. `results_layout` is the results view's own. `stage_seconds`: what each stage of the last finished one took.
+    the search's inputs. `workers`, `certificates`: what computes in place of the program.
+    `results_layout` is the results view's own. `stage_seconds`: what each stage of the last finished one took.
     """
 
     model_config = ConfigDict(validate_assignment=True)
@@ -55,6 +56,8 @@ class SearchSettings(BaseModel):
     preset: str = ""
     preset_folder: str = ""
     device: str = "auto"
+    workers: str = ""
+    certificates: str = ""
     folders: dict[str, str] = {}
     files: dict[str, tuple[str, ...]] = {}
     results_layout: str = ""

@@ -107,12 +107,14 @@ def run_sample(sample: Sample, device: Device) -> Run:
     return Run(seconds, min(kernel, seconds), max(0.0, min(transfer, seconds - kernel)))
 
 
-def calibrate_kind(name: str, device: Device, card: CardShape | None, *, seconds: float = _SECONDS_OF_KIND) -> KindCosts:
+def calibrate_kind(
+    name: str, device: Device, card: CardShape | None, *, seconds: float = _SECONDS_OF_KIND, check: Callable[[], None] = lambda: None
+) -> KindCosts:
     """Run samples of a kind of work, four times as large each time, until they take long or the seconds are over.
 
     Raises
     ------
-    DeviceError : the device failed, or cannot do this.
+    DeviceError : the device failed, or cannot do this. Cancelled : `check`, which is called before each sample, raised it.
     """
     kind = kind_of(Work(name, {}, {}))
     if not isinstance(kind, PredictableKind):
@@ -121,6 +123,7 @@ def calibrate_kind(name: str, device: Device, card: CardShape | None, *, seconds
     runs: list[Run] = []
     spent, size = 0.0, _FIRST_SIZE
     while len(sizes) < _MOST_SIZES:
+        check()
         sample = sample_of(kind, size, _SEED + len(sizes))
         found = [run_sample(sample, device) for _ in range(2)]  # the first may compile what this size wants
         again = found[1].seconds
@@ -162,7 +165,9 @@ def calibrate_card(number: int, key: str, description: str, kinds: Sequence[str]
     card.wait(card.stream())
     start = max(_LEAST_START, time.perf_counter() - began)  # less where this process had opened it before
     shape = CardShape(card.multiprocessors(), card.maximum_shared_bytes(), card.compute_capability())
-    measured = _measured(card, key, description, shape, card.free_bytes(), 0).model_copy(update={"start": start})
+    progress.stage(f"Measuring transfers and memory of {card.name}")
+    measured = _measured(card, key, description, shape, card.free_bytes(), 0, progress.check)
+    measured = measured.model_copy(update={"start": start})
     return _with_kinds(measured, card, shape, kinds, progress)
 
 
@@ -175,7 +180,8 @@ def calibrate_processor(threads: int, key: str, kinds: Sequence[str], progress: 
     """
     own = processor()
     device = Processor(threads)
-    measured = _measured(device, key, own.description, CardShape(threads, 0, 0), own.memory_bytes, threads)
+    progress.stage("Measuring memory and rates of the processor")
+    measured = _measured(device, key, own.description, CardShape(threads, 0, 0), own.memory_bytes, threads, progress.check)
     return _with_kinds(measured, device, None, kinds, progress)
 
 
@@ -187,17 +193,22 @@ def _with_kinds(
     for name in kinds:
         progress.check()
         try:
-            found[name] = calibrate_kind(name, device, shape)
+            found[name] = calibrate_kind(name, device, shape, check=progress.check)
         except DeviceError as error:
             progress.message(f"{device.name} was not measured for '{name}': {str(error).splitlines()[0]}", "warning")
         progress.advance(1)
     return measured.model_copy(update={"kinds": found})
 
 
-def _measured(device: Any, key: str, description: str, shape: CardShape, memory_bytes: int, threads: int) -> DeviceParameters:
-    """Transfers, launches, memory and rates."""
+def _measured(
+    device: Any, key: str, description: str, shape: CardShape, memory_bytes: int, threads: int, check: Callable[[], None]
+) -> DeviceParameters:
+    """Transfers, launches, memory and rates; `check` is called between them."""
     analyses = twin(device, "analyses").Analyses(device)
-    rates = {name: _rate(analyses, name) for name in OPERATIONS}
+    rates = {}
+    for name in OPERATIONS:
+        check()
+        rates[name] = _rate(analyses, name)
     tiny = np.ones(BLOCK, np.uint32)
     repeats, words = 2 if threads else _ADDITIONS, _WORDS[bool(threads)]
     return DeviceParameters(
