@@ -296,6 +296,7 @@ class Search:
     keeps : the kinds of indexes that it keeps in the user's cache for other searches.
     identifies : whether its runs say which peptides unmodified and modified spectra are of, so that a search that goes on from an
         identification goes on from them: PSMs, peptides, protein groups, and spectra with their peaks.
+    manual : the page of the manual that tells about it (`docs`), by its name.
     """
 
     kind: str
@@ -330,6 +331,7 @@ class Search:
     keeps: tuple[KeptKind, ...] = ()
     identifies: bool = False
     question: str = ""
+    manual: str = ""
 
     def __post_init__(self) -> None:
         register_kinds(self.work)

@@ -92,7 +92,7 @@ class Menus:
     ----------
     new : the actions that begin a search, by its kind. looks : those that choose a look, by its name.
     letter_sizes : those that choose one, by its percent.
-    recent : the menu of recent projects.
+    recent, help : the menus of recent projects, and of help.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class Menus:
             action.triggered.connect(partial(actions.choose_letter_size, percent))
             sizes.addAction(action)
             self.letter_sizes[percent] = action
-        help_menu = bar.addMenu("&Help")
+        help_menu = self.help = bar.addMenu("&Help")
         help_menu.addAction("&About Proteoscope", lambda: about(self._window))
 
     def _make_toolbar(self) -> None:

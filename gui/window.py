@@ -17,6 +17,7 @@ from gui.drops import Drops
 from gui.forms.file_survey import FileSurvey, Survey
 from gui.forms.prefill import NOTHING, FormPrefill
 from gui.garbage import GarbageCollector
+from gui.help.assistance import Assistance
 from gui.menus import Menus
 from gui.project_pane import run_text
 from gui.recent_projects import RecentProjects
@@ -69,6 +70,7 @@ class MainWindow(WindowFrame):
         self.drops = Drops(self._from_here, self.message_bar, self)
         self.task_projects = TaskProjects(self._knows_project, self)
         self.menus = Menus(self, self, self.dialogs, searches, docks)
+        self.assistance = Assistance(self, self.menus.help)
         self.recent_projects = RecentProjects(self.settings, self.survey, searches, (self.start_page, self.menus))
         self._connect()
         self._restore()
@@ -190,8 +192,7 @@ class MainWindow(WindowFrame):
 
     def try_sample(self, kind: str) -> None:
         """Show the form of a kind of search, filled with files that ship with the program."""
-        self.searches[kind].form.take_sample()
-        self.new_search(kind)
+        self.assistance.samples.begin(kind)
 
     def go_on(self, kind: str, run_id: str, prefill: FormPrefill = NOTHING) -> None:
         """Show the form of a kind of search that goes on from a run of the open project."""

@@ -45,6 +45,7 @@ EVIDENCE = Search(
     kind="evidence",
     name="evidence on structures",
     question="Where on the fold do my peptides lie?",
+    manual="evidence",
     purpose="See identified peptides and modified residues on the structures of their proteins",
     description="Place the peptides of an identification on their proteins, and these on the nearest structures of a database.",
     epilog=_EPILOG,

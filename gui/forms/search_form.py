@@ -31,7 +31,7 @@ from gui.forms.project_choice import ProjectChoice
 from gui.forms.sections import Columns, Section
 from gui.icons import set_icon
 from gui.labels import heading
-from gui.settings import SearchSettings
+from gui.settings import SearchSettings, sample_project
 from gui.tasks import SearchTask
 
 __all__ = ["SearchForm"]
@@ -160,16 +160,18 @@ class SearchForm(QWidget):
             next(iter([*under, *(part for part in parts if part.is_empty), parts[-1]])).files.take(found, sort)
 
     def take_sample(self) -> None:
-        """Have files that ship with the program, with the preset that suits them."""
+        """Have files that ship with the program, with the preset that suits them; none where it goes on from results of another."""
         sample = self.search.demo
-        if sample is not None:
-            for name, file in sample.samples.items():
-                self.file_lists[name].clear()
-                self.file_lists[name].add([resources.path("samples", file)])
-            self.presets.choose(sample.preset)
-            if self.project.is_empty:
-                # Beside the files there is no place for anything.
-                self.project.set_folder(Path.home() / "proteoscope_sample")
+        if sample is None:
+            return
+        for name, one in self.inputs.items():
+            if one.asked.sort != "project" and (name in sample.samples or sample.after):
+                one.files.clear()
+        for name, file in sample.samples.items():
+            self.file_lists[name].add([resources.path("samples", file)])
+        self.presets.choose(sample.preset)
+        if self.given_project is None and self.project.is_empty:
+            self.project.set_folder(sample_project())
 
     def take_database(self, name: str, folder: Path) -> None:
         """Have a database, which stands alone, as what is given for an input."""

@@ -325,6 +325,9 @@ class EvidenceView(RunView):
         if self._is_telling or panel is None or protein is None or not panel.scene.picks:
             return
         pick = panel.scene.picks[-1]
+        if pick.row < 0:
+            # An atom of a ligand, which is no residue of the protein.
+            return
         place = -1 if pick.trace.evidence is None else int(pick.trace.evidence.position[pick.row])
         if place < 0:
             self.message.emit(f"{pick.label} of {pick.trace.name}: no residue of {protein.accession} stands there.")

@@ -46,6 +46,9 @@ class RunPage(QWidget):
         the run that is shown. compare_asked : with which other run, a `RunRecord`. message : a line for the status bar.
     """
 
+    MANUAL = "runs"
+    """The page of the manual about it."""
+
     noted = Signal(RunNote)
     results_asked = Signal()
     again_asked = Signal()

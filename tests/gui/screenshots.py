@@ -620,6 +620,32 @@ class Photographer:
         self.take("87-reads-narrow")
         window.resize(1280, 860)
 
+    def help(self) -> None:
+        """The tour, the help at a setting, shortcuts, a report of a fault, and how to cite."""
+        from gui.help.text_dialogs import CitingDialog, FaultDialog
+
+        window = self.window
+        window.show_page(window.start_page)
+        window.assistance.start_tour()
+        self.take("95-tour")
+        assert window.assistance.tour is not None
+        window.assistance.tour.go(5)
+        self.take("95-tour-last")
+        window.assistance.tour.leave()
+        window.new_search("identify")
+        window.form.parameters.fields["enzyme"].editor.setFocus()
+        shown = window.assistance.show_here()
+        for name, index in (("manual", 0), ("glossary", 1), ("shortcuts", 2)):
+            shown.tabs.setCurrentIndex(index)
+            self.take(f"96-help-{name}", shown)
+        shown.close()
+        window.assistance.report_fault()
+        self.take("97-fault", window.findChild(FaultDialog))
+        window.assistance.show_citations()
+        self.take("97-cite", window.findChild(CitingDialog))
+        for dialog in (window.findChild(FaultDialog), window.findChild(CitingDialog)):
+            dialog.close()
+
     def wait_for(self, results: Any) -> None:
         """Wait until all of a run's results are shown."""
         for _ in range(2):
