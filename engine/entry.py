@@ -47,9 +47,9 @@ _SEARCHES = "engine.searches:SEARCHES"
 EXPECTING: dict[str, str] = {}
 """The module that tells what a request of each kind of search takes; entries add theirs."""
 
-FileSort = Literal["spectra", "proteins", "reads", "structures", "identifications", "structure database", "project"]
-"""A kind of file: spectra in any format, sequences, structures (also a folder or a list of them), results of other search engines, or a
-database of structures; or that it is the folder of a project."""
+FileSort = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries", "structure database", "project"]
+"""A kind of file: spectra in any format, sequences, structures (also a folder or a list of them), results of other search engines, spectral
+libraries, or a database of structures; or that it is the folder of a project."""
 
 
 @dataclass(frozen=True)
@@ -296,6 +296,7 @@ class Search:
     keeps : the kinds of indexes that it keeps in the user's cache for other searches.
     identifies : whether its runs say which peptides unmodified and modified spectra are of, so that a search that goes on from an
         identification goes on from them: PSMs, peptides, protein groups, and spectra with their peaks.
+    manual : the page of the manual that tells about it (`docs`), by its name.
     """
 
     kind: str
@@ -330,6 +331,7 @@ class Search:
     keeps: tuple[KeptKind, ...] = ()
     identifies: bool = False
     question: str = ""
+    manual: str = ""
 
     def __post_init__(self) -> None:
         register_kinds(self.work)

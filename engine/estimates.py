@@ -39,20 +39,27 @@ __all__ = [
     "predicted_run",
     "remember_run",
     "run_prediction",
+    "worthwhile",
 ]
 
 STEPS = ("read", "index", "plan", "score", "report")
-_START_SECONDS, _CARD_START_SECONDS = 0.4, 0.9  # what is no step: imports, and opening a card, which reading goes on beside
+_START_SECONDS = 0.4  # what is no step: imports
 _BASE_BYTES = 250e6  # of the program with what it has loaded
 _MOST_BYTES = 1 << 22  # of a record that is read
 _WITHOUT_SECONDS = 0.02  # of what the host does beside kernels, where these could not be measured
 
 
 class ExpectedWork(NamedTuple):
-    """Work of a kind: its size as a card counts it, or the processor, which is None."""
+    """Work of a kind: its size as a card counts it, or the processor, which is None; and the bytes that a card holds of it at a time, None
+    where that is all that goes to it and comes back."""
 
     kind: str
     size: Callable[[CardShape | None], WorkSize]
+    held_bytes: float | None = None
+
+    def card_bytes(self, size: WorkSize, cards: int) -> float:
+        """On each of so many cards: what goes there stands there whole, what comes back is of its share."""
+        return size.bytes_in + size.bytes_out / cards if self.held_bytes is None else self.held_bytes
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,8 @@ class Estimate:
     ----------
     kind : of the search. device, description : what computes. seconds : of the run. steps : of each step. transfer, kernel,
     synchronisation, host : seconds that it goes into. bound : what decides it. memory_bytes, card_bytes : on the host and on each card.
-    counts : what was counted. n_runs : of this machine, by which the host's steps were corrected. is_measured : whether the devices were
+    counts : what was counted. n_runs : of this machine, by which the host's steps were corrected; typical_error : how far they are from
+    what the others of them tell, as a share, where there are enough. is_measured : whether the devices were
     measured here; else they are taken for those of another machine. works : seconds of each kind of work. raw_steps : the steps without
     what earlier runs say. alternatives : seconds of the run
     on other devices. notes : what the user should know.
@@ -102,6 +110,7 @@ class Estimate:
     is_measured: bool
     works: Mapping[str, float]
     raw_steps: Mapping[str, float]
+    typical_error: float | None = None
     alternatives: Mapping[str, float] = field(default_factory=dict)
     notes: Sequence[str] = ()
 
@@ -147,6 +156,33 @@ def run_prediction(kind: str, request: SearchRequest, device: Device, threads: i
         return None
 
 
+def worthwhile(kind: str, request: SearchRequest, threads: int) -> Callable[[Device], Device] | None:
+    """What chooses the processor in place of cards that are not worth their start, for a request that leaves the choice to the program.
+
+    The model decides by what was measured on this machine alone; None where nothing was, or the user or the kind of search leaves no
+    choice. Tables do not depend on it.
+    """
+    if request.device != "auto" or kind not in EXPECTING or known_parameters(processor(), threads) is None:
+        return None
+    try:
+        expectation = _expected(EXPECTING[kind], request)
+    except (ProteoscopeError, OSError, ValueError, ArithmeticError):
+        return None  # which the search tells
+    return lambda device: _sooner(kind, expectation, device, threads)
+
+
+def _sooner(kind: str, expectation: Expectation, device: Device, threads: int) -> Device:
+    """A device, or the processor where that alone should be done before."""
+    if not device.numbers or device.with_processor or not all(_parameters(one, threads)[1] for one in _members(device)):
+        return device
+    with_cards, alone = (predicted_run(kind, expectation, one, threads) for one in (device, processor()))
+    if not alone.is_measured or alone.notes or with_cards.notes:
+        return device
+    # The other steps are the host's, the same with both.
+    on_cards, on_threads = (sum(one.works.values()) + one.raw_steps["start"] for one in (with_cards, alone))
+    return processor() if on_threads < on_cards else device
+
+
 def _check(path: Path) -> None:
     if not is_there(path):
         raise InputError(path, "does not exist", remedy="Check the path")
@@ -162,9 +198,14 @@ def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -
     if request.workers:
         parse_workers(request.workers)
     expectation = expected(search, request)
-    device = chosen_device(request.device)
+    wished = chosen_device(request.device)
     threads = request.threads or available_threads()
+    device = _sooner(search.kind, expectation, wished, threads) if request.device == "auto" else wished
     found = predicted_run(search.kind, expectation, device, threads)
+    if compares and device.name != wished.name:
+        slower = predicted_run(search.kind, expectation, wished, threads)
+        note = "the processor is taken, which should be done before a GPU is ready (--device cuda takes that)"
+        return _with(found, alternatives={wished.name: round(slower.seconds, 3)}, notes=(*found.notes, note))
     if not compares or not device.numbers:
         return found
     alone = predicted_run(search.kind, expectation, processor(), threads)
@@ -186,7 +227,7 @@ def predicted_run(kind: str, expectation: Expectation, device: Device, threads: 
             if work.kind in one.kinds:
                 size = work.size(one.card)
                 shares.append(predicted_work(one, work.kind, size))
-                card_bytes += (size.bytes_in + size.bytes_out) / max(1, cards) if member.numbers else 0.0
+                card_bytes = max(card_bytes, work.card_bytes(size, cards) if member.numbers else 0.0)
             else:
                 missing.add(work.kind)
         # Devices share a work by their speeds; the longest part of it, here of each, is as long as all.
@@ -200,7 +241,8 @@ def predicted_run(kind: str, expectation: Expectation, device: Device, threads: 
         works[work.kind] = works.get(work.kind, 0.0) + whole
     steps = {step: expectation.host.get(step, 0.0) / _speed_up(step, threads) for step in STEPS}
     steps["score"] += sum(works.values())
-    steps["start"] = _START_SECONDS + (_CARD_START_SECONDS if cards else 0.0)
+    # Reading goes on beside the opening of cards, of which all are opened at once.
+    steps["start"] = _START_SECONDS + max((one.start for one, _ in parameters if not one.is_processor), default=0.0)
     memory = StepMemory(kind, device_title(device), threads)
     raw = sum(steps.values())
     corrected = {step: memory.corrected(step, seconds, raw) for step, seconds in steps.items()}
@@ -215,7 +257,7 @@ def predicted_run(kind: str, expectation: Expectation, device: Device, threads: 
     return Estimate(
         kind, device.name, device.description, seconds, shown, split.transfer, split.kernel, split.synchronisation, split.host,
         bound_of(split), _BASE_BYTES * (2 if cards else 1) + expectation.memory_bytes, card_bytes, dict(expectation.counts), memory.n,
-        all(is_own for _, is_own in parameters), works, steps,
+        all(is_own for _, is_own in parameters), works, steps, memory.typical_error("all", raw),
         notes=tuple(f"'{name}' was not measured on this device" for name in sorted(missing)),
     )  # fmt: skip
 

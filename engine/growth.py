@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from engine.estimates import Expectation, predicted_run
 from engine.execution.cost.kept import known_parameters
-from engine.execution.cost.parameters import WorkSize
 from engine.execution.cost.prediction import predicted_work
 from engine.execution.cost.reference import reference_parameters
 from engine.execution.devices import Device, gpus, processor
@@ -66,18 +65,13 @@ def _projected(title: str, expectation: Expectation, count: int, price: float | 
         size = work.size(parameters.card)
         if work.kind in parameters.kinds:
             on_cards += predicted_work(parameters, work.kind, size).seconds
-        card_bytes = max(card_bytes, _of_card(size, count))
+        card_bytes = max(card_bytes, work.card_bytes(size, count))
     machines = -(-count // _CARDS_OF_MACHINE)
     threads = _THREADS * min(count, _CARDS_OF_MACHINE)
     host = predicted_run("", Expectation((), expectation.host, {}, 0.0), processor(), threads).seconds
     seconds = host / machines + on_cards / count * (1.0 if count == 1 else _IMBALANCE)
     cost = None if price is None else price * count * seconds / _HOUR
     return Projection(title, count, seconds, expectation.memory_bytes / machines, min(card_bytes, 0.8 * parameters.memory_bytes), cost)
-
-
-def _of_card(size: WorkSize, count: int) -> float:
-    """What goes to each card stands there whole; what comes back is of its share."""
-    return size.bytes_in + size.bytes_out / count
 
 
 _A_CARD = Device("cuda:0", "a card as it was measured once", 0, False, numbers=(0,))

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from engine.entry import SearchRequest
 from engine.errors import InputError, ParameterError, StorageError
-from engine.estimates import STEPS, remember_run, run_prediction
+from engine.estimates import STEPS, remember_run, run_prediction, worthwhile
 from engine.execution.cards import open_cards
 from engine.execution.clock import StageClock
 from engine.execution.cluster.option import parse_workers
@@ -180,7 +180,7 @@ class SearchRun(Generic[Read]):
             return Resources(self.threads, [], False, progress, self.clock, self.kept, elsewhere)
         device = self.look.device(progress)
         used = open_cards(device, progress, memory_bytes=memory_bytes)
-        _tell_device(device if used else processor(), self.look.wish, progress)
+        _tell_device(device if used else processor(), self.look.wish, progress, is_passed_over=not device.numbers)
         return Resources(self.threads, used, device.with_processor, progress, self.clock, self.kept)
 
     @property
@@ -247,13 +247,15 @@ class SearchRun(Generic[Read]):
         }  # fmt: skip
 
 
-def _tell_device(device: Device, wish: str, progress: Progress) -> None:
-    """Say what computes, and which GPUs do not although they might be expected to."""
+def _tell_device(device: Device, wish: str, progress: Progress, *, is_passed_over: bool) -> None:
+    """Say what computes, and which GPUs do not although they might be expected to; `is_passed_over`: usable ones too were not chosen."""
     progress.message(f"Scoring on {device.name}: {device.description}")
     if wish in ("auto", "all"):
         for gpu in gpus():
             if gpu.numbers and not gpu.usable:
                 progress.message(f"{gpu.name} is not used: {gpu.reason}", "warning")
+            elif gpu.numbers and is_passed_over:
+                progress.message(f"{gpu.name} is not used: the processor should be done before it is ready (--device cuda takes it)")
 
 
 @contextmanager
@@ -306,7 +308,7 @@ def search_run(
     files = spec.checked_inputs()
     if request.workers:
         parse_workers(request.workers)
-    look = look or DeviceLookup("cpu" if request.workers else request.device)
+    look = look or DeviceLookup("cpu" if request.workers else request.device, worthwhile(spec.kind, request, threads))
 
     def read_measured(progress: Progress) -> Read:
         with clock.stage("read"):

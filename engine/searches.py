@@ -16,7 +16,9 @@ from engine.evidence.entry import EVIDENCE
 from engine.identification.entry import IDENTIFICATION
 from engine.imported.entry import IMPORT
 from engine.jobs.progress import Progress
+from engine.library_search.entry import LIBRARY_SEARCH
 from engine.modified_search.entry import MODIFIED_SEARCH
+from engine.quantification.entry import QUANTIFICATION
 from engine.read_alignment.entry import READ_ALIGNMENT
 from engine.sequence_search.entry import SEQUENCE_SEARCH
 from engine.structure_search.entry import STRUCTURE_SEARCH
@@ -25,8 +27,8 @@ from engine.summary import Summary
 __all__ = ["SEARCHES", "resume_run", "run_search", "search_of_kind"]
 
 SEARCHES: tuple[Search, ...] = (
-    IDENTIFICATION, SEQUENCE_SEARCH, STRUCTURE_SEARCH, CLUSTERING, EXPLANATION, MODIFIED_SEARCH, READ_ALIGNMENT, IMPORT,
-    EVIDENCE,
+    IDENTIFICATION, SEQUENCE_SEARCH, STRUCTURE_SEARCH, CLUSTERING, EXPLANATION, MODIFIED_SEARCH, LIBRARY_SEARCH,
+    READ_ALIGNMENT, IMPORT, EVIDENCE, QUANTIFICATION,
 )  # fmt: skip
 
 

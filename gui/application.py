@@ -46,6 +46,8 @@ def run_window(project: Path | None = None) -> int:
     preparation.begin()
     if project is not None:
         window.open_project(project)
+    else:
+        window.assistance.begin_tour_once()
     status = application.exec()
     preparation.end()
     return status

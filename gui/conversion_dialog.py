@@ -37,6 +37,9 @@ class ConversionDialog(JobDialog):
     survey : looks at files. bridge : tells of jobs. project : that is open, by which spectra are identified; None where none is.
     """
 
+    MANUAL = "files"
+    """The page of the manual about it."""
+
     stopping = "Stopping; nothing is written"
     cancelled = "Cancelled; nothing was written."
 

@@ -73,6 +73,9 @@ class DatabaseDialog(JobDialog):
     built : the folder of a database that is done.
     """
 
+    MANUAL = "structures"
+    """The page of the manual about it."""
+
     built = Signal(object)
 
     stopping = "Stopping; what has been read is kept for the next build"

@@ -55,6 +55,9 @@ class JobDock(QWidget):
     cancel_asked : the job to cancel. moved : a job that waits, and the one that it is to be done before, None for the last.
     """
 
+    MANUAL = "projects"
+    """The page of the manual about it."""
+
     cancel_asked = Signal(Job)
     moved = Signal(Job, object)
 

@@ -21,6 +21,9 @@ _TONES = {"info": "text", "warning": "attention", "error": "wrong"}
 class LogDock(QWidget):
     """Lines of the jobs and warnings of the program; the oldest go beyond 5,000."""
 
+    MANUAL = "troubleshooting"
+    """The page of the manual about it."""
+
     def __init__(self) -> None:
         super().__init__()
         self._lines: list[tuple[str, str, str]] = []

@@ -18,7 +18,7 @@ from gui.icons import set_icon
 from gui.settings import LETTER_SIZES
 from gui.theme import ThemeChoice
 
-__all__ = ["MenuActions", "Menus"]
+__all__ = ["DialogActions", "MenuActions", "Menus"]
 
 _LOOKS: tuple[tuple[ThemeChoice, str], ...] = (("system", "As the &system"), ("light", "&Light"), ("dark", "&Dark"))
 
@@ -38,12 +38,6 @@ class MenuActions(Protocol):
 
     def open_project(self, folder: Path) -> None:
         """Open a project."""
-
-    def new_database(self) -> None:
-        """Open the dialog that builds a structure database."""
-
-    def convert_spectra(self) -> None:
-        """Open the dialog that writes spectra in another format."""
 
     def load_preset(self) -> None:
         """Open a dialog for a preset file to load."""
@@ -73,7 +67,17 @@ class MenuActions(Protocol):
         """Have letters of another size from the next start on."""
 
     def show_devices(self) -> None:
-        """Open the dialog that lists what can compute."""
+        """Show the page of what can compute."""
+
+
+class DialogActions(Protocol):
+    """What the actions do that open a dialog beside the window."""
+
+    def new_database(self) -> None:
+        """Open the dialog that builds a structure database."""
+
+    def convert_spectra(self) -> None:
+        """Open the dialog that writes spectra in another format."""
 
 
 class Menus:
@@ -81,18 +85,20 @@ class Menus:
 
     Parameters
     ----------
-    window : gets the menus and the toolbar. actions : what the actions do. searches : that can be begun.
+    window : gets the menus and the toolbar. actions, dialogs : what the actions do. searches : that can be begun.
     docks : that can be shown and hidden.
 
     Attributes
     ----------
     new : the actions that begin a search, by its kind. looks : those that choose a look, by its name.
     letter_sizes : those that choose one, by its percent.
-    recent : the menu of recent projects.
+    recent, help : the menus of recent projects, and of help.
     """
 
-    def __init__(self, window: QMainWindow, actions: MenuActions, searches: Iterable[Search], docks: Iterable[QDockWidget]) -> None:
-        self._window, self._actions = window, actions
+    def __init__(
+        self, window: QMainWindow, actions: MenuActions, dialogs: DialogActions, searches: Iterable[Search], docks: Iterable[QDockWidget]
+    ) -> None:
+        self._window, self._actions, self._dialogs = window, actions, dialogs
         self.new = {
             one.kind: self._action(f"New {one.name}", one.icon, shortcut, partial(actions.new_search, one.kind))
             for one, shortcut in zip(searches, chain(_NEW_SHORTCUTS, repeat("")), strict=False)
@@ -103,6 +109,7 @@ class Menus:
         self.cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", actions.cancel_running)
         self.form = self._action("&Form", "new", "Ctrl+1", actions.show_form, checkable=True)
         self.results = self._action("&Results", "results", "Ctrl+2", actions.show_results, checkable=True)
+        self.devices = self._action("&Devices", "database", "Ctrl+3", actions.show_devices, checkable=True)
         self.looks: dict[str, QAction] = {}
         self.letter_sizes: dict[int, QAction] = {}
         self.recent = QMenu("Open &recent", window)
@@ -129,8 +136,8 @@ class Menus:
         file_menu.addActions([*self.new.values(), self.open])
         file_menu.addMenu(self.recent)
         file_menu.addSeparator()
-        file_menu.addAction(self._action("New structure &database…", "database", "", actions.new_database))
-        file_menu.addAction(self._action("&Convert spectra…", "spectrum", "", actions.convert_spectra))
+        file_menu.addAction(self._action("New structure &database…", "database", "", self._dialogs.new_database))
+        file_menu.addAction(self._action("&Convert spectra…", "spectrum", "", self._dialogs.convert_spectra))
         file_menu.addAction(self._action("&Load preset…", "open", "Ctrl+L", actions.load_preset))
         file_menu.addAction(self._action("&Save preset…", "save", QKeySequence.StandardKey.Save, actions.save_preset))
         file_menu.addSeparator()
@@ -139,7 +146,7 @@ class Menus:
         file_menu.addAction(self._action("&Quit", "close", QKeySequence.StandardKey.Quit, self._window.close))
         bar.addMenu("&Run").addActions([self.run, self.cancel])
         view_menu = bar.addMenu("&View")
-        view_menu.addActions([self.form, self.results])
+        view_menu.addActions([self.form, self.results, self.devices])
         view_menu.addSeparator()
         for dock in docks:
             view_menu.addAction(dock.toggleViewAction())
@@ -159,8 +166,7 @@ class Menus:
             action.triggered.connect(partial(actions.choose_letter_size, percent))
             sizes.addAction(action)
             self.letter_sizes[percent] = action
-        help_menu = bar.addMenu("&Help")
-        help_menu.addAction("&Devices…", actions.show_devices)
+        help_menu = self.help = bar.addMenu("&Help")
         help_menu.addAction("&About Proteoscope", lambda: about(self._window))
 
     def _make_toolbar(self) -> None:

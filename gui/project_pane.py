@@ -69,6 +69,9 @@ class ProjectPane(QWidget):
     about_asked, discard_asked : the record of the run whose page is to be shown, or that is to be deleted.
     """
 
+    MANUAL = "projects"
+    """The page of the manual about it."""
+
     run_chosen = Signal(RunRecord)
     comparison_asked = Signal(list)
     resume_asked = Signal(RunRecord)

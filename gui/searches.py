@@ -33,6 +33,7 @@ _OWN_VIEWS = {
     "modified": "gui.results.modified_view.ModifiedView",
     "import": "gui.results.identification_view.IdentificationView",
     "evidence": "gui.results.evidence_view.EvidenceView",
+    "library": "gui.results.library_view.LibraryView",
 }
 """Views of results, by kind, where the standard one does not do; imported when they are first asked for, since plots take longer to import
 than the window to come up. Here alone the window asks which search it is."""
@@ -47,8 +48,10 @@ _FOLLOW_UPS = (
     ("identify", "modified", "Find &modified peptides in unidentified spectra…"),
     ("import", "explain", "E&xplain unidentified spectra…"),
     ("import", "modified", "Find &modified peptides in unidentified spectra…"),
+    ("library", "explain", "E&xplain unidentified spectra…"),
+    ("library", "modified", "Find &modified peptides in unidentified spectra…"),
     ("modified", "identify", "Search a&gain with these modifications…"),
-    *((kind, "evidence", "Show on s&tructures…") for kind in ("identify", "modified", "import", "explain")),
+    *((kind, "evidence", "Show on s&tructures…") for kind in ("identify", "modified", "import", "explain", "library")),
 )
 """Of which search the results offer which other one, and in which words."""
 

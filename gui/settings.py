@@ -14,7 +14,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from engine.errors import StorageError
 from engine.files import atomic_file
 
-__all__ = ["LETTER_SIZES", "MIGRATIONS", "RecentProject", "SearchSettings", "Settings", "SettingsFile", "default_settings_path"]
+__all__ = [
+    "LETTER_SIZES",
+    "MIGRATIONS",
+    "RecentProject",
+    "SearchSettings",
+    "Settings",
+    "SettingsFile",
+    "default_settings_path",
+    "sample_project",
+]
 
 _N_RECENT = 10
 LETTER_SIZES = (80, 90, 100, 115, 130, 150)
@@ -47,7 +56,8 @@ _logger = logging.getLogger(__name__)
 
 class SearchSettings(BaseModel):
     """What is remembered of one kind of search. `folders`: where file dialogs open, and `files`: those that are kept, both by the names of
-    the search's inputs. `results_layout` is the results view's own. `stage_seconds`: what each stage of the last finished one took.
+    the search's inputs. `workers`, `certificates`: what computes in place of the program.
+    `results_layout` is the results view's own. `stage_seconds`: what each stage of the last finished one took.
     """
 
     model_config = ConfigDict(validate_assignment=True)
@@ -55,6 +65,8 @@ class SearchSettings(BaseModel):
     preset: str = ""
     preset_folder: str = ""
     device: str = "auto"
+    workers: str = ""
+    certificates: str = ""
     folders: dict[str, str] = {}
     files: dict[str, tuple[str, ...]] = {}
     results_layout: str = ""
@@ -69,14 +81,16 @@ class RecentProject(BaseModel):
 
 
 class Settings(BaseModel):
-    """The remembered values. `letter_size` is in percent of the system's. `geometry` and `layout` are Qt's own, in base 64; `searches`
-    are by the kind of search, `recent_runs` by the folders of recent projects; `comparison_layout` is the own of the view of several runs.
+    """The remembered values. `letter_size` is in percent of the system's; `tour_seen`: the tour of the window was gone through or left.
+    `geometry` and `layout` are Qt's own, in base 64; `searches` are by the kind of search, `recent_runs` by the folders of recent projects;
+    `comparison_layout` is the own of the view of several runs.
     """
 
     model_config = ConfigDict(validate_assignment=True)
 
     theme: Literal["system", "light", "dark"] = "system"
     letter_size: int = Field(default=100, ge=LETTER_SIZES[0], le=LETTER_SIZES[-1])
+    tour_seen: bool = False
     geometry: str = ""
     layout: str = ""
     comparison_layout: str = ""
@@ -100,6 +114,11 @@ class Settings(BaseModel):
 def default_settings_path() -> Path:
     """Where the settings of this user lie."""
     return platformdirs.user_config_path("proteoscope", appauthor=False) / "settings.json"
+
+
+def sample_project() -> Path:
+    """The project that samples are run in unless the user chooses another: beside files that ship there is no place for any."""
+    return Path.home() / "proteoscope_sample"
 
 
 class SettingsFile:

@@ -76,6 +76,10 @@ class TaskQueue(QObject):
         tasks = (self._tasks.get(job.id) for job in (*self.jobs.waiting, *self.jobs.all_running))
         return any(isinstance(task, SearchTask) and task.request.resume == run_id and task.project_folder == folder for task in tasks)
 
+    def running(self) -> list[tuple[Job, SearchTask | WritingTask]]:
+        """The jobs that run, each with its task."""
+        return [(job, self._tasks[job.id]) for job in self.jobs.all_running if job.id in self._tasks]
+
     def cancel_running(self) -> None:
         """Ask the running job to stop."""
         job = self.jobs.running

@@ -19,10 +19,20 @@ from engine.results.counts import counted
 from gui.words import counts_text
 
 if TYPE_CHECKING:
+    from engine.execution.devices import Device
     from engine.matches.conversion import Conversion, ConversionRequest
     from engine.structures.database import StructureDatabase
 
-__all__ = ["ConversionTask", "DatabaseTask", "ExportTask", "ReportTask", "SearchTask", "SuperpositionTask", "WritingTask"]
+__all__ = [
+    "CalibrationTask",
+    "ConversionTask",
+    "DatabaseTask",
+    "ExportTask",
+    "ReportTask",
+    "SearchTask",
+    "SuperpositionTask",
+    "WritingTask",
+]
 
 _NAME_DIGITS = 12
 
@@ -217,6 +227,31 @@ class ConversionTask(WritingTask):
     def outcome(written: Any, locale: QLocale) -> str:
         """How many were written."""
         return f"{locale.toString(written.n_written)} of {counted(written.n_spectra, 'spectrum', 'spectra')} written"
+
+
+@dataclass(frozen=True)
+class CalibrationTask(WritingTask):
+    """A device that is to be measured, behind searches, which would take part of it meanwhile."""
+
+    lane = "searches"
+    device: Device
+
+    @property
+    def title(self) -> str:
+        """Of the job."""
+        return f"Calibrate {self.device.name}"
+
+    def run(self, progress: Progress) -> int:
+        """Measure it; how many devices were measured."""
+        from engine.calibration import calibrate
+
+        progress.stage("Starting")
+        return calibrate([self.device], progress)
+
+    @staticmethod
+    def outcome(written: Any, locale: QLocale) -> str:
+        """Whether it was measured."""
+        return "measured; estimates use it from now on" if written else "it could not be measured; the log says why"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from gui.icons import refresh_icons
 
 __all__ = ["DARK", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "contrast", "scale_letters"]
 
-_FRAMED = ("QLineEdit", "QAbstractSpinBox", "QComboBox", "QPlainTextEdit", "QListWidget", "QCheckBox")
+_FRAMED = ("QLineEdit", "QAbstractSpinBox", "QComboBox", "QPlainTextEdit", "QListWidget", "QCheckBox", "QRadioButton")
 _FRAME_DARKER = 1.4
 
 ThemeChoice = Literal["system", "light", "dark"]

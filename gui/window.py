@@ -2,49 +2,36 @@
 
 from __future__ import annotations
 
-import base64
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QMoveEvent, QResizeEvent
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QLabel,
-    QMainWindow,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QWidget
 
-from engine.entry import FileSort
 from engine.errors import ProteoscopeError
 from engine.jobs import Job
-from engine.project import Project, RunRecord, is_project
+from engine.project import Project, RunRecord
 from gui.closing import Closing
-from gui.device_dialog import DeviceButton, DeviceDialog
-from gui.devices import DeviceSurvey
-from gui.dialogs import CrashDialog, LostProjectQuestion, report_text
-from gui.docks import add_dock
+from gui.drops import Drops
 from gui.forms.file_survey import FileSurvey, Survey
 from gui.forms.prefill import NOTHING, FormPrefill
 from gui.garbage import GarbageCollector
-from gui.icons import icon
-from gui.job_dock import JobDock
-from gui.log_dock import LogDock
+from gui.help.assistance import Assistance
 from gui.menus import Menus
-from gui.message_bar import MessageBar
-from gui.project_pane import ProjectPane, run_text
+from gui.project_pane import run_text
 from gui.recent_projects import RecentProjects
 from gui.resuming import resume_task
 from gui.run_actions import RunActions
 from gui.searches import SearchPages, search_pages
-from gui.settings import SearchSettings, SettingsFile
+from gui.settings import SettingsFile
+from gui.side_dialogs import SideDialogs
 from gui.start_page import StartPage
-from gui.task_queue import TaskQueue
-from gui.tasks import ConversionTask, DatabaseTask, SearchTask, WritingTask
+from gui.task_projects import TaskProjects, project_dialog
+from gui.tasks import SearchTask, WritingTask
 from gui.theme import Theme, ThemeChoice
+from gui.window_frame import WindowFrame
+from gui.window_memory import WindowMemory
 
 if TYPE_CHECKING:
     from gui.forms.search_form import SearchForm
@@ -54,59 +41,40 @@ if TYPE_CHECKING:
 
 __all__ = ["MainWindow"]
 
-_LAYOUT_VERSION = 1
-_MESSAGE_MS = 8_000
-_FRAME = QSize(8, 36)
-"""What a title and borders take of a screen."""
-_MS_TO_SAVE = 700
-"""After the last change of what is remembered, as while a window is drawn larger."""
 
-
-class MainWindow(QMainWindow):
+class MainWindow(WindowFrame):
     """The one window. It owns the queue of jobs and ends it when it closes."""
 
     def __init__(self, settings: SettingsFile, theme: Theme) -> None:
         super().__init__()
         self.settings, self.theme = settings, theme
-        self.log = LogDock()
-        self.tasks = TaskQueue(self.log, self)
-        self.queue, self.bridge = self.tasks.jobs, self.tasks.bridge
         self.closing = Closing(self, self.queue)
         self.survey = FileSurvey(self)
         self._garbage = GarbageCollector(lambda: self.queue.is_idle, self)
-        self.devices = DeviceSurvey(self)
         self.searches = search_pages(self.survey, self.devices, self)
         self.search = next(iter(self.searches.values()))
         """The kind of search that the user is at: the actions of form, run and results are about it."""
         self.start_page = StartPage(search.search for search in self.searches.values())
-        self.message_bar = MessageBar()
-        self.project_pane = ProjectPane()
-        self.jobs = JobDock(self.bridge, self.tasks)
-        self.pages = QStackedWidget()
-        self.progress_text = QLabel()
-        self.progress_text.setTextFormat(Qt.TextFormat.PlainText)
-        self.device_button = DeviceButton(self.devices)
         self.run_actions = RunActions(self.project_pane, self.searches, self.message_bar, self)
-        self.lost_project: LostProjectQuestion | None = None
-        """The question where a project is, while it is asked."""
         self.comparison: ComparisonView | None = None
         """The runs that are compared, while they are."""
         self._form_is_as_run = False
         self._left_results: RunView | None = None
         """The results that were shown last."""
-        self._saves = False
-        """Whether what changes is remembered: not what the window itself restores or takes away."""
-        self._saving = QTimer(self)
-        self._saving.setSingleShot(True)
-        self._saving.setInterval(_MS_TO_SAVE)
-        self._saving.timeout.connect(self._remember)
-        self._lay_out()
+        self.memory = WindowMemory(self, settings, self.searches, self.tasks)
+        self.pages.addWidget(self.start_page)
+        self.pages.addWidget(self.run_actions.page)
+        self.pages.addWidget(self.device_page)
         searches, docks = [search.search for search in self.searches.values()], (self.dock_project, self.dock_jobs, self.dock_log)
-        self.menus = Menus(self, self, searches, docks)
+        self.dialogs = SideDialogs(self._from_here, self._project_folder, self.survey, self.tasks, self)
+        self.drops = Drops(self._from_here, self.message_bar, self)
+        self.task_projects = TaskProjects(self._knows_project, self)
+        self.menus = Menus(self, self, self.dialogs, searches, docks)
+        self.assistance = Assistance(self, self.menus.help)
         self.recent_projects = RecentProjects(self.settings, self.survey, searches, (self.start_page, self.menus))
         self._connect()
         self._restore()
-        self._saves = True
+        self.memory.begin()
 
     @property
     def form(self) -> SearchForm:
@@ -127,7 +95,7 @@ class MainWindow(QMainWindow):
             done = [run for run in project.runs() if run.status == "done" and run.kind in self.searches]
         except ProteoscopeError as error:
             self.recent_projects.forget(folder)
-            self._save_soon()
+            self.memory.save_soon()
             self.tell_error(str(error))
             return
         self.message_bar.clear_complaint()
@@ -143,16 +111,9 @@ class MainWindow(QMainWindow):
     def ask_for_project(self) -> None:
         """Open a dialog for a project's folder."""
         recent = self.settings.values.recent_projects
-        dialog = self._project_dialog("Open a project", str(Path(recent[0]).parent) if recent else "")
+        dialog = project_dialog(self, "Open a project", str(Path(recent[0]).parent) if recent else "")
         dialog.fileSelected.connect(lambda name: self.open_project(Path(name)))
         dialog.open()
-
-    def _project_dialog(self, title: str, folder: str) -> QFileDialog:
-        dialog = QFileDialog(self, title, folder)
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        return dialog
 
     def show_run(self, run: RunRecord) -> None:
         """Show the results of a run of the open project; where it has none, what it said."""
@@ -201,7 +162,7 @@ class MainWindow(QMainWindow):
         self.message_bar.clear_complaint()
         self.comparison = ComparisonView(project, [run.id for run in runs])
         self.comparison.failed.connect(self.tell_error)
-        self.comparison.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
+        self.comparison.message.connect(self.tell_briefly)
         self.pages.addWidget(self.comparison)
         self.comparison.restore_state(self.settings.values.comparison_layout)
         self.show_page(self.comparison)
@@ -231,8 +192,7 @@ class MainWindow(QMainWindow):
 
     def try_sample(self, kind: str) -> None:
         """Show the form of a kind of search, filled with files that ship with the program."""
-        self.searches[kind].form.take_sample()
-        self.new_search(kind)
+        self.assistance.samples.begin(kind)
 
     def go_on(self, kind: str, run_id: str, prefill: FormPrefill = NOTHING) -> None:
         """Show the form of a kind of search that goes on from a run of the open project."""
@@ -259,105 +219,36 @@ class MainWindow(QMainWindow):
         else:
             self.form.run()
 
-    def run_search(self, task: SearchTask) -> None:
-        """Queue a search; its project becomes the open one. Where the project was and is no longer, the user is asked."""
-        folder, shown = task.project_folder, self.project_pane.project
-        is_known = self.recent_projects.knows(folder) or (shown is not None and shown.folder == folder)
-        if is_known and not is_project(folder):
-            self._ask_for_lost_project(task)
-        else:
-            self._run_in_its_project(task)
-
-    def _run_in_its_project(self, task: SearchTask) -> None:
-        try:
-            opened = Project.open if task.search.writes == "given project" else Project.create_or_open
-            project = opened(task.project_folder)
-        except ProteoscopeError as error:
-            self.tell_error(str(error))
-            return
+    def _run(self, task: SearchTask, project: Project) -> None:
+        """Queue a search; its project becomes the open one."""
         self.message_bar.clear()
         self._take_project(project)
         self.form.set_project_folder(project.folder)
         self._form_is_as_run = True
         self.tasks.add(task)
 
-    def _ask_for_lost_project(self, task: SearchTask) -> None:
-        if self.lost_project is not None:
-            self.lost_project.raise_()
-            return
+    def _knows_project(self, folder: Path) -> bool:
+        return self.recent_projects.knows(folder) or self._project_folder() == folder
+
+    def _project_folder(self) -> Path | None:
+        project = self.project_pane.project
+        return None if project is None else project.folder
+
+    def _before_question(self) -> None:
         self.message_bar.clear_complaint()
         self.project_pane.refresh()
-        self.lost_project = LostProjectQuestion(task.project_folder, self)
-        self.lost_project.finished.connect(lambda: self._answer_lost_project(task))
-        self.lost_project.open()
 
-    def _answer_lost_project(self, task: SearchTask) -> None:
-        question, self.lost_project = self.lost_project, None
-        if question is None:
-            return
-        if question.clickedButton() is question.make_button:
-            self._run_in_its_project(task)
-        elif question.clickedButton() is question.locate_button:
-            dialog = self._project_dialog("Locate the project", str(task.project_folder.parent))
-            dialog.fileSelected.connect(lambda name: self._run_in_located(task, Path(name)))
-            dialog.open()
-
-    def _run_in_located(self, task: SearchTask, folder: Path) -> None:
-        """Run a search in its project, which the user has found in another place; all forms follow."""
-        try:
-            project = Project.open(folder)
-        except ProteoscopeError as error:
-            self.tell_error(str(error))
-            return
-        self.recent_projects.forget(task.project_folder)
+    def _follow_project(self, before: Path, now: Path) -> None:
+        """Have a project that has gone to another folder in all forms."""
+        self.recent_projects.forget(before)
         for form in self._made_forms():
-            if form.project_folder() == task.project_folder:
-                form.set_project_folder(project.folder)
-        self._run_in_its_project(task.in_project(project.folder))
+            if form.project_folder() == before:
+                form.set_project_folder(now)
 
     def export(self, task: WritingTask) -> None:
         """Queue an export of results."""
         self.message_bar.clear()
         self.tasks.add(task)
-
-    def new_database(self) -> None:
-        """Open the dialog that builds a structure database, for the first form that takes one."""
-        for search in self._from_here():
-            for one in search.search.inputs:
-                if one.also == "structure database":
-                    self._ask_for_database(search, one.name)
-                    return
-
-    def _ask_for_database(self, search: SearchPages, name: str) -> None:
-        from gui.database_dialog import DatabaseDialog
-
-        dialog = self.findChild(DatabaseDialog)
-        if dialog is None:
-            dialog = DatabaseDialog(self.survey, self.bridge, self)
-            dialog.asked.connect(partial(self._do, dialog))
-            dialog.cancel_asked.connect(self.queue.cancel)
-            dialog.built.connect(lambda folder: search.form.take_database(name, folder))
-        dialog.show()
-        dialog.raise_()
-        dialog.activateWindow()
-
-    def convert_spectra(self) -> None:
-        """Open the dialog that writes spectra in another format; a project that is open is offered for what is identified."""
-        from gui.conversion_dialog import ConversionDialog
-
-        dialog = self.findChild(ConversionDialog)
-        if dialog is None:
-            project = self.project_pane.project
-            dialog = ConversionDialog(self.survey, self.bridge, None if project is None else project.folder, self)
-            dialog.asked.connect(partial(self._do, dialog))
-            dialog.cancel_asked.connect(self.queue.cancel)
-        dialog.show()
-        dialog.raise_()
-        dialog.activateWindow()
-
-    def _do(self, dialog: JobDialog, task: ConversionTask | DatabaseTask) -> None:
-        self.message_bar.clear()
-        dialog.follow(self.tasks.add(task))
 
     def ask_for_export(self) -> None:
         """Ask for a file to export the results to that are shown of the search that the user is at."""
@@ -375,27 +266,11 @@ class MainWindow(QMainWindow):
         """Ask the running job to stop."""
         self.tasks.cancel_running()
 
-    # Messages
-
-    def tell_error(self, text: str) -> None:
-        """Tell an error that the user can mend: above the page and in the log."""
-        self.message_bar.tell(text, "wrong", "Show log", self._show_log)
-        self.log.add(text, "error")
-
-    def tell_fault(self, summary: str, error_report: str) -> None:
-        """Tell a fault of the program, with a report to copy."""
-        self.log.add(f"{summary}\n{error_report}", "error")
-        if any(dialog.summary == summary for dialog in self.findChildren(CrashDialog)):
-            # What happens again and again is told once; the log has it all.
-            return
-        CrashDialog(summary, report_text(error_report, self.log.plain_text()), self).open()
+    # Pages
 
     def show_devices(self) -> None:
-        """Open the dialog that lists what can compute."""
-        dialog = self.findChild(DeviceDialog) or DeviceDialog(self.devices, self)
-        dialog.show()
-        dialog.raise_()
-        dialog.activateWindow()
+        """Show the page of what can compute."""
+        self.show_page(self.device_page)
 
     def show_form(self) -> None:
         """Show the form of the kind of search that the user is at."""
@@ -413,7 +288,9 @@ class MainWindow(QMainWindow):
         left = self.pages.currentWidget()
         self._left_results = next((one for one in self._made_results() if one is left and one.run is not None), self._left_results)
         self.pages.setCurrentWidget(page)
-        for action, of_page in ((self.menus.form, self.search.made_form), (self.menus.results, self.search.made_results)):
+        for action, of_page in (
+            (self.menus.form, self.search.made_form), (self.menus.results, self.search.made_results), (self.menus.devices, self.device_page),
+        ):  # fmt: skip
             action.setChecked(page is of_page)
         self._enable_export()
 
@@ -425,11 +302,11 @@ class MainWindow(QMainWindow):
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802, D102 - Qt's name
         super().resizeEvent(event)
-        self._save_soon()
+        self.memory.save_soon()
 
     def moveEvent(self, event: QMoveEvent) -> None:  # noqa: N802, D102 - Qt's name
         super().moveEvent(event)
-        self._save_soon()
+        self.memory.save_soon()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802, D102 - Qt's name
         if any(url.isLocalFile() for url in event.mimeData().urls()):
@@ -439,19 +316,26 @@ class MainWindow(QMainWindow):
         paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
         event.acceptProposedAction()
         self.statusBar().showMessage("Looking at what was dropped")
-        self.survey.all_within(paths, partial(self._take_dropped, self.childAt(event.position().toPoint())))
+        target = self.childAt(event.position().toPoint())
+
+        def take(found: Survey) -> None:
+            self.statusBar().clearMessage()
+            self.drops.take(target, found)
+
+        self.survey.all_within(paths, take)
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802, D102 - Qt's name
         if not self.closing.may_close():
             event.ignore()
             return
-        self._saves = False
-        self._saving.stop()
         self._garbage.stop()
         self._close_comparison()
         self.run_actions.close()
-        self._remember()
+        self.memory.end()
         self.survey.close()
+        self.device_page.close_worker()
+        for form in self._made_forms():
+            form.estimate.stop()
         self.devices.close()
         self.tasks.close()
         self.log.detach()
@@ -460,10 +344,6 @@ class MainWindow(QMainWindow):
         event.accept()
 
     # Jobs
-
-    def _show_jobs(self) -> None:
-        self.dock_jobs.show()
-        self.dock_jobs.raise_()
 
     def _on_ended(self, job: Job, task: SearchTask | WritingTask) -> None:
         self.project_pane.refresh()
@@ -475,7 +355,7 @@ class MainWindow(QMainWindow):
             if job.error_report:
                 self.tell_fault(f"{job.title} failed: {job.error}", job.error_report)
             else:
-                self.message_bar.tell(str(job.error), "wrong", "Show log", self._show_log)
+                self.message_bar.tell(str(job.error), "wrong", "Show log", self.show_log)
         elif job.state == "done" and isinstance(task, SearchTask):
             self._announce(job, task)
         elif job.state == "done":
@@ -504,54 +384,16 @@ class MainWindow(QMainWindow):
         if run is not None and run.kind in self.searches:
             self.show_page(self.searches[run.kind].results)
 
-    # What is remembered
-
-    def _save_soon(self) -> None:
-        if self._saves:
-            self._saving.start()
-
-    def _remember(self) -> None:
-        values = self.settings.values
-        values.geometry = _text(self.saveGeometry())
-        values.layout = _text(self.saveState(_LAYOUT_VERSION))
-        for search in self.searches.values():
-            own = self._settings_of(search)
-            own.stage_seconds = self.tasks.stage_seconds.get(search.kind, {})
-            if search.made_results is not None:
-                own.results_layout = search.made_results.state()
-            if search.made_form is not None:
-                search.made_form.remember(own)
-            values.searches[search.kind] = own
-        self.settings.save()
-
-    def _settings_of(self, search: SearchPages) -> SearchSettings:
-        return self.settings.values.searches.get(search.kind, SearchSettings())
-
     def _restore(self) -> None:
         values = self.settings.values
         self.theme.choose(values.theme)
-        self.resize(1280, 860)
-        if values.geometry:
-            self.restoreGeometry(_bytes(values.geometry))
-        self.tasks.stage_seconds = {kind: dict(own.stage_seconds) for kind, own in values.searches.items() if own.stage_seconds}
-        self._fit_screen()
         self.dock_jobs.hide()
-        if values.layout:
-            self.restoreState(_bytes(values.layout), _LAYOUT_VERSION)
+        self.memory.restore()
         self.recent_projects.show()
         self.menus.looks[values.theme].setChecked(True)
         if values.letter_size in self.menus.letter_sizes:
             self.menus.letter_sizes[values.letter_size].setChecked(True)
         self._enable_export()
-
-    def _fit_screen(self) -> None:
-        """Be no larger than the screen, whose edges the button Run and the status bar would be behind."""
-        room = self.screen().availableGeometry()
-        self.setMinimumSize(QSize(830, 520).boundedTo(room.size() - _FRAME))
-        fitting = self.size().boundedTo(room.size() - _FRAME)
-        if fitting != self.size():
-            self.resize(fitting)
-            self.move(room.topLeft())
 
     def _take_project(self, project: Project) -> None:
         if self.project_pane.project is not None and self.project_pane.project.folder == project.folder:
@@ -568,8 +410,7 @@ class MainWindow(QMainWindow):
 
     def _remember_project(self, project: Project) -> None:
         self.recent_projects.remember(project.folder, self.project_pane.records)
-        if self._saves:
-            self.settings.save()
+        self.memory.save_settings()
 
     # Look
 
@@ -577,13 +418,13 @@ class MainWindow(QMainWindow):
         """Change between light, dark and what the system has, and remember it."""
         self.settings.values.theme = choice
         self.theme.choose(choice)
-        self._save_soon()
+        self.memory.save_soon()
 
     def choose_letter_size(self, percent: int) -> None:
         """Have letters of another size from the next start on."""
         self.settings.values.letter_size = percent
         self.message_bar.tell(f"Letters have {percent} % of their usual size when the program is started the next time.", "good")
-        self._save_soon()
+        self.memory.save_soon()
 
     def _redraw(self) -> None:
         for part in (self.start_page, self.run_actions.page, self.message_bar, self.jobs, self.log):
@@ -591,76 +432,11 @@ class MainWindow(QMainWindow):
         for form in self._made_forms():
             form.redraw()
 
-    # Drops
-
-    def _take_dropped(self, target: QWidget | None, found: Survey) -> None:
-        self.statusBar().clearMessage()
-        self.message_bar.clear_complaint()
-        problems = [file.problem for file in found.files if file.problem]
-        form = self.search.made_form
-        if found.projects and form is not None and self.pages.currentWidget() is form and form.given_project is not None:
-            form.given_project.files.give_project(found.projects[0])
-        elif found.projects:
-            self.open_project(found.projects[0])
-        for preset in found.presets[:1]:
-            search = next((one for one in self._from_here() if one.knows_preset(preset)), self.search)
-            search.form.presets.load_file(preset)
-            self.show_page(search.form)
-        takers = self._takers(found.sorts)
-        if takers:
-            for taker in takers:
-                taker.form.take(found, target)
-            self.show_page(takers[0].form)
-        elif found.presets:
-            self.show_page(self.form)
-        if problems:
-            more = f" ({len(problems) - 1} more like this)" if len(problems) > 1 else ""
-            self.tell_error(problems[0] + more)
-        elif not (takers or found.presets or found.projects):
-            self.message_bar.tell(
-                "There are no spectra, FASTA or FASTQ files, structures, results of search engines or projects in what was dropped.",
-                "attention",
-            )
-
     def _from_here(self) -> list[SearchPages]:
         """All searches, the one that the user is at first."""
         return [self.search, *(search for search in self.searches.values() if search is not self.search)]
 
-    def _takers(self, sorts: set[FileSort]) -> list[SearchPages]:
-        """Searches that files of these sorts are for: the first from here that takes all of them, else each that takes some."""
-        some = [one for one in self._from_here() if sorts & one.search.sorts]
-        return [one for one in some if sorts <= one.search.sorts][:1] or some
-
     # Making of the window
-
-    def _show_log(self) -> None:
-        self.dock_log.show()
-        self.dock_log.raise_()
-
-    def _lay_out(self) -> None:
-        self.setWindowTitle("Proteoscope")
-        self.setWindowIcon(icon("proteoscope"))
-        self.setAcceptDrops(True)
-        self.setDockOptions(QMainWindow.DockOption.AnimatedDocks | QMainWindow.DockOption.AllowTabbedDocks)
-        self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
-        self.pages.addWidget(self.start_page)
-        self.pages.addWidget(self.run_actions.page)
-        centre = QWidget()
-        column = QVBoxLayout(centre)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.message_bar)
-        column.addWidget(self.pages, 1)
-        self.setCentralWidget(centre)
-        self.dock_project = add_dock(self, "Project", self.project_pane, Qt.DockWidgetArea.LeftDockWidgetArea)
-        self.dock_jobs = add_dock(self, "Jobs", self.jobs, Qt.DockWidgetArea.BottomDockWidgetArea)
-        self.dock_log = add_dock(self, "Log", self.log, Qt.DockWidgetArea.BottomDockWidgetArea)
-        self.tabifyDockWidget(self.dock_jobs, self.dock_log)
-        self.dock_log.hide()
-        self.resizeDocks([self.dock_project], [280], Qt.Orientation.Horizontal)
-        self.resizeDocks([self.dock_jobs], [150], Qt.Orientation.Vertical)
-        self.statusBar().addPermanentWidget(self.progress_text)
-        self.statusBar().addPermanentWidget(self.device_button)
 
     def _connect(self) -> None:
         self.theme.changed.connect(self._redraw)
@@ -672,7 +448,7 @@ class MainWindow(QMainWindow):
             search.form_made.connect(partial(self._take_form, search))
             search.results_made.connect(partial(self._take_results, search))
         for dock in (self.dock_project, self.dock_jobs, self.dock_log):
-            dock.visibilityChanged.connect(self._save_soon)
+            dock.visibilityChanged.connect(self.memory.save_soon)
         self.device_button.clicked.connect(self.show_devices)
         self.project_pane.run_chosen.connect(self.show_run)
         self.project_pane.comparison_asked.connect(self.compare_runs)
@@ -684,12 +460,15 @@ class MainWindow(QMainWindow):
         self.run_actions.report_asked.connect(self.export)
         self.run_actions.deleted.connect(self._let_go)
         self.run_actions.failed.connect(self.tell_error)
-        self.run_actions.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
-        self.jobs.cancel_asked.connect(self.queue.cancel)
-        self.jobs.moved.connect(self.queue.move)
-        self.bridge.message.connect(lambda _, text: self.statusBar().showMessage(text, _MESSAGE_MS))
-        self.tasks.queued.connect(self._show_jobs)
-        self.tasks.progressed.connect(self.progress_text.setText)
+        self.run_actions.message.connect(self.tell_briefly)
+        self.task_projects.opened.connect(self._run)
+        self.task_projects.asking.connect(self._before_question)
+        self.task_projects.moved.connect(self._follow_project)
+        self.task_projects.failed.connect(self.tell_error)
+        self.drops.project_dropped.connect(self.open_project)
+        self.drops.page_asked.connect(self.show_page)
+        self.drops.failed.connect(self.tell_error)
+        self.dialogs.asked.connect(self.message_bar.clear)
         self.tasks.stage_begun.connect(self.project_pane.refresh)
         self.tasks.ended.connect(self._on_ended)
         self.closing.stopping.connect(lambda: self.statusBar().showMessage("Stopping what runs"))
@@ -697,25 +476,25 @@ class MainWindow(QMainWindow):
     def _take_form(self, search: SearchPages, form: SearchForm) -> None:
         """Give a form that was just made its place, and what the others have learned before: settings and the open project."""
         self.pages.addWidget(form)
-        form.restore(self._settings_of(search))
+        form.restore(self.memory.of_search(search))
         if self.project_pane.project is not None:
             form.offer_project(self.project_pane.project.folder)
-        form.run_asked.connect(self.run_search)
+        form.run_asked.connect(self.task_projects.open_for)
         form.failed.connect(self.tell_error)
-        form.touched.connect(self._save_soon)
+        form.touched.connect(self.memory.save_soon)
         form.touched.connect(partial(self._note_touch, search))
-        form.database_asked.connect(partial(self._ask_for_database, search))
+        form.database_asked.connect(partial(self.dialogs.ask_for_database, search))
 
     def _take_results(self, search: SearchPages, results: RunView) -> None:
         self.pages.addWidget(results)
-        results.restore_state(self._settings_of(search).results_layout)
+        results.restore_state(self.memory.of_search(search).results_layout)
         results.exportAsked.connect(self.export)
         results.failed.connect(self.tell_error)
-        results.stateChanged.connect(self._save_soon)
+        results.stateChanged.connect(self.memory.save_soon)
         results.searchAsked.connect(self.go_on)
         results.peptideAsked.connect(self.show_peptide)
         results.export_action.enabledChanged.connect(self._enable_export)
-        results.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
+        results.message.connect(self.tell_briefly)
 
     def _made_forms(self) -> list[SearchForm]:
         return [search.made_form for search in self.searches.values() if search.made_form is not None]
@@ -729,14 +508,3 @@ class MainWindow(QMainWindow):
             return
         self.message_bar.clear_hint()
         self._form_is_as_run = False
-
-
-def _text(content: QByteArray) -> str:
-    return base64.b64encode(content.data()).decode()
-
-
-def _bytes(text: str) -> QByteArray:
-    try:
-        return QByteArray(base64.b64decode(text))
-    except ValueError:
-        return QByteArray()

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "LETTERS", "LOCAL", "MAXIMUM_GAPS", "NO_ALIGNMENT", "PREFIX", "WITHIN", "Alignments", "GapRules", "Sequences", "TooLongError",
-    "score_bits", "windows",
+    "LETTERS", "LOCAL", "MAXIMUM_GAPS", "NO_ALIGNMENT", "PREFIX", "SINGLE_PASS", "WITHIN", "Alignments", "GapRules", "Sequences",
+    "TooLongError", "score_bits", "windows",
 ]  # fmt: skip
 
 PREFIX, WITHIN, LOCAL = 0, 1, 2
 """The whole pattern with a prefix of the text; the whole pattern with any part of the text; a part of the pattern, whose score must be
 above zero, with any part of the text."""
+SINGLE_PASS = 2, 64
+"""Texts of up to twice the pattern and 64 letters are traced in one pass."""
 LETTERS = 31
 """Codes of letters are below this."""
 MAXIMUM_GAPS = 30

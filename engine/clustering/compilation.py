@@ -65,10 +65,10 @@ def _use_for_explaining() -> None:
 
     from engine.chemistry.tolerance import Tolerance
     from engine.clustering.explained_spectra import Queries, explained, library_of
-    from engine.clustering.library import Identified
     from engine.clustering.parameters import ExplanationParameters
     from engine.execution.resources import Resources
     from engine.jobs.progress import Progress
+    from engine.matches.identified_spectra import Identified
 
     resources, parameters = Resources(1, progress=Progress()), ExplanationParameters().changed(mass_difference=100.0)
     spectra = _spectra()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
 from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ CLUSTERING = Search(
     kind="cluster",
     name="clustering",
     question="Which spectra are alike?",
+    manual="clustering",
     purpose="Group spectra that are alike",
     description="Group spectra that are alike, whatever they are of. Results go into a project folder: exports/clusters.tsv, run.json.",
     epilog=_CLUSTER_EPILOG,
@@ -90,6 +91,7 @@ CLUSTERING = Search(
     methods="engine.clustering.methods_paragraph:clustering_methods",
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)), Export("mgf", "Consensus spectra", (".mgf",))),
     export=_export_clusters,
+    demo=Demo({"spectra": "BSA1.mzML.gz"}, "low-resolution"),
     work=(
         ("vector-groups", "engine.clustering.grouping:VectorGroups"),
         ("points", "engine.clustering.assignment:PointsToCentroids"),
@@ -101,6 +103,7 @@ EXPLANATION = Search(
     kind="explain",
     name="explanation",
     question="What are the unidentified spectra?",
+    manual="clustering",
     purpose="Explain unidentified spectra by identified ones that they resemble",
     description="Explain spectra that an identification left unidentified by the identified ones that they resemble.",
     epilog=_EXPLAIN_EPILOG,
@@ -120,6 +123,7 @@ EXPLANATION = Search(
     run=_run_explanation,
     kernels=("engine.clustering.compilation:EXPLANATION",),
     modules=("engine.clustering.explanation_search",),
+    demo=Demo({}, "low-resolution", after="identify"),
     expecting="engine.clustering.expecting_explanation",
     tables="engine.clustering.tables:EXPLANATION_TABLES",
     stored="engine.clustering.tables:EXPLANATION_STORED",

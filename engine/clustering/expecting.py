@@ -18,6 +18,7 @@ _RANGE, _CROWDING = 1200.0, 12.0  # thomson in which precursors lie, and how muc
 _PRECURSOR = 700.0
 _COST_OF_ELEMENT = 0.1
 _USUAL_CLUSTERS = 5.0  # spectra of one
+_SPECTRUM_BYTES = 900.0  # of memory, besides peaks
 
 
 def expected(request: SearchRequest) -> Expectation:
@@ -39,4 +40,4 @@ def expected(request: SearchRequest) -> Expectation:
 
         work = ExpectedWork(grouping.KIND, grouped)
     host = {"read": size.unpacked * _READ, "index": n * _VECTOR, "report": n * (_DESCRIBE + _ROW)}
-    return Expectation((work,), host, {"spectra": n}, 3 * size.unpacked)
+    return Expectation((work,), host, {"spectra": n}, n * _SPECTRUM_BYTES + size.held_bytes)

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from engine.arrays import offsets_of, take_runs
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
 from engine.chemistry.tolerance import Tolerance
-from engine.clustering.library import Identified, shuffled_spectra, spectra_of
 from engine.clustering.parameters import ExplanationParameters
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.formats.spectrum_blocks import NEGATIVE
+from engine.matches.identified_spectra import Identified, shuffled_spectra, spectra_of
 from engine.spectra.columns import Spectra
 from engine.spectra.vectors import bin_factors, spectrum_vectors
 from engine.statistics.target_decoy import q_values

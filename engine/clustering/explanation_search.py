@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from engine.clustering.compilation import EXPLANATION
 from engine.clustering.explained_spectra import Explained, Queries, explained, library_of
-from engine.clustering.library import Identified, read_identified
 from engine.clustering.parameters import ExplanationParameters
 from engine.clustering.summary import ExplanationSummary
 from engine.clustering.tables import EXPLAINED, MAP
@@ -19,6 +18,7 @@ from engine.entry import SearchRequest
 from engine.errors import InputError
 from engine.execution.resources import Resources
 from engine.jobs.progress import Progress
+from engine.matches.identified_spectra import Identified, read_identified
 from engine.matches.source_run import identified_run
 from engine.project.paths import EXPORTS
 from engine.results.counts import counted

@@ -35,7 +35,7 @@ def _devices(options: argparse.Namespace) -> None:
     gpus.cache_clear()  # who asks wants to know how it is now
     found = devices()
     if options.calibrate:
-        from engine.command_line.calibration import calibrate
+        from engine.calibration import calibrate
         from engine.jobs.progress import Progress
 
         with TerminalProgress(None if options.json else sys.stderr) as terminal:

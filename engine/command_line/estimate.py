@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.command_line.search import request_of
 from engine.command_line.terminal import say
 from engine.errors import ParameterError
 from engine.searches import SEARCHES
+
+if TYPE_CHECKING:
+    from engine.estimates import Estimate
 
 __all__ = ["add_estimate"]
 
@@ -62,26 +65,20 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
     _print(search.name, found)
 
 
-def _print(name: str, found: Any) -> None:
+def _print(name: str, found: Estimate) -> None:
+    from engine.views.estimates import estimate_text
+
+    words = estimate_text(found)
     say(f"{name.capitalize()} on {found.device}: {found.description}")
-    say(f"  about {_seconds(found.seconds)}, {found.bound}-bound")
-    say("  steps    " + ", ".join(f"{step} {_seconds(seconds)}" for step, seconds in found.steps.items() if seconds >= 0.0005))
-    say("  shares   " + ", ".join(f"{part} {100 * share:.1f} %" for part, share in found.shares().items()))
-    card = f", {found.card_bytes / 1e9:.2f} GB on each card" if found.card_bytes else ""
-    say(f"  memory   {found.memory_bytes / 1e9:.2f} GB on the host{card}")
-    say("  counted  " + ", ".join(f"{name} {_count(value)}" for name, value in found.counts.items()))
-    for device, seconds in found.alternatives.items():
-        say(f"  {device:<8} alone: about {_seconds(seconds)}")
-    for note in found.notes:
-        say(f"  note     {note}")
-    if not found.is_measured:
-        say("  note     by the figures of another machine; proteoscope devices --calibrate measures this one")
-    if found.n_runs:
-        say(f"  note     corrected by {found.n_runs} earlier runs of this machine")
+    say(f"  {words.headline}")
+    for line in words.details:
+        title, colon, text = line.partition(": ")
+        say(f"  {title:<8} {text}" if colon and " " not in title else f"  note     {line}")
 
 
 def _growth(options: argparse.Namespace) -> None:
     from engine.growth import projections
+    from engine.views.estimates import seconds_text
 
     rows = projections(options.price)
     if options.json:
@@ -90,19 +87,6 @@ def _growth(options: argparse.Namespace) -> None:
     say(f"{'work':<44} {'GPUs':>5} {'time':>10} {'host GB':>8} {'card GB':>8} {'cost':>9}")
     for row in rows:
         cost = "" if row.cost is None else f"{row.cost:,.2f}"
-        say(
-            f"{row.title:<44} {row.gpus:>5} {_seconds(row.seconds):>10} {row.host_bytes / 1e9:>8.1f} {row.card_bytes / 1e9:>8.1f} {cost:>9}"
-        )
+        memory = f"{row.host_bytes / 1e9:>8.1f} {row.card_bytes / 1e9:>8.1f}"
+        say(f"{row.title:<44} {row.gpus:>5} {seconds_text(row.seconds):>10} {memory} {cost:>9}")
     say("Projected by the cost model, with the host's part shared out among machines of eight cards; see docs/cost_model.md.")
-
-
-def _seconds(seconds: float) -> str:
-    if seconds < 0.95:
-        return f"{1000 * seconds:.3g} ms"
-    if seconds < 120:
-        return f"{seconds:.3g} s"
-    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
-
-
-def _count(value: float) -> str:
-    return f"{value:,.0f}" if value < 1e7 else f"{value:.2e}"

@@ -146,13 +146,15 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
         while chain[0].demo is not None and chain[0].demo.after:
             chain.insert(0, by_kind[chain[0].demo.after])
         changed = [name for name in first.shortcuts if getattr(options, f"parameter_{name}") is not None]
-        if len(chain) > 1 and (changed or options.set or options.preset != parser.get_default("preset")):
-            kinds = " and then ".join(one.kind for one in chain)
-            raise ParameterError(f"demo {options.search} runs {kinds} with their usual parameters: leave out --preset, --set and the like")
+        if chain != [first] and (changed or options.set or options.preset != parser.get_default("preset")):
+            kinds, whose = " and then ".join(one.kind for one in chain), "their" if len(chain) > 1 else "its"
+            raise ParameterError(
+                f"demo {options.search} runs {kinds} with {whose} usual parameters: leave out --preset, --set and the like"
+            )
         Path(options.out).parent.mkdir(parents=True, exist_ok=True)
         for search in chain:
             assert search.demo is not None
-            given = options if search is chain[0] else _going_on(search, options)
+            given = options if search is first else _of_another(search, options)
             for name, sample in search.demo.samples.items():
                 setattr(given, name, [str(resources.path("samples", sample))])
             run_search(search, given)
@@ -160,20 +162,20 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
     parser.set_defaults(command=run)
 
 
-def _going_on(search: Search, options: argparse.Namespace) -> argparse.Namespace:
-    """The options of a demo that goes on from the project of the one before, with its usual parameters."""
+def _of_another(search: Search, options: argparse.Namespace) -> argparse.Namespace:
+    """The options of the demo of another search than the usual one, with its usual parameters: its results go into the project, and
+    where it goes on from the one before, that is in the project too."""
     assert search.demo is not None
     given = argparse.Namespace(**vars(options))
     given.preset, given.set = search.demo.preset, []
     for name in search.shortcuts:
         setattr(given, f"parameter_{name}", None)
     for option in search.options:
-        setattr(given, option.name, None)
-    projects = [one for one in search.inputs if one.sort == "project"]
-    for one in projects:
-        setattr(given, one.name, options.out)
-    if search.writes == "given project":
-        given.out = None
+        setattr(given, option.name, options.out if option.is_project else None)
+    for one in search.inputs:
+        setattr(given, one.name, options.out if one.sort == "project" else [])
+    if search.writes != "project":
+        given.project, given.out, given.format = options.out, None, ""
     return given
 
 
@@ -189,7 +191,7 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
     if options.device != "cpu" and not options.workers:
         begin_gpus(options.device)
     parameters, preset = _parameters_of(search, options)
-    writes_file = search.writes == "file" or (search.writes == "given project" and options.out is not None)
+    writes_file = search.writes != "project" and options.out is not None
     others = [getattr(options, option.name) for option in search.options if option.metavar]
     if writes_file and (STANDARD_OUTPUT in others or (options.json and options.out == STANDARD_OUTPUT)):
         raise ParameterError("standard output takes the results alone; give other files a name, and leave out --json with --out -")
@@ -233,7 +235,7 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
         parameters,
         None if project is None else Path(project),
         out,
-        (options.format or search.format_of(options.out)) if search.writes == "file" else "",
+        (options.format or search.format_of(options.out)) if search.writes == "file" and options.out is not None else "",
         {option.name: getattr(options, option.name) for option in search.options},
         options.device,
         options.threads,
@@ -256,8 +258,9 @@ def begin_gpus(wish: str) -> None:
     """Look for GPUs, and let the driver begin with those that will compute: ``auto`` may yet take the processor. In a process of its own,
     while this one loads what follows.
     """
-    # Its modules import one another: of two threads that begin with it at once, one may find a module half made.
-    import numpy.typing  # noqa: F401
+    # Packages import their own modules: of two threads that begin with one at once, one may find it half made.
+
+    import engine.execution.devices  # noqa: F401
 
     threading.Thread(target=_look_for_gpus, args=(wish,), daemon=True).start()
 

@@ -13,7 +13,6 @@ from engine.errors import ParameterError
 
 __all__ = ["add_workers"]
 
-_DAYS = 365
 _ADDRESS = "tls://HOST:PORT"
 _EPILOG = """
 Whoever has the certificates can run any program, as you, on every machine with a scheduler or workers: keep them as you keep a password.
@@ -27,7 +26,7 @@ def add_workers(commands: Any) -> None:
     own = parser.add_subparsers(title="what", metavar="WHAT", required=True)
     certificates = own.add_parser("certificates", help="make certificates by which scheduler, workers and runs know each other")
     certificates.add_argument("--out", required=True, metavar="DIR", help="folder for them, which only you can read")
-    certificates.add_argument("--days", type=int, default=_DAYS, metavar="N", help="how long they are valid (default: %(default)s)")
+    certificates.add_argument("--days", type=int, metavar="N", help="how long they are valid (default: a year)")
     certificates.set_defaults(command=_make_certificates)
     scheduler = own.add_parser("scheduler", help="run a scheduler, where workers and runs find each other, until it is interrupted")
     scheduler.add_argument("address", metavar=_ADDRESS, help="where to listen: the name or number of this machine, and a port")
@@ -43,10 +42,10 @@ def add_workers(commands: Any) -> None:
 
 
 def _make_certificates(options: argparse.Namespace) -> None:
-    from engine.execution.cluster.certificates import make_certificates, needs_cryptography, write_certificates
+    from engine.execution.cluster.certificates import USUAL_DAYS, make_certificates, needs_cryptography, write_certificates
 
     needs_cryptography()
-    written = write_certificates(make_certificates(options.days), Path(options.out))
+    written = write_certificates(make_certificates(USUAL_DAYS if options.days is None else options.days), Path(options.out))
     say(f"{len(written)} files in {options.out}: copy the folder to the machines of scheduler and workers, and let nobody else read it.")
 
 

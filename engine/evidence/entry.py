@@ -19,6 +19,7 @@ Peptides of an identification (also an imported one, one of modified peptides, o
 their proteins, these are aligned with every chain of the structures (Smith-Waterman, BLOSUM62, 11/1), and what is known of a residue of
 the nearest chains is told of the protein's: coverage, stretches that were never seen and the enzymes that would show them, modified
 residues with their exposure and what lies near them, lysines and modified residues near enough to touch, proteins that share peptides.
+With --homologues it tells how conserved residues are, with --remote-chains also chains that only their fold leads to.
 
 Exposure is that of the chain alone, by all of its atoms (Shrake & Rupley); files of Cα have none.
 """
@@ -44,6 +45,7 @@ EVIDENCE = Search(
     kind="evidence",
     name="evidence on structures",
     question="Where on the fold do my peptides lie?",
+    manual="evidence",
     purpose="See identified peptides and modified residues on the structures of their proteins",
     description="Place the peptides of an identification on their proteins, and these on the nearest structures of a database.",
     epilog=_EPILOG,
@@ -61,16 +63,24 @@ EVIDENCE = Search(
             option="--structures", is_kept=True, wanted="structures to show the peptides on", one="database",
             hint="a structure database, or files with structures,", also="structure database",
         ),
+        Input(
+            "homologues", "Homologues", "proteins", "FASTA",
+            "sequences among which homologues of the proteins are found, for the conservation of their residues",
+            option="--homologues", is_kept=True, is_optional=True, wanted="sequences to find homologues among", one="database",
+        ),
     ),
     options=(
         Option("report", "Pages of proteins", "write a page for each protein into this folder, made where it is missing", metavar="DIR"),
     ),
     methods="engine.evidence.methods_paragraph:methods",
     pages="engine.views.evidence_pages:write_pages",
-    shortcuts=("run", "proteins", "chains_per_protein", "maximum_e_value"),
+    shortcuts=("run", "proteins", "chains_per_protein", "maximum_e_value", "remote_chains"),
     writes="given project",
     run=_run,
-    kernels=("engine.structures.compilation:STRUCTURE_KERNELS", "engine.sequence_search.compilation:ALIGNMENT"),
+    kernels=(
+        "engine.structures.compilation:STRUCTURE_KERNELS", "engine.sequence_search.compilation:ALIGNMENT",
+        "engine.structure_search.compilation:STRUCTURES",
+    ),
     modules=("engine.evidence.search",),
     expecting="engine.evidence.expecting",
     tables="engine.evidence.tables:TABLES",
@@ -82,5 +92,9 @@ EVIDENCE = Search(
     ),
     export=_export,
     demo=Demo({"structures": "1ao6_A.pdb.gz"}, "standard", after="identify"),
-    work=(("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),),
+    work=(
+        ("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),
+        ("structures", "engine.structure_search.scoring:StructureAgainstStructures"),
+        ("superpositions", "engine.structure_search.superposing:ChainsOnChains"),
+    ),
 )  # fmt: skip

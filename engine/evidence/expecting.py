@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from engine.entry import SearchRequest
 from engine.estimates import Expectation, newest_counts
-from engine.evidence.chain_files import structure_source
-from engine.formats.sizes import InputSize
+from engine.evidence.parameters import EvidenceParameters
+from engine.formats.sizes import InputSize, input_size
 from engine.project import Project
 from engine.sequence_search.expecting import scoring_of
-from engine.structure_search.structures import check_sources
+from engine.structure_search.expecting import chains_of, works_of
+from engine.structure_search.structures import chain_input, check_sources
 
 __all__ = ["expected"]
 
-_USUAL_PROTEINS, _LENGTH, _USUAL_CHAINS = 500.0, 450.0, 1.5
-_BYTES_OF_CHAIN = 6000.0  # in a database
-_FILE, _PROTEIN = 0.02, 5e-3  # seconds
+_USUAL_PROTEINS, _LENGTH = 500.0, 450.0
+_FILE, _ALIGNED = 0.02, 1e-3  # seconds of a file that is read; of a pair that is aligned and written
+_PROTEIN = 1.5e-3  # seconds of its tables
+_STACKED, _RESIDUE = 1e-4, 1.2e-8  # seconds of a homologue in a stack; of a byte of sequences that is read
+_QUERY = 0.05  # seconds of a chain whose like is sought
 
 
 def expected(request: SearchRequest) -> Expectation:
@@ -24,14 +27,29 @@ def expected(request: SearchRequest) -> Expectation:
     ------
     InputError : the folder is no project, or there are no structures.
     """
+    parameters = request.parameters_as(EvidenceParameters)
     (folder,) = request.files("project")[:1]
     counts = newest_counts(Project.open(folder).folder)
-    proteins = float(counts.get("protein_groups", _USUAL_PROTEINS))
-    source = structure_source(request.inputs.get("structures", ()))
+    proteins = float(len(parameters.proteins) or counts.get("protein_groups", _USUAL_PROTEINS))
+    source = chain_input(request.inputs.get("structures", ()))
     check_sources(source.files)
-    paths = source.paths
-    size = sum(path.stat().st_size for path in paths)
-    chains = max(_USUAL_CHAINS * len(paths), size / _BYTES_OF_CHAIN if len(paths) == 1 else 0.0)
+    chains = chains_of(source)
     queries, subjects = (InputSize(1, 0, n * _LENGTH, n, n * _LENGTH, (round(_LENGTH),)) for n in (proteins, chains))
-    host = {"read": proteins * _PROTEIN / 5, "index": len(paths) * _FILE, "plan": proteins * _PROTEIN / 5, "report": proteins * _PROTEIN}
-    return Expectation((scoring_of(queries, subjects),), host, {"proteins": proteins, "chains": chains}, chains * _LENGTH * 40)
+    works = [scoring_of(queries, subjects)]
+    aligned = proteins * min(chains, parameters.chains_per_protein)
+    host = {
+        "read": proteins * _PROTEIN, "index": len(source.files) * _FILE, "plan": 0.1,
+        "report": proteins * _PROTEIN + aligned * _ALIGNED + min(aligned, float(len(source.files))) * _FILE,
+    }  # fmt: skip
+    memory = chains * _LENGTH * 40
+    if request.inputs.get("homologues"):
+        others = input_size(request.files("homologues"))
+        works.append(scoring_of(queries, others))
+        homologues = proteins * min(others.records, parameters.homologues_per_protein)
+        host["index"] += others.unpacked * _RESIDUE
+        host["report"] += homologues * (_ALIGNED + _STACKED)
+        memory += 2 * others.unpacked
+    if parameters.remote_chains:
+        works += works_of(proteins, chains)
+        host["report"] += proteins * _QUERY
+    return Expectation(tuple(works), host, {"proteins": proteins, "chains": chains}, memory)

@@ -19,7 +19,7 @@ from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.project.outputs import check_outputs
 from engine.results.reader import read_stored
-from engine.results.separated import ROUNDED, write_separated
+from engine.results.separated import DIGITS, write_separated
 from engine.structures.chains import Chains
 from engine.structures.colouring import UNALIGNED, scale_colours
 from engine.structures.outputs import PictureChain, chain_atoms, write_picture
@@ -36,6 +36,7 @@ _MISSED = np.array((0xD5, 0x5E, 0x00), np.uint8)
 _MODIFIED = np.array((0xCC, 0x79, 0xA7), np.uint8)
 _UNKNOWN_B = -1.0
 _MAXIMUM_LETTERS = 40
+_OF_SITES = ("accession", "position", "modification", "q_value", "n_psms", "place", "chain", "chain_kind")
 
 
 def export_evidence(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
@@ -66,7 +67,7 @@ def _write_tables(project: Project, request: ExportRequest, progress: Progress) 
         found = read_stored(project, request.run_id, one, one.saved)
         progress.stage(f"Exporting {one.title.lower()}", len(found))
         written.append(request.target / file_of(one))
-        write_separated(written[-1], found, one.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
+        write_separated(written[-1], found, one.saved_columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
     return written
 
 
@@ -74,7 +75,7 @@ def _write_gff3(project: Project, request: ExportRequest, progress: Progress) ->
     """Peptides and modified residues along their proteins (counted from 1)."""
     proteins = read_stored(project, request.run_id, PROTEINS, ("accession", "length")).to_pylist()
     peptides = read_stored(project, request.run_id, PEPTIDE_PLACES, ("accession", "peptide", "first", "last", "q_value", "n_psms"))
-    sites = read_stored(project, request.run_id, SITES, ("accession", "position", "modification", "q_value", "n_psms", "place"))
+    sites = read_stored(project, request.run_id, SITES, _OF_SITES)
     progress.stage("Exporting GFF3", len(peptides) + len(sites))
     with atomic_file(request.target) as file:
         file.write(b"##gff-version 3\n")
@@ -86,6 +87,8 @@ def _write_gff3(project: Project, request: ExportRequest, progress: Progress) ->
             progress.advance(1)
         for number, one in enumerate(sites.to_pylist(), 1):
             told = f"ID=site{number};Name={quote(one['modification'], safe=_IN_ATTRIBUTES)};psms={one['n_psms']};place={one['place']}"
+            if one["chain"] is not None:
+                told += f";structure={quote(one['chain'], safe=_IN_ATTRIBUTES)};structure_kind={one['chain_kind']}"
             _write_line(file.write, one["accession"], "modified_residue", one["position"], one["position"], one["q_value"], told)
             progress.advance(1)
     return request.target

@@ -10,30 +10,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from engine.arrays import offsets_of
 from engine.chemistry.modifications import parse_modification
-from engine.chemistry.peptidoforms import parse
+from engine.chemistry.peptidoforms import Peptidoform, parse
 from engine.clustering.tables import EXPLAINED
 from engine.errors import InputError, ParameterError
 from engine.evidence.parameters import EvidenceParameters
 from engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from engine.matches.source_run import identified_run
 from engine.project import Project
+from engine.results.arrow import in_one
 from engine.results.reader import TableFile
+from engine.spectra.tables import SPECTRA
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["IdentifiedPeptides", "Modification", "ProteinEntry", "SourceTables", "identified_peptides", "protein_entries", "source_tables"]
+__all__ = [
+    "IdentifiedPeptides", "Modifications", "ProteinEntry", "SourceTables", "identified_peptides", "known_sums", "protein_entries",
+    "source_tables",
+]  # fmt: skip
 
 _REMEDY = "Run the identification again"
-_PSMS = (
-    "peptide", "sequence", "charge", "q_value", "rank", "is_decoy", "modification_positions", "modification_names", "modification_masses",
-)  # fmt: skip
+_EXPLAIN_AGAIN = "Explain the spectra again"
+_MODIFICATIONS = ("modification_positions", "modification_names", "modification_masses")
+_PSMS = ("peptide", "sequence", "q_value", "rank", "is_decoy", "spectrum", *_MODIFICATIONS)
 _SHIFTS = ("shift_position", "site_probability")
+_EXPLAINED = ("peptide", "q_value", "spectrum")
 _GROUPS = ("accessions", "description", "sequence", "is_decoy", "q_value")
 _EXPLAIN = "explain"
+_POSITIONS = 1 << 20  # more than a peptide has residues
 
 
 class SourceTables(NamedTuple):
@@ -45,20 +53,50 @@ class SourceTables(NamedTuple):
     run: str
     psms: Path
     proteins: Path
+    spectra: Path
     fixed: frozenset[tuple[str, str]]
     explained: Path | None = None
 
 
-class Modification(NamedTuple):
-    """What a residue of a peptide carries. `position`: from 1; 0 and one more are the ends. `probability`: of the place, NaN if unknown."""
+@dataclass(frozen=True, eq=False)
+class Modifications:
+    """What n peptidoforms carry, m modifications.
 
-    position: int
-    name: str
-    mass: float
-    probability: float
+    Attributes
+    ----------
+    offsets : (n + 1,) int64, those of each. position : (m,) int64, residues from 1; 0 and one more are the ends.
+    name : (m,) int64, into `names`, which are sorted. mass : (m,) float64, Da.
+    probability : (m,) float64, of the place, by the spectrum that is surest; NaN where nobody computed one.
+    """
+
+    offsets: NDArray[np.int64]
+    position: NDArray[np.int64]
+    name: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    probability: NDArray[np.float64]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, lengths: NDArray[np.int64], position: ArrayLike, names: Sequence[str], mass: ArrayLike, probability: ArrayLike | None = None
+    ) -> Modifications:
+        """From how many each peptidoform has, and the columns of all of them."""
+        known, codes = np.unique(np.array(names, np.str_), return_inverse=True)
+        unknown = np.full(len(names), np.nan)
+        return cls(
+            offsets_of(lengths), np.asarray(position, np.int64), codes.astype(np.int64).reshape(-1), np.asarray(mass, np.float64),
+            unknown if probability is None else np.asarray(probability, np.float64), tuple(known.tolist()),
+        )  # fmt: skip
+
+    def followed_by(self, other: Modifications) -> Modifications:
+        """Those of these peptidoforms and of others behind them."""
+        names = [one.names[code] for one in (self, other) for code in one.name.tolist()]
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("position", "mass", "probability"))
+        position, mass, probability = (np.concatenate(pair) for pair in pairs)
+        return Modifications.of(np.concatenate((np.diff(self.offsets), np.diff(other.offsets))), position, names, mass, probability)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class IdentifiedPeptides:
     """n peptidoforms.
 
@@ -66,13 +104,15 @@ class IdentifiedPeptides:
     ----------
     peptides : in ProForma. sequences : without modifications. modifications : of each.
     n_psms : (n,) int64, spectra. q_value : (n,) float64, the least of them.
+    intensity : (n,) float64, of the precursors of those whose file tells it, together; NaN where none does.
     """
 
     peptides: tuple[str, ...]
     sequences: tuple[str, ...]
-    modifications: tuple[tuple[Modification, ...], ...]
+    modifications: Modifications
     n_psms: NDArray[np.int64]
     q_value: NDArray[np.float64]
+    intensity: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.peptides)
@@ -101,12 +141,12 @@ def source_tables(folder: Path, run: str) -> SourceTables:
     if chosen is not None:
         source = project.record(chosen.id).get("source_run")
         if not isinstance(source, str):
-            raise InputError(folder, f"run {chosen.id} does not say which identification it explains", remedy="Explain the spectra again")
+            raise InputError(folder, f"run {chosen.id} does not say which identification it explains", remedy=_EXPLAIN_AGAIN)
         run, explained = source, project.table(EXPLAINED.name, chosen.id)
     found = identified_run(folder, run)
     if found.proteins is None:
         raise InputError(folder, f"run {found.run} has no table of proteins", remedy=_REMEDY)
-    return SourceTables(found.run, found.psms, found.proteins, _fixed(found.parameters), explained)
+    return SourceTables(found.run, found.psms, found.proteins, found.spectra, _fixed(found.parameters), explained)
 
 
 def _fixed(parameters: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
@@ -127,85 +167,128 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
     ------
     InputError : a table is not what it should be.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    with TableFile(tables.psms, EXPORTED_PSMS, _PSMS, remedy=_REMEDY) as source:
+    intensities = _precursor_intensities(tables.spectra)
+    with TableFile(tables.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(intensities)}, remedy=_REMEDY) as source:
         shifts = [name for name in _SHIFTS if name in source.columns]
         table = source.read([*_PSMS, *shifts])
     wanted = pc.and_(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], maximum_q_value))
     table = table.filter(pc.fill_null(wanted, False))
-    names, q_values = table["peptide"].to_pylist(), table["q_value"].to_numpy()
-    forms: dict[str, list[int]] = {}
-    for row, name in enumerate(names):
-        forms.setdefault(name, []).append(row)
-    first = pa.array([rows[0] for rows in forms.values()], pa.int64())
-    some = table.take(first)
-    changes = _modifications(some, shifts)
+    encoded = in_one(table["peptide"]).dictionary_encode()
+    # Numbers by first appearance.
+    form = encoded.indices.to_numpy().astype(np.int64)
+    first = np.unique(form, return_index=True)[1]
+    some = table.take(first).combine_chunks()
+    lengths = pc.list_value_length(some[_MODIFICATIONS[0]]).to_numpy().astype(np.int64)
+    position, names, mass = (in_one(pc.list_flatten(some[name])) for name in _MODIFICATIONS)
+    position = position.to_numpy().astype(np.int64)
+    probability = None
     if len(shifts) == len(_SHIFTS):
-        changes = _with_best_probability(changes, table, list(forms.values()))
-    n_psms = np.array([len(rows) for rows in forms.values()], np.int64)
-    least = np.array([q_values[rows].min() for rows in forms.values()])
-    found = IdentifiedPeptides(tuple(forms), tuple(some["sequence"].to_pylist()), tuple(changes), n_psms, least)
-    return found if tables.explained is None else _with_explained(found, tables.explained, maximum_q_value)
+        owner = np.repeat(np.arange(len(first)), lengths)
+        probability = _best_probabilities(owner, position, form, *(_numbers(table[name]) for name in _SHIFTS))
+    found = IdentifiedPeptides(
+        tuple(encoded.dictionary.to_pylist()), tuple(some["sequence"].to_pylist()),
+        Modifications.of(lengths, position, names.to_pylist(), mass.to_numpy(), probability),
+        *_of_forms(form, len(first), _numbers(table["q_value"]), intensities[table["spectrum"].to_numpy()]),
+    )  # fmt: skip
+    return found if tables.explained is None else _with_explained(found, tables.explained, intensities, maximum_q_value)
 
 
-def _modifications(table: pa.Table, shifts: Sequence[str]) -> list[tuple[Modification, ...]]:
-    columns = (table[name].to_pylist() for name in ("modification_positions", "modification_names", "modification_masses"))
-    return [
-        tuple(Modification(position, name, mass, float("nan")) for position, name, mass in zip(*of_one, strict=True))
-        for of_one in zip(*columns, strict=True)
-    ]
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """NaN where one is missing."""
+    values: NDArray[np.float64] = column.cast("float64").to_numpy()
+    return values
 
 
-def _with_best_probability(
-    changes: list[tuple[Modification, ...]], table: pa.Table, rows_of: Sequence[Sequence[int]]
-) -> list[tuple[Modification, ...]]:
-    """The same with how sure the place of a shift is, by the spectrum that is surest."""
-    positions, probabilities = (table[name].to_pylist() for name in _SHIFTS)
-    found = []
-    for own, rows in zip(changes, rows_of, strict=True):
-        best: dict[int, float] = {}
-        for row in rows:
-            place, probability = positions[row], probabilities[row]
-            if place is not None and probability is not None and np.isfinite(probability):
-                best[place] = max(best.get(place, 0.0), probability)
-        found.append(tuple(one._replace(probability=best.get(one.position, float("nan"))) for one in own))
-    return found
+def _precursor_intensities(path: Path) -> NDArray[np.float64]:
+    """Of each spectrum of a run; NaN where its file tells none."""
+    with TableFile(path, SPECTRA, ("precursor_intensity",), remedy=_REMEDY) as source:
+        found = _numbers(source.read(("precursor_intensity",))["precursor_intensity"])
+    # MGF files have 0 for what is not known.
+    return np.where(found > 0, found, np.nan)
 
 
-def _with_explained(found: IdentifiedPeptides, path: Path, maximum_q_value: float) -> IdentifiedPeptides:
+def _of_forms(
+    form: NDArray[np.int64], n: int, q_value: NDArray[np.float64], intensity: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Spectra, the least q-value and the intensity of n peptidoforms, from those of each spectrum."""
+    least = np.full(n, np.inf)
+    np.minimum.at(least, form, q_value)
+    return np.bincount(form, minlength=n), least, known_sums(form, intensity, n)
+
+
+def known_sums(group: NDArray[np.int64], values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """(n,) sums of the values of each group that are known; NaN where none is.
+
+    >>> known_sums(np.array([0, 0, 1]), np.array([2.0, np.nan, np.nan]), 2).tolist()
+    [2.0, nan]
+    """
+    is_known = np.isfinite(values)
+    sums = np.full(n, np.nan)
+    sums[group[is_known]] = 0.0
+    np.add.at(sums, group[is_known], values[is_known])
+    return sums
+
+
+def _best_probabilities(
+    owner: NDArray[np.int64], position: NDArray[np.int64], form: NDArray[np.int64], place: NDArray[np.float64],
+    probability: NDArray[np.float64],
+) -> NDArray[np.float64]:  # fmt: skip
+    """How sure the place of each modification is, by the spectrum of its peptidoform that is surest of a shift there; NaN without one.
+
+    Parameters
+    ----------
+    owner, position : (m,) peptidoform and residue of each modification. form, place, probability : (spectra,) those of each spectrum.
+    """
+    is_known = np.isfinite(place) & np.isfinite(probability)
+    keys, at = np.unique(form[is_known] * _POSITIONS + place[is_known].astype(np.int64), return_inverse=True)
+    best = np.zeros(len(keys) + 1)
+    np.maximum.at(best, at.reshape(-1), probability[is_known])
+    best[-1] = np.nan
+    wanted = owner * _POSITIONS + position
+    found = np.searchsorted(keys, wanted)
+    is_there = np.append(keys, -1)[found] == wanted
+    return best[np.where(is_there, found, len(keys))]
+
+
+def _with_explained(found: IdentifiedPeptides, path: Path, intensities: NDArray[np.float64], maximum_q_value: float) -> IdentifiedPeptides:
     """The same with spectra that resemble identified ones; where a mass differs, nobody knows the place of what carries the difference."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    needed = ("peptide", "q_value")
-    with TableFile(path, EXPLAINED, needed, remedy="Explain the spectra again") as source:
-        table = source.read(needed)
-    table = table.filter(pc.fill_null(pc.less_equal(table["q_value"], maximum_q_value), False))
-    place = {name: number for number, name in enumerate(found.peptides)}
-    n_psms, q_value = found.n_psms.copy(), found.q_value.copy()
-    more: dict[str, list[float]] = {}
-    for name, q in zip(table["peptide"].to_pylist(), table["q_value"].to_pylist(), strict=True):
-        if name in place:
-            n_psms[place[name]] += 1
-            q_value[place[name]] = min(q_value[place[name]], q)
-        else:
-            more.setdefault(name, []).append(q)
-    parsed = [(name, _parsed(name, path)) for name in more]
+    with TableFile(path, EXPLAINED, _EXPLAINED, remedy=_EXPLAIN_AGAIN) as source:
+        table = source.read(_EXPLAINED)
+        table = table.filter(pc.fill_null(pc.less_equal(table["q_value"], maximum_q_value), False))
+        spectrum = table["spectrum"].to_numpy()
+        if len(spectrum) and spectrum.max() >= len(intensities):
+            raise source.damaged("tells of a spectrum that the identification has not", "spectrum")
+    # The new ones behind those that are known.
+    names = pa.concat_arrays([pa.array(found.peptides, pa.string()), in_one(table["peptide"]).cast("string")]).dictionary_encode()
+    n, n_known = len(names.dictionary), len(found)
+    more = names.dictionary[n_known:].to_pylist()
+    parsed = [_parsed(name, path) for name in more]
+    carried = [one for form in parsed for one in form.modifications]
+    changes = Modifications.of(
+        np.array([len(one.modifications) for one in parsed], np.int64), [one[0] for one in carried], [one[1] for one in carried],
+        [one[2] for one in carried],
+    )  # fmt: skip
+    form = names.indices.to_numpy().astype(np.int64)[n_known:]
+    n_psms, q_value, intensity = _of_forms(form, n, _numbers(table["q_value"]), intensities[spectrum])
+    n_psms[:n_known] += found.n_psms
+    q_value[:n_known] = np.minimum(q_value[:n_known], found.q_value)
+    before = np.append(found.intensity, np.full(n - n_known, np.nan))
     return IdentifiedPeptides(
-        (*found.peptides, *more), (*found.sequences, *(one[0] for _, one in parsed)),
-        (*found.modifications, *(one[1] for _, one in parsed)),
-        np.concatenate([n_psms, np.array([len(values) for values in more.values()], np.int64)]),
-        np.concatenate([q_value, np.array([min(values) for values in more.values()])]),
+        (*found.peptides, *more), (*found.sequences, *(one.sequence for one in parsed)), found.modifications.followed_by(changes),
+        n_psms, q_value, np.where(np.isnan(before), intensity, before + np.nan_to_num(intensity)),
     )  # fmt: skip
 
 
-def _parsed(name: str, path: Path) -> tuple[str, tuple[Modification, ...]]:
+def _parsed(name: str, path: Path) -> Peptidoform:
     try:
-        form = parse(name)
+        return parse(name)
     except ParameterError as error:
-        raise InputError(path, f"holds a peptide that is none ({error})", remedy="Explain the spectra again") from None
-    return form.sequence, tuple(Modification(position, what, mass, float("nan")) for position, what, mass in form.modifications)
+        raise InputError(path, f"holds a peptide that is none ({error})", remedy=_EXPLAIN_AGAIN) from None
 
 
 def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinEntry]:

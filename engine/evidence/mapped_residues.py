@@ -14,16 +14,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.arrays import offsets_of
 from engine.errors import InputError
-from engine.evidence.chain_files import ChainFiles
 from engine.evidence.identified_peptides import ProteinEntry
 from engine.evidence.nearest_chains import NearChain
+from engine.evidence.places import ResidueEvidence
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
+from engine.structure_search.structures import ChainFiles
 from engine.structures.chains import Chains
 from engine.structures.exposure import GREATEST_AREA, ChainAtoms, Ligands, read_chain_atoms, residue_areas
 
-__all__ = ["NO_ATOMS", "MappedChain", "mapped_chains"]
+__all__ = ["NO_ATOMS", "MappedChain", "MappedRows", "mapped_chains"]
 
 _MAXIMUM_FAULTS_TOLD = 5
 _FARTHEST_SHIFT = 8  # residues that a gap is moved by, to where the chain's numbers have a break
@@ -57,6 +59,52 @@ class MappedChain:
         return NO_ATOMS if self.atoms is None else self.atoms.ligands
 
 
+@dataclass(frozen=True, eq=False)
+class MappedRows:
+    """The m residues of all proteins that stand on near chains, chain after chain, and of each chain by their order; each (m,).
+
+    Attributes
+    ----------
+    chain : number of the mapped chain. place : of the protein's residue among those of all proteins, and `position` in the protein, from 0.
+    row : of the chain. exposure : NaN where it is not known. alpha : (m, 3) float64, Å.
+    offsets : (chains + 1,), where each chain begins and ends.
+    """
+
+    chain: NDArray[np.int64]
+    place: NDArray[np.int64]
+    position: NDArray[np.int64]
+    row: NDArray[np.int64]
+    exposure: NDArray[np.float64]
+    alpha: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, mapped: Sequence[MappedChain], residues: ResidueEvidence) -> MappedRows:
+        """Of mapped chains, of proteins whose residues these are."""
+        lengths = np.array([len(one.near.pairs) for one in mapped], np.int64)
+        pairs = np.concatenate([np.zeros((0, 2), np.int64), *(one.near.pairs for one in mapped)])
+        chain = np.repeat(np.arange(len(mapped)), lengths)
+        protein = np.array([one.near.protein for one in mapped], np.int64)
+        return cls(
+            chain, residues.offsets[protein[chain]] + pairs[:, 0], pairs[:, 0], pairs[:, 1],
+            np.concatenate([np.zeros(0), *(one.exposure[one.near.pairs[:, 1]] for one in mapped)]),
+            np.concatenate([np.zeros((0, 3)), *(one.chains.position[one.near.pairs[:, 1]] for one in mapped)]).astype(np.float64),
+            offsets_of(lengths),
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def first_of(self, n_places: int, wanted: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+        """(n_places,) for each residue of all proteins its first row here, that on its nearest chain, -1 where it stands on none; of some
+        rows alone where they are told by `wanted` (m,)."""
+        rows = np.arange(len(self)) if wanted is None else np.flatnonzero(wanted)
+        found = np.full(n_places, -1, np.int64)
+        # Of several that are written to one place, the last stays.
+        found[self.place[rows[::-1]]] = rows[::-1]
+        return found
+
+
 def mapped_chains(
     near: Sequence[NearChain], proteins: Sequence[ProteinEntry], source: ChainFiles, resources: Resources
 ) -> list[MappedChain]:
@@ -67,7 +115,8 @@ def mapped_chains(
     Cancelled : the user asked to stop.
     """
     wanted = np.unique([one.chain for one in near]) if near else np.zeros(0, np.int64)
-    alone = {chain: source.chains.taken([chain]) for chain in wanted.tolist()}
+    taken = source.chains.taken(wanted)
+    alone = {chain: taken.alone(place) for place, chain in enumerate(wanted.tolist())}
     by_file: dict[int, list[int]] = {}
     for chain in wanted.tolist():
         by_file.setdefault(int(source.file[chain]), []).append(chain)
@@ -77,7 +126,7 @@ def mapped_chains(
         file, chains = one
         none = [np.full(len(alone[chain].residue), np.nan) for chain in chains]
         try:
-            atoms = read_chain_atoms(source.files[file], [alone[chain] for chain in chains])
+            atoms = read_chain_atoms(source.paths[file], [alone[chain] for chain in chains])
         except InputError as error:
             return [(chain, error, blank) for chain, blank in zip(chains, none, strict=True)]
         good = [(place, one) for place, one in enumerate(atoms) if not isinstance(one, InputError)]
@@ -102,7 +151,7 @@ def mapped_chains(
         pairs = _with_gaps_at_breaks(one.pairs, own, proteins[one.protein].sequence)
         mapped.append(
             MappedChain(
-                replace(one, pairs=pairs), own, source.files[int(source.file[one.chain])], exposure,
+                replace(one, pairs=pairs), own, source.paths[int(source.file[one.chain])], exposure,
                 None if isinstance(atoms, InputError) else atoms, _unseen(pairs, own), fault,
             )
         )  # fmt: skip

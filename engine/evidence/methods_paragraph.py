@@ -9,6 +9,7 @@ __all__ = ["methods"]
 _CITATIONS = (
     "Smith TF, Waterman MS. Identification of common molecular subsequences. J Mol Biol 147, 195-197 (1981)",
     "Henikoff S, Henikoff JG. Amino acid substitution matrices from protein blocks. PNAS 89, 10915-10919 (1992)",
+    "Capra JA, Singh M. Predicting functionally important residues from sequence conservation. Bioinformatics 23, 1875-1882 (2007)",
     "Shrake A, Rupley JA. Environment and exposure to solvent of protein atoms. J Mol Biol 79, 351-371 (1973)",
 )
 
@@ -25,6 +26,17 @@ def methods(facts: RunFacts) -> Methods:
         "Solvent exposure is that of the chain alone, as the part of the greatest area of each residue (Shrake and Rupley); from"
         f" {facts.text('surface_exposure')} on a residue was taken to lie on the surface. Distances are of the deposited coordinates.",
     ]
+    remote, homologues = facts.count("remote_chains"), facts.count("homologues")
+    if remote:
+        sentences.append(
+            f"A further {plural(remote, 'chain')} had the fold of a protein's nearest chain (TM-score of at least"
+            f" {facts.text('minimum_tm_score')} by its length) and were mapped through their superposition with it."
+        )
+    if homologues:
+        sentences.append(
+            f"The conservation of residues among {plural(homologues, 'homologue')}, up to"
+            f" {facts.text('homologues_per_protein')} of a protein, is the Jensen-Shannon divergence of their columns."
+        )
     proteins, on = facts.count("proteins"), facts.count("on_structures")
     chains, sites, placed = facts.count("chains"), facts.count("sites"), facts.count("placed_sites")
     if proteins is not None and on is not None and chains is not None:

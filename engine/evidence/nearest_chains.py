@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, offsets_of
+from engine.arrays import offsets_of
 from engine.evidence.identified_peptides import ProteinEntry
-from engine.evidence.parameters import EvidenceParameters
 from engine.execution.executor import Executor
 from engine.execution.resources import Resources
 from engine.sequence_search.hit_search import SequenceHitSearch
 from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequence_search.scoring import work_of
 from engine.sequences.database import SequenceDatabase
+from engine.sequences.hits import Hits, QueryHits
 from engine.sequences.matrices import encode, read_matrix
 from engine.sequences.scheme import ScoringScheme
 from engine.structures.chains import Chains
 
-__all__ = ["NearChain", "nearest_chains"]
+__all__ = ["NearChain", "align_proteins", "nearest_chains"]
 
 _GAP = ord("-")
+_SAME, _HOMOLOGOUS = 0.95, 0.30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NearChain:
     """A chain that is near a protein.
 
@@ -36,6 +37,9 @@ class NearChain:
     pairs : (k, 2) int64, residues of the protein and of the chain that are aligned, from 0, ascending.
     identity : share of the pairs that are the same residue. gaps : residues of either that stand against none, between the first pair and
         the last.
+    e_value, bit_score : of the alignment by sequence, NaN where there is none.
+    tm_score, through : of a remote chain, how alike its fold and that of the chain are by which it was found, by the length of that one,
+        and its number; NaN and -1 of others.
     """
 
     protein: int
@@ -44,14 +48,42 @@ class NearChain:
     pairs: NDArray[np.int64]
     identity: float
     gaps: int
-    e_value: float
-    bit_score: float
+    e_value: float = float("nan")
+    bit_score: float = float("nan")
+    tm_score: float = float("nan")
+    through: int = -1
+
+    @property
+    def kind(self) -> str:
+        """``same``, ``homologous`` or ``distant`` by its identity, or ``remote``: found by its fold."""
+        if self.through >= 0:
+            return "remote"
+        return "same" if self.identity >= _SAME else "homologous" if self.identity >= _HOMOLOGOUS else "distant"
+
+
+def align_proteins(
+    proteins: Sequence[ProteinEntry], subjects: SequenceDatabase, n: int, maximum_e_value: float, resources: Resources,
+    take: Callable[[QueryHits], None],
+) -> tuple[str, ...]:  # fmt: skip
+    """Align proteins with sequences, exhaustively (BLOSUM62, 11/1); `take` gets the n best of each, some proteins after the other, whose
+    `query_index` is their number. The names of the devices that scored.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    wanted = SequenceSearchParameters(maximum_e_value=maximum_e_value, hits_per_query=n)
+    scheme = ScoringScheme(read_matrix("BLOSUM62"), wanted.gap_open, wanted.gap_extend)
+    with Executor(resources).session(work_of(subjects.residues, subjects.offsets, scheme)) as session:
+        for batch in SequenceHitSearch(_as_database(proteins), subjects, scheme, wanted, session, resources).score(0):
+            take(batch.found)
+        return tuple(share.device for share in session.shares()) or session.devices
 
 
 def nearest_chains(
-    proteins: Sequence[ProteinEntry], chains: Chains, parameters: EvidenceParameters, resources: Resources
+    proteins: Sequence[ProteinEntry], chains: Chains, n: int, maximum_e_value: float, resources: Resources
 ) -> tuple[list[NearChain], tuple[str, ...]]:
-    """The nearest chains of each protein, by protein and rank; and the names of the devices that scored.
+    """The n nearest chains of each protein, by protein and rank; and the names of the devices that scored.
 
     Raises
     ------
@@ -59,18 +91,12 @@ def nearest_chains(
     """
     if not len(proteins) or not len(chains):
         return [], ()
-    matrix = read_matrix("BLOSUM62")
-    wanted = SequenceSearchParameters(maximum_e_value=parameters.maximum_e_value, hits_per_query=parameters.chains_per_protein)
-    scheme = ScoringScheme(matrix, wanted.gap_open, wanted.gap_extend)
-    queries = _as_database(proteins)
     subjects = SequenceDatabase(
         np.asarray(chains.residue), np.asarray(chains.offsets), np.arange(len(chains), dtype=np.uint32), *_names(len(chains)),
         *_names(len(chains)), 0, 0,
     )  # fmt: skip
-    with Executor(resources).session(work_of(subjects.residues, subjects.offsets, scheme)) as session:
-        search = SequenceHitSearch(queries, subjects, scheme, wanted, session, resources)
-        found = [near for batch in search.score(0) for near in _near(batch.found.hits)]
-        devices = tuple(share.device for share in session.shares()) or session.devices
+    found: list[NearChain] = []
+    devices = align_proteins(proteins, subjects, n, maximum_e_value, resources, lambda batch: found.extend(_near(batch.hits)))
     return found, devices
 
 
@@ -90,11 +116,10 @@ def _names(n: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return np.zeros(0, np.uint8), np.zeros(n + 1, np.int64)
 
 
-def _near(hits: object) -> Iterator[NearChain]:
-    columns = vars(hits)
-    lines: tuple[Texts, Texts] = columns["aligned_query"], columns["aligned_subject"]
-    starts = columns["query_start"], columns["subject_start"]
-    for k in range(len(columns["score"])):
+def _near(hits: Hits) -> Iterator[NearChain]:
+    lines = hits.aligned_query, hits.aligned_subject
+    starts = hits.query_start, hits.subject_start
+    for k in range(len(hits)):
         query, subject = (one.letters[one.offsets[k] : one.offsets[k + 1]] for one in lines)
         is_residue = query != _GAP, subject != _GAP
         is_pair = is_residue[0] & is_residue[1]
@@ -103,7 +128,6 @@ def _near(hits: object) -> Iterator[NearChain]:
         # X is like nothing.
         is_same = (query == subject) & is_pair & (query != ord("X"))
         yield NearChain(
-            int(columns["query_index"][k]), int(columns["subject_index"][k]), int(columns["rank"][k]), pairs,
-            float(is_same.sum() / max(1, len(pairs))), int(len(is_pair) - is_pair.sum()), float(columns["e_value"][k]),
-            float(columns["bit_score"][k]),
+            int(hits.query_index[k]), int(hits.subject_index[k]), int(hits.rank[k]), pairs, float(is_same.sum() / max(1, len(pairs))),
+            int(len(is_pair) - is_pair.sum()), float(hits.e_value[k]), float(hits.bit_score[k]),
         )  # fmt: skip

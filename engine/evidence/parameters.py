@@ -37,7 +37,19 @@ class EvidenceParameters(SearchParameters):
     )  # fmt: skip
     maximum_e_value: float = parameter(
         1e-3, gt=0, le=1e6, title="Largest E-value", group=_STRUCTURES,
-        help="Chains whose sequence chance would align to the protein's more often than this are not near.",
+        help="Chains and homologues whose sequence chance would align to the protein's more often than this are not near.",
+    )  # fmt: skip
+    remote_chains: int = parameter(
+        0, ge=0, le=20, title="Remote chains", unit="chains", group=_STRUCTURES,
+        help="Further chains of each protein that have the fold of its nearest one, whatever their sequence: a structure search for each.",
+    )  # fmt: skip
+    minimum_tm_score: float = parameter(
+        0.5, gt=0, le=1, title="Least TM-score", group=_STRUCTURES, advanced=True,
+        help="Of a remote chain and the nearest one, by the length of that one; above 0.5 folds are mostly the same.",
+    )  # fmt: skip
+    homologues_per_protein: int = parameter(
+        50, ge=3, le=1000, title="Homologues of a protein", unit="sequences", group=_SITES,
+        help="The best of the sequences given as homologues, among which the conservation of its residues is counted.",
     )  # fmt: skip
     surface_exposure: float = parameter(
         0.25, ge=0, le=1, title="Surface from", group=_SITES,

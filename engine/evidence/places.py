@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry
+from engine.arrays import offsets_of, ranges
+from engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry, known_sums
+from engine.jobs.progress import Progress
+from engine.peptides.occurrences import occurrences_of
 
-__all__ = ["Places", "ResidueEvidence", "Site", "places_of", "residue_evidence", "sites_of"]
-
-_SEED = 4
-"""Letters by which places are looked for; no peptide is shorter, or it is looked for by itself."""
+__all__ = ["Places", "ResidueEvidence", "Sites", "places_of", "residue_evidence", "sites_of"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Places:
     """p places: `peptide` (p,) of `IdentifiedPeptides`, `protein` (p,), `start` and `end` (p,) residues from 0, the end not included; by
     protein, start and peptide."""
@@ -32,108 +30,129 @@ class Places:
         return len(self.peptide)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ResidueEvidence:
-    """Of each residue of all proteins, one after another (`offsets` (proteins + 1,)): n_peptides, n_psms (r,) int64 and the least q-value
-    (r,) float64, NaN where no peptide lies."""
+    """Of each residue of all proteins, one after another (`offsets` (proteins + 1,)): its letter (r,) uint8, n_peptides, n_psms (r,) int64
+    and the least q-value (r,) float64, NaN where no peptide lies."""
 
     offsets: NDArray[np.int64]
+    letters: NDArray[np.uint8]
     n_peptides: NDArray[np.int64]
     n_psms: NDArray[np.int64]
     q_value: NDArray[np.float64]
 
+    @property
+    def protein(self) -> NDArray[np.int64]:
+        """(r,) the protein of each."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
-@dataclass(frozen=True)
-class Site:
-    """A modified residue: of `protein`, at `position` from 0, with what it carries, from which peptidoforms.
+    def share_of(self, is_so: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """(proteins,) which part of each one's residues is so."""
+        sums = np.concatenate(([0], np.cumsum(is_so)))[self.offsets]
+        return np.diff(sums) / np.maximum(1, np.diff(self.offsets))
 
-    `n_psms`: of the peptidoforms that carry it there. `probability`: of the surest, NaN where nobody computed one.
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """n modified residues, by protein, position and name; each (n,).
+
+    Attributes
+    ----------
+    protein : its number. position : from 0. name : into `names`, what it carries; mass : Da.
+    n_psms, n_peptides : spectra and peptidoforms that carry it there. q_value : the least of these.
+    probability : of the place, of the surest; NaN where nobody computed one. intensity : of the spectra's precursors together; NaN where
+        no file tells it.
     """
 
-    protein: int
-    position: int
-    name: str
-    mass: float
-    n_psms: int
-    n_peptides: int
-    q_value: float
-    probability: float
+    protein: NDArray[np.int64]
+    position: NDArray[np.int64]
+    name: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    n_psms: NDArray[np.int64]
+    n_peptides: NDArray[np.int64]
+    q_value: NDArray[np.float64]
+    probability: NDArray[np.float64]
+    intensity: NDArray[np.float64]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.protein)
 
 
-def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry]) -> Places:
-    """Every place of every peptide in every protein; leucine and isoleucine, of equal mass, are the same."""
-    # All proteins are one text, between whose parts stands what no peptide has.
-    text = "\0".join(one.sequence for one in proteins).replace("I", "L")
-    starts = offsets_of(np.array([len(one.sequence) + 1 for one in proteins], np.int64))[:-1]
-    of_sequence: dict[str, list[int]] = {}
-    for number, sequence in enumerate(peptides.sequences):
-        of_sequence.setdefault(sequence.replace("I", "L"), []).append(number)
-    found = _occurrences(text, of_sequence)
-    peptide = np.array([number for wanted, _ in found for number in of_sequence[wanted]], np.int64)
-    place = np.array([at for wanted, at in found for _ in of_sequence[wanted]], np.int64)
-    length = np.array([len(wanted) for wanted, _ in found for _ in of_sequence[wanted]], np.int64)
-    protein = np.searchsorted(starts, place, side="right") - 1
-    start = place - starts[protein] if len(place) else place
+def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress | None = None) -> Places:
+    """Every place of every peptide in every protein; leucine and isoleucine, of equal mass, are the same.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    lengths = np.array([len(one.sequence) for one in proteins], np.int64)
+    residues = "".join(one.sequence for one in proteins).replace("I", "L").encode()
+    numbers: dict[str, int] = {}
+    of_form = np.array([numbers.setdefault(one.replace("I", "L"), len(numbers)) for one in peptides.sequences], np.int64)
+    found = occurrences_of([one.encode() for one in numbers], residues, offsets_of(lengths), progress or Progress())
+    # Peptidoforms of the same residues lie where these do.
+    by_sequence = np.argsort(of_form, kind="stable")
+    first, last = (np.searchsorted(of_form[by_sequence], found.peptide, side) for side in ("left", "right"))
+    offsets, forms = ranges(first, last)
+    peptide = by_sequence[forms]
+    protein, start = (np.repeat(column, np.diff(offsets)) for column in (found.sequence, found.start))
+    end = start + np.array([len(one) for one in peptides.sequences], np.int64)[peptide]
     order = np.lexsort((peptide, start, protein))
-    return Places(peptide[order], protein[order], start[order], (start + length)[order])
-
-
-def _occurrences(text: str, wanted: dict[str, list[int]]) -> list[tuple[str, int]]:
-    """Where texts stand in one, overlapping ones too, in one pass: by their first letters, then by their lengths, whole."""
-    by_seed: dict[str, dict[int, set[str]]] = {}
-    found = []
-    for one in wanted:
-        if len(one) < _SEED:
-            found += [(one, match.start()) for match in re.finditer(f"(?={re.escape(one)})", text)] if one else []
-        else:
-            by_seed.setdefault(one[:_SEED], {}).setdefault(len(one), set()).add(one)
-    for at in range(len(text) - _SEED + 1):
-        for length, some in by_seed.get(text[at : at + _SEED], {}).items():
-            part = text[at : at + length]
-            if part in some:
-                found.append((part, at))
-    return found
+    return Places(peptide[order], protein[order], start[order], end[order])
 
 
 def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], places: Places) -> ResidueEvidence:
     """What lies on each residue."""
+    letters = np.frombuffer("".join(one.sequence for one in proteins).encode(), np.uint8)
     offsets = offsets_of(np.array([len(one.sequence) for one in proteins], np.int64))
     first, last = offsets[places.protein] + places.start, offsets[places.protein] + places.end
+    n = len(letters)
     counts = []
     for weight in (np.ones(len(places), np.int64), peptides.n_psms[places.peptide]):
-        steps = np.zeros(int(offsets[-1]) + 1, np.int64)
+        steps = np.zeros(n + 1, np.int64)
         np.add.at(steps, first, weight)
         np.subtract.at(steps, last, weight)
         counts.append(np.cumsum(steps)[:-1])
-    q_value = np.full(int(offsets[-1]), np.nan)
     # The worst first, so that the best stays.
-    for k in np.argsort(-peptides.q_value[places.peptide], kind="stable").tolist():
-        q_value[first[k] : last[k]] = peptides.q_value[places.peptide[k]]
-    return ResidueEvidence(offsets, counts[0], counts[1], q_value)
+    order = np.argsort(-peptides.q_value[places.peptide], kind="stable")
+    spans, covered = ranges(first[order], last[order])
+    q_value = np.full(n, np.nan)
+    q_value[covered] = np.repeat(peptides.q_value[places.peptide[order]], np.diff(spans))
+    return ResidueEvidence(offsets, letters, counts[0], counts[1], q_value)
 
 
-def sites_of(
-    peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], places: Places, fixed: Collection[tuple[str, str]] = ()
-) -> list[Site]:
-    """Modified residues, by protein, position and name. What an end of a peptide carries is at its first or last residue.
+def sites_of(peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Places, fixed: Collection[tuple[str, str]] = ()) -> Sites:
+    """Modified residues. What an end of a peptide carries is at its first or last residue.
 
     `fixed`: names with residues that all carry them, which say nothing of one of these, and are left out.
     """
-    found: dict[tuple[int, int, str], list[tuple[int, float, float]]] = {}
-    for peptide, protein, start, end in zip(*(column.tolist() for column in vars(places).values()), strict=True):
-        for one in peptides.modifications[peptide]:
-            position = min(max(start + one.position - 1, start), end - 1)
-            if (one.name, proteins[protein].sequence[position]) in fixed:
-                continue
-            found.setdefault((protein, position, one.name), []).append((peptide, one.mass, one.probability))
-    sites = []
-    for (protein, position, name), own in sorted(found.items()):
-        rows = np.unique([peptide for peptide, _, _ in own])
-        known = [probability for _, _, probability in own if np.isfinite(probability)]
-        sites.append(
-            Site(
-                protein, position, name, own[0][1], int(peptides.n_psms[rows].sum()), len(rows), float(peptides.q_value[rows].min()),
-                max(known, default=float("nan")),
-            )
-        )  # fmt: skip
-    return sites
+    carried = peptides.modifications
+    spans, rows = ranges(carried.offsets[places.peptide], carried.offsets[places.peptide + 1])
+    place = np.repeat(np.arange(len(places)), np.diff(spans))
+    start, end = places.start[place], places.end[place]
+    position = np.clip(start + carried.position[rows] - 1, start, end - 1)
+    protein, name = places.protein[place], carried.name[rows]
+    is_fixed = np.zeros((len(carried.names) + 1, 256), np.bool_)
+    number = {one: k for k, one in enumerate(carried.names)}
+    for text, residue in fixed:
+        is_fixed[number.get(text, len(carried.names)), ord(residue)] = True
+    kept = np.flatnonzero(~is_fixed[name, residues.letters[residues.offsets[protein] + position]])
+    protein, position, name, rows, peptide = protein[kept], position[kept], name[kept], rows[kept], places.peptide[place[kept]]
+    order = np.lexsort((peptide, name, position, protein))
+    protein, position, name, rows, peptide = protein[order], position[order], name[order], rows[order], peptide[order]
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = (np.diff(protein) != 0) | (np.diff(position) != 0) | (np.diff(name) != 0)
+    # A peptidoform may carry the same twice where its ends are meant too.
+    is_new = is_first.copy()
+    is_new[1:] |= np.diff(peptide) != 0
+    begins = np.flatnonzero(is_first)
+    of_site = np.cumsum(is_first) - 1
+    new = of_site[is_new]
+    sums = known_sums(new, peptides.intensity[peptide[is_new]], len(begins))
+    return Sites(
+        protein[begins], position[begins], name[begins], carried.mass[rows[begins]],
+        np.bincount(new, peptides.n_psms[peptide[is_new]], len(begins)).astype(np.int64), np.bincount(new, minlength=len(begins)),
+        np.minimum.reduceat(peptides.q_value[peptide], begins) if len(begins) else np.zeros(0),
+        np.fmax.reduceat(carried.probability[rows], begins) if len(begins) else np.zeros(0), sums, carried.names,
+    )  # fmt: skip

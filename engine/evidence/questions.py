@@ -2,211 +2,291 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import ranges
+from engine.arrays import ranges, take_runs
 from engine.chemistry.enzymes import ENZYMES, cleavage_sites
-from engine.chemistry.masses import sequence_mass
+from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry
-from engine.evidence.mapped_residues import MappedChain
-from engine.evidence.places import Places, ResidueEvidence, Site
+from engine.evidence.mapped_residues import MappedChain, MappedRows
+from engine.evidence.places import Places, ResidueEvidence, Sites
+from engine.jobs.progress import Progress
 
-__all__ = ["MissedStretch", "Pair", "PlacedSite", "SharedPeptides", "missed_stretches", "near_pairs", "placed_sites", "shared_peptides"]
+__all__ = [
+    "MissedStretches", "Pairs", "PlacedSites", "SharedPeptides", "missed_stretches", "near_pairs", "placed_sites", "shared_peptides",
+]  # fmt: skip
 
 _PEPTIDE_LENGTHS = 7, 30
 _PEPTIDE_MASS = 4600.0  # Da, about what is fragmented well
 _NO_CUT = ("no cleavage", "unspecific cleavage", "peptidase K")
 _MAXIMUM_HOLDERS = 100  # proteins of a peptide, beyond which it tells none of them from another
 _MAXIMUM_OF_A_PROTEIN = 400  # modified residues and lysines whose pairs are looked at
+_BLOCK = 1 << 20  # distances that are computed together
 
 
-class PlacedSite(NamedTuple):
-    """A modified residue on the nearest chain that has it. `row`: of the chain, -1 where none has it. Distances in Å, NaN where nothing
-    else is there: Cα to Cα of the nearest other site, and nearest atoms to a ligand's."""
+@dataclass(frozen=True, eq=False)
+class PlacedSites:
+    """n modified residues on the nearest chains that have them; each (n,).
 
-    site: Site
-    chain: int
-    row: int
-    exposure: float
-    nearest_site: int
-    site_distance: float
-    ligand: str
-    ligand_distance: float
+    Attributes
+    ----------
+    row : of `MappedRows`, -1 where no chain has it.
+    nearest_site : position in the protein of the nearest other site on that chain, -1 where there is none, and `site_distance`, Å from Cα
+        to Cα, NaN then.
+    ligand : the nearest of the chain's file, empty where there is none, and `ligand_distance`, Å between the nearest atoms.
+    """
 
-
-class Pair(NamedTuple):
-    """Two residues of a chain that are modified or lysines, and Å between their Cα and between their nearest side-chain atoms (NaN where
-    these are not known)."""
-
-    chain: int
-    first: int
-    second: int
-    alpha_distance: float
-    atom_distance: float
+    row: NDArray[np.int64]
+    nearest_site: NDArray[np.int64]
+    site_distance: NDArray[np.float64]
+    ligand: tuple[str, ...]
+    ligand_distance: NDArray[np.float64]
 
 
-class MissedStretch(NamedTuple):
-    """Residues `start` to `end` of a protein (from 0, the end not included) that no peptide covers. `enzymes`: those that would make the
-    most of them visible, the best first, with how many residues."""
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """n pairs of residues of a chain that are modified or lysines; each (n,): rows of `MappedRows`, whether one is modified, Å between
+    their Cα and between their nearest atoms (NaN where these are not known)."""
 
-    protein: int
-    start: int
-    end: int
-    n_mapped: int
-    exposure: float
-    enzymes: tuple[tuple[str, int], ...]
-
-
-class SharedPeptides(NamedTuple):
-    """Two proteins that share peptides: how many, and how many each has that the other has not."""
-
-    protein: int
-    other: int
-    n_shared: int
-    n_own: int
-    n_of_other: int
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    is_modified: NDArray[np.bool_]
+    alpha_distance: NDArray[np.float64]
+    atom_distance: NDArray[np.float64]
 
 
-def placed_sites(sites: Sequence[Site], mapped: Sequence[MappedChain]) -> list[PlacedSite]:
+@dataclass(frozen=True, eq=False)
+class MissedStretches:
+    """n stretches of residues `start` to `end` (from 0, the end not included) of a protein that no peptide covers.
+
+    Attributes
+    ----------
+    n_mapped : residues that stand on the nearest chain, and `exposure`, (n,) the mean of what is known of these, else NaN.
+    enzyme, n_seen : (n, k) numbers of `enzymes`, whose peptides, fully cut, would show the most of the stretch, the best first, and how
+        many residues, 0 behind those that would show any.
+    """
+
+    protein: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    n_mapped: NDArray[np.int64]
+    exposure: NDArray[np.float64]
+    enzyme: NDArray[np.int64]
+    n_seen: NDArray[np.int64]
+    enzymes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class SharedPeptides:
+    """n pairs of proteins that share peptides; each (n,): how many, and how many each has that the other has not. Peptides of more than a
+    hundred proteins do not count."""
+
+    protein: NDArray[np.int64]
+    other: NDArray[np.int64]
+    n_shared: NDArray[np.int64]
+    n_own: NDArray[np.int64]
+    n_of_other: NDArray[np.int64]
+
+
+def placed_sites(
+    sites: Sites, residues: ResidueEvidence, mapped: Sequence[MappedChain], rows: MappedRows, progress: Progress
+) -> PlacedSites:
     """Each site on the nearest chain that has its residue."""
-    of_protein: dict[int, list[int]] = {}
-    for number, one in enumerate(mapped):
-        of_protein.setdefault(one.near.protein, []).append(number)
-    own_sites: dict[int, list[Site]] = {}
-    for site in sites:
-        own_sites.setdefault(site.protein, []).append(site)
-    found = []
-    for site in sites:
-        chain, row = next(
-            ((number, at) for number in of_protein.get(site.protein, ()) if (at := _row_of(mapped[number], site.position)) >= 0), (-1, -1)
-        )
-        if row < 0:
-            found.append(PlacedSite(site, -1, -1, float("nan"), -1, float("nan"), "", float("nan")))
-            continue
-        one = mapped[chain]
-        others = [
-            (at, other.position)
-            for other in own_sites[site.protein]
-            if other.position != site.position and (at := _row_of(one, other.position)) >= 0
-        ]
-        nearest, distance = -1, float("nan")
-        if others:
-            apart = np.linalg.norm(one.chains.position[[at for at, _ in others]].astype(np.float64) - one.chains.position[row], axis=1)
-            nearest, distance = others[int(apart.argmin())][1], float(apart.min())
-        found.append(PlacedSite(site, chain, row, float(one.exposure[row]), nearest, distance, *_nearest_ligand(one, row)))
-    return found
+    place = residues.offsets[sites.protein] + sites.position
+    row = rows.first_of(len(residues.letters))[place]
+    n = len(sites)
+    nearest, apart, to_ligand = np.full(n, -1, np.int64), np.full(n, np.nan), np.full(n, np.nan)
+    ligand = [""] * n
+    is_site = np.zeros(len(residues.letters), np.bool_)
+    is_site[place] = True
+    placed = np.flatnonzero(row >= 0)
+    chain = rows.chain[row[placed]]
+    progress.stage("Measuring what lies near sites", len(np.unique(chain)))
+    for number, own in _groups(chain):
+        some = placed[own]
+        first, last = int(rows.offsets[number]), int(rows.offsets[number + 1])
+        # Also sites that stand on a nearer chain are there on this one.
+        others = first + np.flatnonzero(is_site[rows.place[first:last]])
+        which, distance = _nearest(rows.alpha[row[some]], rows.alpha[others], row[some][:, None] == others[None])
+        is_there = np.isfinite(distance)
+        nearest[some[is_there]] = rows.position[others[which[is_there]]]
+        apart[some[is_there]] = distance[is_there]
+        one = mapped[number]
+        if len(one.ligands.position):
+            names, to_ligand[some] = _nearest_ligands(one, rows.row[row[some]])
+            for at, name in zip(some.tolist(), names, strict=True):
+                ligand[at] = name
+        progress.advance(1)
+    return PlacedSites(row, nearest, apart, tuple(ligand), to_ligand)
 
 
-def _row_of(one: MappedChain, position: int) -> int:
-    """The chain's residue under one of the protein, -1 where there is none."""
-    pairs = one.near.pairs
-    at = int(np.searchsorted(pairs[:, 0], position))
-    return int(pairs[at, 1]) if at < len(pairs) and pairs[at, 0] == position else -1
+def _groups(key: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Each key with the places that have it."""
+    order = np.argsort(key, kind="stable")
+    cuts = np.flatnonzero(np.diff(key[order])) + 1
+    for own in np.split(order, cuts) if len(order) else ():
+        yield int(key[own[0]]), own
 
 
-def _atoms_of(one: MappedChain, row: int) -> NDArray[np.float64]:
+def _nearest(
+    one: NDArray[np.float64], other: NDArray[np.float64], is_left_out: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """(n,) the nearest of some points to each of n, and how far, infinite where there is none."""
+    if not len(other):
+        return np.zeros(len(one), np.int64), np.full(len(one), np.inf)
+    which, apart = np.zeros(len(one), np.int64), np.empty(len(one))
+    step = max(1, _BLOCK // len(other))
+    for first in range(0, len(one), step):
+        some = slice(first, first + step)
+        distance = np.linalg.norm(one[some, None] - other[None], axis=2)
+        if is_left_out is not None:
+            distance[is_left_out[some]] = np.inf
+        which[some] = distance.argmin(axis=1)
+        apart[some] = distance.min(axis=1)
+    return which, apart
+
+
+def _atoms_of(one: MappedChain, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Heavy atoms of residues of a chain, Cα of those that have none; and which of `rows` each is of, ascending."""
+    alpha = one.chains.position[rows].astype(np.float64)
     if one.atoms is None:
-        return one.chains.position[row : row + 1].astype(np.float64)
-    first, last = np.searchsorted(one.atoms.residue, (row, row + 1))
-    own = one.atoms.position[first:last]
-    return own if len(own) else one.chains.position[row : row + 1].astype(np.float64)
+        return alpha, np.arange(len(rows))
+    first, last = np.searchsorted(one.atoms.residue, (rows, rows + 1))
+    is_bare = first == last
+    spans, atoms = ranges(first, last)
+    position = np.concatenate((one.atoms.position[atoms], alpha[is_bare]))
+    owner = np.concatenate((np.repeat(np.arange(len(rows)), np.diff(spans)), np.flatnonzero(is_bare)))
+    order = np.argsort(owner, kind="stable")
+    return position[order], owner[order]
 
 
-def _nearest_ligand(one: MappedChain, row: int) -> tuple[str, float]:
-    ligands = one.ligands
-    if not len(ligands.position):
-        return "", float("nan")
-    apart = np.linalg.norm(_atoms_of(one, row)[:, None] - ligands.position[None], axis=2).min(axis=0)
-    nearest = int(apart.argmin())
-    return ligands.names[int(ligands.ligand[nearest])], float(apart[nearest])
+def _nearest_ligands(one: MappedChain, rows: NDArray[np.int64]) -> tuple[list[str], NDArray[np.float64]]:
+    """Name of and distance to the nearest ligand of each residue."""
+    position, owner = _atoms_of(one, rows)
+    which, apart = _nearest(position, one.ligands.position)
+    order = np.lexsort((apart, owner))
+    best = order[np.unique(owner[order], return_index=True)[1]]
+    return [one.ligands.names[number] for number in one.ligands.ligand[which[best]].tolist()], apart[best]
 
 
-def near_pairs(proteins: Sequence[ProteinEntry], sites: Sequence[Site], mapped: Sequence[MappedChain], distance: float) -> list[Pair]:
-    """Modified residues and lysines of each nearest chain whose Cα lie within a distance; `first` and `second` are rows of the chain."""
-    positions: dict[int, set[int]] = {}
-    for site in sites:
-        positions.setdefault(site.protein, set()).add(site.position)
-    found = []
-    for number, one in enumerate(mapped):
-        if one.near.rank > 1:
-            continue
-        letters = np.frombuffer(proteins[one.near.protein].sequence.encode(), np.uint8)
-        pairs = one.near.pairs
-        is_wanted = (letters[pairs[:, 0]] == ord("K")) | np.isin(pairs[:, 0], list(positions.get(one.near.protein, ())))
-        rows = pairs[is_wanted, 1][:_MAXIMUM_OF_A_PROTEIN]
-        places = one.chains.position[rows].astype(np.float64)
-        apart = np.linalg.norm(places[:, None] - places[None], axis=2)
-        for a, b in zip(*np.nonzero(np.triu(apart <= distance, 1)), strict=True):
-            first, second = int(rows[a]), int(rows[b])
-            nearest = float("nan")
-            if one.atoms is not None and one.atoms.is_whole[first] and one.atoms.is_whole[second]:
-                nearest = float(np.linalg.norm(_atoms_of(one, first)[:, None] - _atoms_of(one, second)[None], axis=2).min())
-            found.append(Pair(number, first, second, float(apart[a, b]), nearest))
+def near_pairs(
+    residues: ResidueEvidence, sites: Sites, mapped: Sequence[MappedChain], rows: MappedRows, distance: float, progress: Progress
+) -> Pairs:
+    """Modified residues and lysines of each protein's nearest chain whose Cα lie within a distance."""
+    is_site = np.zeros(len(residues.letters), np.bool_)
+    is_site[residues.offsets[sites.protein] + sites.position] = True
+    is_wanted = (residues.letters == ord("K")) | is_site
+    nearest = [number for number, one in enumerate(mapped) if one.near.rank == 1]
+    parts = []
+    progress.stage("Measuring what could touch", len(nearest))
+    for number in nearest:
+        first, last = int(rows.offsets[number]), int(rows.offsets[number + 1])
+        some = (first + np.flatnonzero(is_wanted[rows.place[first:last]]))[:_MAXIMUM_OF_A_PROTEIN]
+        apart = np.linalg.norm(rows.alpha[some, None] - rows.alpha[None, some], axis=2)
+        a, b = np.nonzero(np.triu(apart <= distance, 1))
+        parts.append((some[a], some[b], apart[a, b], _atom_distances(mapped[number], rows.row[some], a, b)))
+        progress.advance(1)
+    none = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+    one, other, alpha, atoms = (np.concatenate(column) for column in zip(none, *parts, strict=True))
+    return Pairs(one, other, is_site[rows.place[one]] | is_site[rows.place[other]], alpha, atoms)
+
+
+def _atom_distances(one: MappedChain, rows: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Å between the nearest atoms of `rows[a]` and `rows[b]`; NaN where one of them is not whole."""
+    found = np.full(len(a), np.nan)
+    if one.atoms is None or not len(a):
+        return found
+    position, owner = _atoms_of(one, rows)
+    begins = np.unique(owner, return_index=True)[1]
+    ends = np.append(begins[1:], len(owner))
+    for k in np.unique(a).tolist():
+        own = a == k
+        apart = np.linalg.norm(position[begins[k] : ends[k], None] - position[None], axis=2).min(axis=0)
+        found[own] = np.minimum.reduceat(apart, begins)[b[own]]
+    found[~(one.atoms.is_whole[rows[a]] & one.atoms.is_whole[rows[b]])] = np.nan
     return found
 
 
 def missed_stretches(
-    proteins: Sequence[ProteinEntry], evidence: ResidueEvidence, mapped: Sequence[MappedChain], n_enzymes: int = 3
-) -> list[MissedStretch]:
+    proteins: Sequence[ProteinEntry], residues: ResidueEvidence, mapped: Sequence[MappedChain], rows: MappedRows, progress: Progress,
+    n_enzymes: int = 3,
+) -> MissedStretches:  # fmt: skip
     """Stretches that no peptide covers, with the enzymes whose peptides, fully cut, would show most of their residues."""
-    nearest = {one.near.protein: one for one in reversed(mapped) if one.near.rank == 1}
-    found = []
-    for number, protein in enumerate(proteins):
-        is_missed = evidence.n_peptides[evidence.offsets[number] : evidence.offsets[number + 1]] == 0
-        if not is_missed.any():
-            continue
-        exposure = np.full(len(is_missed), np.nan)
-        is_mapped = np.zeros(len(is_missed), np.bool_)
-        if number in nearest:
-            pairs = nearest[number].near.pairs
-            exposure[pairs[:, 0]], is_mapped[pairs[:, 0]] = nearest[number].exposure[pairs[:, 1]], True
-        visible = {name: _visible(protein.sequence, name) for name in ENZYMES if name not in _NO_CUT}
-        cuts = np.flatnonzero(np.diff(np.concatenate(([0], is_missed.astype(np.int8), [0]))))
-        for start, end in cuts.reshape(-1, 2).tolist():
-            shown = sorted(((name, int(seen[start:end].sum())) for name, seen in visible.items()), key=lambda one: -one[1])
-            best = tuple(one for one in shown[:n_enzymes] if one[1])
-            own = exposure[start:end]
-            mean = float(np.nanmean(own)) if np.isfinite(own).any() else float("nan")
-            found.append(MissedStretch(number, start, end, int(is_mapped[start:end].sum()), mean, best))
-    return found
+    is_missed = residues.n_peptides == 0
+    is_end = np.zeros(len(is_missed) + 1, np.bool_)
+    is_end[residues.offsets] = True
+    first = np.flatnonzero(is_missed & (is_end[:-1] | ~np.append(False, is_missed[:-1])))
+    last = np.flatnonzero(is_missed & (is_end[1:] | ~np.append(is_missed[1:], False))) + 1
+    protein = residues.protein[first]
+    is_nearest = np.array([one.near.rank == 1 for one in mapped], np.bool_)[rows.chain]
+    row = rows.first_of(len(is_missed), is_nearest)
+    exposure = np.where(row >= 0, np.append(rows.exposure, np.nan)[row], np.nan)
+    is_known = np.isfinite(exposure)
+    n_known = _sums(is_known, first, last)
+    with np.errstate(invalid="ignore"):
+        mean = _sums(np.where(is_known, exposure, 0.0), first, last) / np.where(n_known > 0, n_known, np.nan)
+    names = tuple(name for name in ENZYMES if name not in _NO_CUT)
+    # No bond of two proteins is one: a letter that is none stands between them.
+    text = "*".join(one.sequence for one in proteins)
+    masses = np.append(RESIDUE_MASS, np.nan)[np.minimum(np.frombuffer(text.encode(), np.uint8) - ord("A"), 26)]
+    in_text = np.arange(len(is_missed)) + residues.protein
+    progress.stage("Cutting what was never seen", len(names))
+    n_seen = np.zeros((len(first), len(names)), np.int64)
+    for k, name in enumerate(names):
+        seen = _visible(text, masses, name)[in_text]
+        n_seen[:, k] = _sums(seen, first, last)
+        progress.advance(1)
+    best = np.argsort(-n_seen, axis=1, kind="stable")[:, :n_enzymes]
+    start = residues.offsets[protein]
+    return MissedStretches(
+        protein, first - start, last - start, _sums(row >= 0, first, last).astype(np.int64), np.clip(mean, 0.0, 1.0), best,
+        np.take_along_axis(n_seen, best, axis=1), names,
+    )  # fmt: skip
 
 
-def _visible(sequence: str, name: str) -> NDArray[np.bool_]:
-    """Residues that lie in a peptide of a length and mass that are usually seen, when all bonds are cut."""
-    sites = cleavage_sites(sequence, ENZYMES[name])
-    bounds = np.concatenate(([0], sites, [len(sequence)])).astype(np.int64)
+def _sums(values: NDArray, first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray:
+    """Of values from first to last, which is not included."""
+    sums = np.concatenate((np.zeros(1), np.cumsum(values)))
+    return sums[last] - sums[first]
+
+
+def _visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[np.bool_]:
+    """Residues of proteins with ``*`` between them that lie in a peptide of a length and mass that are usually seen, when all bonds are
+    cut."""
+    is_between = np.frombuffer(text.encode(), np.uint8) == ord("*")
+    between = np.flatnonzero(is_between)
+    bounds = np.unique(np.concatenate(([0], cleavage_sites(text, ENZYMES[name]), between, between + 1, [len(text)])))
     lengths = np.diff(bounds)
-    is_seen = (lengths >= _PEPTIDE_LENGTHS[0]) & (lengths <= _PEPTIDE_LENGTHS[1])
-    for k in np.flatnonzero(is_seen).tolist():
-        mass = sequence_mass(sequence[bounds[k] : bounds[k + 1]])
-        is_seen[k] = bool(mass <= _PEPTIDE_MASS)  # not a number where a residue is unknown
-    shown = np.zeros(len(sequence), np.bool_)
-    shown[ranges(bounds[:-1][is_seen], bounds[1:][is_seen])[1]] = True
-    return shown
+    # Not a number where a residue is unknown, as between proteins.
+    of_peptide = np.add.reduceat(masses, bounds[:-1]) + WATER_MASS
+    is_seen = (lengths >= _PEPTIDE_LENGTHS[0]) & (lengths <= _PEPTIDE_LENGTHS[1]) & (of_peptide <= _PEPTIDE_MASS)
+    seen: NDArray[np.bool_] = np.repeat(is_seen, lengths)
+    return seen
 
 
-def shared_peptides(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], places: Places) -> list[SharedPeptides]:
-    """Proteins with peptides in common, and the sequences that each has alone."""
-    bare = {name: number for number, name in enumerate(dict.fromkeys(one.replace("I", "L") for one in peptides.sequences))}
-    of_form = np.array([bare[one.replace("I", "L")] for one in peptides.sequences], np.int64)
-    sequences: list[set[int]] = [set() for _ in proteins]
-    holders: dict[int, set[int]] = {}
-    for peptide, protein in zip(places.peptide.tolist(), places.protein.tolist(), strict=True):
-        sequences[protein].add(int(of_form[peptide]))
-        holders.setdefault(int(of_form[peptide]), set()).add(protein)
-    together: dict[tuple[int, int], int] = {}
-    for some in holders.values():
-        if len(some) > _MAXIMUM_HOLDERS:
-            continue
-        for a in sorted(some):
-            for b in sorted(some):
-                if a < b:
-                    together[a, b] = together.get((a, b), 0) + 1
-    return [
-        SharedPeptides(a, b, n, len(sequences[a] - sequences[b]), len(sequences[b] - sequences[a]))
-        for (a, b), n in sorted(together.items())
-    ]
+def shared_peptides(peptides: IdentifiedPeptides, places: Places, n_proteins: int) -> SharedPeptides:
+    """Proteins with peptides in common, and the sequences that each has alone; leucine and isoleucine are the same."""
+    numbers: dict[str, int] = {}
+    of_form = np.array([numbers.setdefault(one.replace("I", "L"), len(numbers)) for one in peptides.sequences], np.int64)
+    held = np.unique(np.stack([of_form[places.peptide], places.protein], axis=1), axis=0) if len(places) else np.zeros((0, 2), np.int64)
+    begins = np.flatnonzero(np.diff(held[:, 0], prepend=-1))
+    n_holders = np.diff(np.append(begins, len(held)))
+    counted = np.flatnonzero(n_holders <= _MAXIMUM_HOLDERS)
+    holders, offsets = take_runs(held[:, 1], np.append(begins, len(held)), counted)
+    n_own = np.bincount(holders, minlength=n_proteins)
+    keys, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    for size in np.unique(n_holders[counted]).tolist():
+        starts = offsets[:-1][np.diff(offsets) == size]
+        a, b = np.triu_indices(size, 1)
+        step = max(1, _BLOCK // max(1, len(a)))
+        for first in range(0, len(starts), step):
+            together = holders[starts[first : first + step, None] + np.arange(size)]
+            more = (together[:, a] * n_proteins + together[:, b]).ravel()
+            keys, own = np.unique(np.concatenate((keys, more)), return_inverse=True)
+            counts = np.bincount(own, np.concatenate((counts, np.ones(len(more)))), len(keys)).astype(np.int64)
+    protein, other = np.divmod(keys, max(1, n_proteins))
+    return SharedPeptides(protein, other, counts, n_own[protein] - counts, n_own[other] - counts)

@@ -9,57 +9,66 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.arrays import Texts, offsets_of
 from engine.evidence import tables as described
+from engine.evidence.homologues import Conservation
 from engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry
-from engine.evidence.mapped_residues import MappedChain
-from engine.evidence.places import Places, ResidueEvidence, Site
-from engine.evidence.questions import MissedStretch, Pair, PlacedSite, SharedPeptides
+from engine.evidence.mapped_residues import MappedChain, MappedRows
+from engine.evidence.places import Places, ResidueEvidence, Sites
+from engine.evidence.questions import MissedStretches, Pairs, PlacedSites, SharedPeptides
 from engine.sequences.matrices import LETTERS
-from engine.structures.chains import STATE_LETTERS, Chains
+from engine.structures.chains import STATE_LETTERS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Evidence", "evidence_tables", "place_of"]
+__all__ = ["Evidence", "evidence_tables", "places_told"]
 
-_SAME, _HOMOLOGOUS = 0.95, 0.30
+_LETTERS, _STATES = (np.frombuffer(letters.encode(), np.uint8) for letters in (LETTERS, STATE_LETTERS))
+_X = ord("X")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evidence:
-    """All that a run found, before it becomes tables."""
+    """All that a run found, before it becomes tables. `chain_names`: of all chains, by their numbers."""
 
     proteins: Sequence[ProteinEntry]
     peptides: IdentifiedPeptides
     places: Places
     residues: ResidueEvidence
-    sites: Sequence[Site]
+    conservation: Conservation
+    sites: Sites
     mapped: Sequence[MappedChain]
-    placed: Sequence[PlacedSite]
-    missed: Sequence[MissedStretch]
-    pairs: Sequence[Pair]
-    shared: Sequence[SharedPeptides]
+    rows: MappedRows
+    placed: PlacedSites
+    missed: MissedStretches
+    pairs: Pairs
+    shared: SharedPeptides
+    chain_names: Sequence[str]
 
 
-def place_of(exposure: float, surface: float) -> str:
-    """``surface``, ``buried``, or ``unknown`` where the exposure is not a number."""
-    if not np.isfinite(exposure):
-        return "unknown"
-    return "surface" if exposure >= surface else "buried"
+def places_told(exposure: NDArray[np.float64], surface: float) -> NDArray[np.str_]:
+    """``surface``, ``buried``, or ``unknown`` where the exposure is not a number, of each.
+
+    >>> places_told(np.array([0.3, 0.1, np.nan]), 0.25).tolist()
+    ['surface', 'buried', 'unknown']
+    """
+    return np.where(np.isnan(exposure), "unknown", np.where(exposure >= surface, "surface", "buried"))
 
 
 def evidence_tables(found: Evidence, surface: float) -> dict[str, pa.Table]:
-    """All tables, by their names."""
+    """All tables but that of homologues, which is written as they come, by their names."""
+    columns = _Columns(found)
     return {
-        described.PROTEINS.name: _proteins(found),
-        described.CHAINS.name: _chains(found),
-        described.SITES.name: _sites(found, surface),
-        described.MISSED.name: _missed(found),
-        described.CONTACTS.name: _contacts(found),
-        described.PARALOGUES.name: _paralogues(found),
-        described.PEPTIDE_PLACES.name: _peptide_places(found),
+        described.PROTEINS.name: _proteins(found, columns),
+        described.CHAINS.name: _chains(found, columns),
+        described.SITES.name: _sites(found, columns, surface),
+        described.MISSED.name: _missed(found, columns),
+        described.CONTACTS.name: _contacts(found, columns),
+        described.PARALOGUES.name: _paralogues(found, columns),
+        described.PEPTIDE_PLACES.name: _peptide_places(found, columns),
         described.RESIDUES.name: _residues(found),
-        described.MAPPED_RESIDUES.name: _mapped_residues(found),
+        described.MAPPED_RESIDUES.name: _mapped_residues(found, columns),
     }
 
 
@@ -71,77 +80,118 @@ def _known(values: Any) -> pa.Array:
     return pa.array(values, mask=~np.isfinite(values))
 
 
+def _some(values: pa.Array, number: NDArray[np.int64]) -> pa.Array:
+    """Those of some numbers; missing where that is negative."""
+    import pyarrow as pa
+
+    return values.take(pa.array(number, mask=number < 0))
+
+
 def _texts(values: Sequence[str]) -> pa.Array:
     """Texts, missing where they are empty."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    return pa.array([value or None for value in values], pa.string())
-
-
-def _names(found: Evidence, proteins: Sequence[int]) -> list[str]:
-    return [found.proteins[number].accession for number in proteins]
+    texts = pa.array(values, pa.string())
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
 
-def _covered(found: Evidence, protein: int) -> NDArray[np.bool_]:
-    own: NDArray[np.bool_] = found.residues.n_peptides[found.residues.offsets[protein] : found.residues.offsets[protein + 1]] > 0
-    return own
+def _letters(values: NDArray[np.uint8]) -> pa.Array:
+    return Texts(values, np.arange(len(values) + 1)).arrow()
 
 
-def _nearest(found: Evidence) -> dict[int, MappedChain]:
-    return {one.near.protein: one for one in found.mapped if one.near.rank == 1}
+class _Columns:
+    """What several tables tell: names of proteins and chains, and of each mapped row what its chain's file says of it."""
+
+    def __init__(self, found: Evidence) -> None:
+        import pyarrow as pa
+
+        self.accession = pa.array([one.accession for one in found.proteins], pa.string())
+        self.chain = pa.array([one.chains.names[0] for one in found.mapped], pa.string())
+        self.kind = pa.array([one.near.kind for one in found.mapped], pa.string())
+        rows = found.rows
+        self.label_number = _of_rows(found.mapped, "label_number")
+        self.letter, self.secondary = _LETTERS[_of_rows(found.mapped, "residue")], _STATES[_of_rows(found.mapped, "secondary")]
+        self.author = _authors(_of_rows(found.mapped, "author_number"), _of_rows(found.mapped, "insertion"))
+        self.is_identical = (self.letter == found.residues.letters[rows.place]) & (self.letter != _X)
+        self.nearest = np.full(len(found.proteins), -1, np.int64)
+        for number, one in enumerate(found.mapped):
+            if one.near.rank == 1:
+                self.nearest[one.near.protein] = number
 
 
-def _proteins(found: Evidence) -> pa.Table:
+def _of_rows(mapped: Sequence[MappedChain], name: str) -> NDArray:
+    """A column of chains, of the residues that are mapped."""
+    return np.concatenate([np.zeros(0, np.int64), *(getattr(one.chains, name)[one.near.pairs[:, 1]] for one in mapped)]).astype(np.int64)
+
+
+def _authors(number: NDArray[np.int64], code: NDArray[np.int64]) -> pa.Array:
+    """Numbers of authors with their insertion codes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    codes = pa.array(["", *(chr(one) for one in range(1, 256))], pa.string())
+    return pc.binary_join_element_wise(pa.array(number).cast("string"), codes.take(pa.array(code)), "")
+
+
+def _proteins(found: Evidence, columns: _Columns) -> pa.Table:
     n = len(found.proteins)
-    nearest, covered = _nearest(found), [_covered(found, number) for number in range(n)]
-    pairs = [nearest[number].near.pairs[:, 0] if number in nearest else np.zeros(0, np.int64) for number in range(n)]
+    lengths = np.diff(found.residues.offsets)
+    is_covered = found.residues.n_peptides > 0
+    nearest = columns.nearest
+    on_nearest = np.isin(found.rows.chain, nearest[nearest >= 0])
+    protein = found.residues.protein[found.rows.place[on_nearest]]
+    n_mapped = np.bincount(protein, minlength=n)
+    n_seen = np.bincount(protein[is_covered[found.rows.place[on_nearest]]], minlength=n)
     # A peptide that lies in a protein twice is one.
-    forms = (
-        np.unique(np.stack([found.places.protein, found.places.peptide], axis=1), axis=0) if len(found.places) else np.zeros((0, 2), int)
-    )
+    forms = np.unique(np.stack([found.places.protein, found.places.peptide], axis=1), axis=0)
+    identities = np.append([one.near.identity for one in found.mapped], np.nan)
+    with np.errstate(invalid="ignore"):
+        seen = np.where(n_mapped > 0, n_seen / np.maximum(1, n_mapped), np.nan)
     return described.PROTEINS.arrow(
         {
-            "accession": [one.accession for one in found.proteins],
+            "accession": columns.accession,
             "other_accessions": [list(one.others) for one in found.proteins],
             "description": [one.description for one in found.proteins],
-            "length": [len(one.sequence) for one in found.proteins],
+            "length": lengths,
             "n_peptides": np.bincount(forms[:, 0], minlength=n),
             "n_psms": np.bincount(forms[:, 0], found.peptides.n_psms[forms[:, 1]], minlength=n).astype(np.int64),
-            "coverage": [float(own.mean()) for own in covered],
-            "n_sites": np.bincount([site.protein for site in found.sites], minlength=n)[:n] if found.sites else np.zeros(n, np.int64),
-            "n_chains": np.bincount([one.near.protein for one in found.mapped], minlength=n) if found.mapped else np.zeros(n, np.int64),
-            "chain": _texts([nearest[number].chains.names[0] if number in nearest else "" for number in range(n)]),
-            "identity": _known([nearest[number].near.identity if number in nearest else np.nan for number in range(n)]),
-            "mapped": [len(own) / len(one.sequence) for own, one in zip(pairs, found.proteins, strict=True)],
-            "mapped_coverage": _known([own[rows].mean() if len(rows) else np.nan for own, rows in zip(covered, pairs, strict=True)]),
+            "coverage": found.residues.share_of(is_covered),
+            "n_sites": np.bincount(found.sites.protein, minlength=n),
+            "n_chains": np.bincount(np.array([one.near.protein for one in found.mapped], np.int64), minlength=n),
+            "chain": _some(columns.chain, nearest),
+            "identity": _known(identities[nearest]),
+            "mapped": n_mapped / np.maximum(1, lengths),
+            "mapped_coverage": _known(seen),
+            "n_homologues": found.conservation.n_of_protein,
             "q_value": _known([one.q_value for one in found.proteins]),
             "sequence": [one.sequence for one in found.proteins],
         }
     )
 
 
-def _kind(identity: float) -> str:
-    return "same" if identity >= _SAME else "homologous" if identity >= _HOMOLOGOUS else "distant"
-
-
-def _chains(found: Evidence) -> pa.Table:
+def _chains(found: Evidence, columns: _Columns) -> pa.Table:
     near = [one.near for one in found.mapped]
+    protein = np.array([one.protein for one in near], np.int64)
+    is_covered = np.concatenate(([0], np.cumsum(found.residues.n_peptides[found.rows.place] > 0)))[found.rows.offsets]
     return described.CHAINS.arrow(
         {
-            "protein": [one.protein for one in near],
-            "accession": _names(found, [one.protein for one in near]),
+            "protein": protein,
+            "accession": _some(columns.accession, protein),
             "rank": [one.rank for one in near],
-            "chain": [one.chains.names[0] for one in found.mapped],
-            "kind": [_kind(one.identity) for one in near],
+            "chain": columns.chain,
+            "kind": columns.kind,
             "identity": [one.identity for one in near],
             "n_aligned": [len(one.pairs) for one in near],
             "n_gaps": [one.gaps for one in near],
             "n_unseen": [len(one.unseen) for one in found.mapped],
             "first": [int(one.pairs[0, 0]) + 1 for one in near],
             "last": [int(one.pairs[-1, 0]) + 1 for one in near],
-            "covered": [float(_covered(found, one.protein)[one.pairs[:, 0]].mean()) for one in near],
-            "e_value": [one.e_value for one in near],
-            "bit_score": [one.bit_score for one in near],
+            "covered": np.diff(is_covered) / np.maximum(1, np.diff(found.rows.offsets)),
+            "e_value": _known([one.e_value for one in near]),
+            "bit_score": _known([one.bit_score for one in near]),
+            "tm_score": _known([one.tm_score for one in near]),
+            "through": _texts([found.chain_names[one.through] if one.through >= 0 else "" for one in near]),
             "has_atoms": [one.atoms is not None and bool(one.atoms.is_whole.any()) for one in found.mapped],
             "description": [one.chains.descriptions[0] for one in found.mapped],
             "path": [str(one.path) for one in found.mapped],
@@ -149,112 +199,118 @@ def _chains(found: Evidence) -> pa.Table:
     )
 
 
-def _author(chains: Chains, row: int) -> str:
-    code = int(chains.insertion[row])
-    return f"{int(chains.author_number[row])}{chr(code) if code else ''}"
-
-
-def _state(chains: Chains, row: int) -> str:
-    return STATE_LETTERS[int(chains.secondary[row])]
-
-
-def _sites(found: Evidence, surface: float) -> pa.Table:
+def _sites(found: Evidence, columns: _Columns, surface: float) -> pa.Table:
     import pyarrow as pa
 
-    placed = found.placed
-    on = [(found.mapped[one.chain].chains, one.row) if one.row >= 0 else None for one in placed]
+    sites, placed, rows = found.sites, found.placed, found.rows
+    place = found.residues.offsets[sites.protein] + sites.position
+    chain = np.append(rows.chain, -1)[placed.row]
+    exposure = np.append(rows.exposure, np.nan)[placed.row]
     return described.SITES.arrow(
         {
-            "protein": [one.site.protein for one in placed],
-            "accession": _names(found, [one.site.protein for one in placed]),
-            "position": [one.site.position + 1 for one in placed],
-            "residue": [found.proteins[one.site.protein].sequence[one.site.position] for one in placed],
-            "modification": [one.site.name for one in placed],
-            "mass": [one.site.mass for one in placed],
-            "n_psms": [one.site.n_psms for one in placed],
-            "n_peptides": [one.site.n_peptides for one in placed],
-            "q_value": _known([one.site.q_value for one in placed]),
-            "site_probability": _known([one.site.probability for one in placed]),
-            "chain": _texts([place[0].names[0] if place else "" for place in on]),
-            "author_number": _texts([_author(*place) if place else "" for place in on]),
-            "secondary_structure": _texts([_state(*place) if place else "" for place in on]),
-            "exposure": _known([one.exposure for one in placed]),
-            "place": [place_of(one.exposure, surface) for one in placed],
-            "nearest_site": pa.array([one.nearest_site + 1 if one.nearest_site >= 0 else None for one in placed], pa.int64()),
-            "site_distance": _known([one.site_distance for one in placed]),
-            "ligand": _texts([one.ligand for one in placed]),
-            "ligand_distance": _known([one.ligand_distance for one in placed]),
-            "chain_row": pa.array([one.chain if one.row >= 0 else None for one in placed], pa.int64()),
+            "protein": sites.protein,
+            "accession": _some(columns.accession, sites.protein),
+            "position": sites.position + 1,
+            "residue": _letters(found.residues.letters[place]),
+            "modification": _some(pa.array(sites.names, pa.string()), sites.name),
+            "mass": sites.mass,
+            "n_psms": sites.n_psms,
+            "n_covering": found.residues.n_psms[place],
+            "n_peptides": sites.n_peptides,
+            "intensity": _known(sites.intensity),
+            "q_value": _known(sites.q_value),
+            "site_probability": _known(sites.probability),
+            "conservation": _known(found.conservation.of_residue[place]),
+            "chain": _some(columns.chain, chain),
+            "chain_kind": _some(columns.kind, chain),
+            "author_number": _some(columns.author, placed.row),
+            "secondary_structure": _some(_letters(columns.secondary), placed.row),
+            "exposure": _known(exposure),
+            "place": places_told(exposure, surface),
+            "nearest_site": pa.array(placed.nearest_site + 1, mask=placed.nearest_site < 0),
+            "site_distance": _known(placed.site_distance),
+            "ligand": _texts(placed.ligand),
+            "ligand_distance": _known(placed.ligand_distance),
+            "chain_row": pa.array(chain, mask=chain < 0),
         }
     )
 
 
-def _missed(found: Evidence) -> pa.Table:
+def _missed(found: Evidence, columns: _Columns) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     some = found.missed
+    is_told = some.n_seen > 0
+    names = pa.array(some.enzymes, pa.string()).take(pa.array(some.enzyme[is_told]))
+    told = pc.binary_join_element_wise(names, " (", pa.array(some.n_seen[is_told]).cast("string"), ")", "")
     return described.MISSED.arrow(
         {
-            "protein": [one.protein for one in some],
-            "accession": _names(found, [one.protein for one in some]),
-            "first": [one.start + 1 for one in some],
-            "last": [one.end for one in some],
-            "length": [one.end - one.start for one in some],
-            "n_mapped": [one.n_mapped for one in some],
-            "exposure": _known([one.exposure for one in some]),
-            "enzymes": [[f"{name} ({n})" for name, n in one.enzymes] for one in some],
+            "protein": some.protein,
+            "accession": _some(columns.accession, some.protein),
+            "first": some.start + 1,
+            "last": some.end,
+            "length": some.end - some.start,
+            "n_mapped": some.n_mapped,
+            "exposure": _known(some.exposure),
+            "enzymes": pa.ListArray.from_arrays(offsets_of(is_told.sum(axis=1)).astype(np.int32), told),
         }
     )
 
 
-def _contacts(found: Evidence) -> pa.Table:
-    modified = {(site.protein, site.position) for site in found.sites}
-    rows: dict[str, list[Any]] = {name: [] for name in described.CONTACTS.by_name}
-    for one in found.pairs:
-        mapped = found.mapped[one.chain]
-        near = mapped.near
-        back = {int(row): int(position) for position, row in near.pairs[np.isin(near.pairs[:, 1], (one.first, one.second))]}
-        first, second = back[one.first], back[one.second]
-        sequence = found.proteins[near.protein].sequence
-        values = (
-            near.protein, found.proteins[near.protein].accession, first + 1, sequence[first], second + 1, sequence[second],
-            one.alpha_distance, one.atom_distance if np.isfinite(one.atom_distance) else None,
-            (near.protein, first) in modified or (near.protein, second) in modified, mapped.chains.names[0], one.chain,
-        )  # fmt: skip
-        for column, value in zip(rows.values(), values, strict=True):
-            column.append(value)
-    return described.CONTACTS.arrow(rows)
+def _contacts(found: Evidence, columns: _Columns) -> pa.Table:
+    some, rows = found.pairs, found.rows
+    protein = found.residues.protein[rows.place[some.first]]
+    chain = rows.chain[some.first]
+    letters = found.residues.letters[rows.place]
+    return described.CONTACTS.arrow(
+        {
+            "protein": protein,
+            "accession": _some(columns.accession, protein),
+            "first_position": rows.position[some.first] + 1,
+            "first_residue": _letters(letters[some.first]),
+            "second_position": rows.position[some.second] + 1,
+            "second_residue": _letters(letters[some.second]),
+            "alpha_distance": some.alpha_distance,
+            "atom_distance": _known(some.atom_distance),
+            "is_modified": some.is_modified,
+            "chain": _some(columns.chain, chain),
+            "chain_row": chain,
+        }
+    )
 
 
-def _paralogues(found: Evidence) -> pa.Table:
+def _paralogues(found: Evidence, columns: _Columns) -> pa.Table:
     some = found.shared
-    supported = [
-        "both" if one.n_own and one.n_of_other else "first" if one.n_own else "other" if one.n_of_other else "neither" for one in some
-    ]
+    has_own, has_other = some.n_own > 0, some.n_of_other > 0
     return described.PARALOGUES.arrow(
         {
-            "protein": [one.protein for one in some],
-            "accession": _names(found, [one.protein for one in some]),
-            "other": _names(found, [one.other for one in some]),
-            "n_shared": [one.n_shared for one in some],
-            "n_own": [one.n_own for one in some],
-            "n_of_other": [one.n_of_other for one in some],
-            "supported": supported,
+            "protein": some.protein,
+            "accession": _some(columns.accession, some.protein),
+            "other": _some(columns.accession, some.other),
+            "n_shared": some.n_shared,
+            "n_own": some.n_own,
+            "n_of_other": some.n_of_other,
+            "supported": np.where(has_own, np.where(has_other, "both", "first"), np.where(has_other, "other", "neither")),
         }
     )
 
 
-def _peptide_places(found: Evidence) -> pa.Table:
+def _peptide_places(found: Evidence, columns: _Columns) -> pa.Table:
+    import pyarrow as pa
+
     places, peptides = found.places, found.peptides
     n_places = np.bincount(places.peptide, minlength=len(peptides))
-    rows = places.peptide.tolist()
     return described.PEPTIDE_PLACES.arrow(
         {
             "protein": places.protein,
-            "accession": _names(found, places.protein.tolist()),
-            "peptide": [peptides.peptides[row] for row in rows],
-            "sequence": [peptides.sequences[row] for row in rows],
+            "accession": _some(columns.accession, places.protein),
+            "peptide": _some(pa.array(peptides.peptides, pa.string()), places.peptide),
+            "sequence": _some(pa.array(peptides.sequences, pa.string()), places.peptide),
             "first": places.start + 1,
             "last": places.end,
             "n_psms": peptides.n_psms[places.peptide],
+            "intensity": _known(peptides.intensity[places.peptide]),
             "q_value": _known(peptides.q_value[places.peptide]),
             "n_places": n_places[places.peptide],
         }
@@ -262,38 +318,48 @@ def _peptide_places(found: Evidence) -> pa.Table:
 
 
 def _residues(found: Evidence) -> pa.Table:
-    offsets = found.residues.offsets
-    lengths = np.diff(offsets)
-    carried: list[list[str]] = [[] for _ in range(int(offsets[-1]))]
-    for site in found.sites:
-        carried[int(offsets[site.protein]) + site.position].append(site.name)
+    import pyarrow as pa
+
+    residues, sites = found.residues, found.sites
+    # Sites are in the order of residues.
+    n_carried = np.bincount(residues.offsets[sites.protein] + sites.position, minlength=len(residues.letters))
+    carried = _some(pa.array(sites.names, pa.string()), sites.name)
     return described.RESIDUES.arrow(
         {
-            "protein": np.repeat(np.arange(len(lengths)), lengths),
-            "position": np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths) + 1,
-            "residue": list("".join(one.sequence for one in found.proteins)),
-            "n_peptides": found.residues.n_peptides.astype(np.int32),
-            "n_psms": np.minimum(found.residues.n_psms, np.iinfo(np.int32).max).astype(np.int32),
-            "q_value": _known(found.residues.q_value),
-            "modifications": carried,
+            "protein": residues.protein,
+            "position": np.arange(len(residues.letters)) - residues.offsets[residues.protein] + 1,
+            "residue": _letters(residues.letters),
+            "n_peptides": residues.n_peptides.astype(np.int32),
+            "n_psms": np.minimum(residues.n_psms, np.iinfo(np.int32).max).astype(np.int32),
+            "q_value": _known(residues.q_value),
+            "modifications": pa.ListArray.from_arrays(offsets_of(n_carried).astype(np.int32), carried),
+            "n_homologues": found.conservation.n_of_residue.astype(np.int32),
+            "conservation": _known(found.conservation.of_residue),
         }
     )
 
 
-def _mapped_residues(found: Evidence) -> pa.Table:
-    columns: dict[str, list[Any]] = {name: [] for name in described.MAPPED_RESIDUES.by_name}
-    for number, one in enumerate(found.mapped):
-        chains, sequence = one.chains, found.proteins[one.near.protein].sequence
-        letters = [LETTERS[code] for code in chains.residue.tolist()]
-        for position, row in one.near.pairs.tolist():
-            exposure = float(one.exposure[row])
-            values = (
-                number, position + 1, row, _author(chains, row), int(chains.label_number[row]), letters[row],
-                letters[row] == sequence[position] != "X", _state(chains, row), exposure if np.isfinite(exposure) else None,
-            )  # fmt: skip
-            for column, value in zip(columns.values(), values, strict=True):
-                column.append(value)
-        for position in one.unseen.tolist():
-            for column, value in zip(columns.values(), (number, position + 1, None, None, None, None, False, None, None), strict=True):
-                column.append(value)
-    return described.MAPPED_RESIDUES.arrow(columns)
+def _mapped_residues(found: Evidence, columns: _Columns) -> pa.Table:
+    import pyarrow as pa
+
+    rows, n = found.rows, len(found.rows)
+    unseen = np.concatenate([np.zeros(0, np.int64), *(one.unseen for one in found.mapped)])
+    of_unseen = np.repeat(np.arange(len(found.mapped)), [len(one.unseen) for one in found.mapped])
+    chain = np.concatenate((rows.chain, of_unseen))
+    # Of each chain what stands on it, and behind that what nobody saw.
+    order = np.argsort(chain, kind="stable")
+    row = np.where(order < n, order, -1)
+    is_seen = row >= 0
+    return described.MAPPED_RESIDUES.arrow(
+        {
+            "chain_row": chain[order],
+            "position": np.concatenate((rows.position, unseen))[order] + 1,
+            "chain_residue": _some(pa.array(rows.row), row),
+            "author_number": _some(columns.author, row),
+            "label_number": _some(pa.array(columns.label_number), row),
+            "chain_letter": _some(_letters(columns.letter), row),
+            "is_identical": np.append(columns.is_identical, False)[row] & is_seen,
+            "secondary_structure": _some(_letters(columns.secondary), row),
+            "exposure": _known(np.append(rows.exposure, np.nan)[row]),
+        }
+    )

@@ -4,27 +4,40 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.entry import SearchRequest
 from engine.errors import InputError
-from engine.evidence.chain_files import open_structures, structure_source
-from engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry, identified_peptides, protein_entries, source_tables
-from engine.evidence.mapped_residues import mapped_chains
-from engine.evidence.nearest_chains import nearest_chains
+from engine.evidence.homologues import Conservation, find_homologues, no_homologues
+from engine.evidence.identified_peptides import (
+    IdentifiedPeptides,
+    ProteinEntry,
+    SourceTables,
+    identified_peptides,
+    protein_entries,
+    source_tables,
+)
+from engine.evidence.mapped_residues import MappedRows, mapped_chains
+from engine.evidence.nearest_chains import NearChain, nearest_chains
 from engine.evidence.parameters import EvidenceParameters
 from engine.evidence.places import places_of, residue_evidence, sites_of
 from engine.evidence.questions import missed_stretches, near_pairs, placed_sites, shared_peptides
-from engine.evidence.results import Evidence, evidence_tables, place_of
+from engine.evidence.remote_chains import with_remote_chains
+from engine.evidence.results import Evidence, evidence_tables, places_told
 from engine.evidence.summary import EvidenceSummary
-from engine.evidence.tables import PROTEINS, TABLES, file_of
+from engine.evidence.tables import HOMOLOGUES, PROTEINS, TABLES, file_of
+from engine.execution.resources import Resources
 from engine.jobs.progress import Progress
 from engine.project.paths import EXPORTS
-from engine.results.separated import ROUNDED, write_separated
-from engine.search_run import RunSpec, search_run
+from engine.results.reader import TableFile
+from engine.results.separated import DIGITS, write_separated
+from engine.search_run import RunSpec, SearchRun, search_run
 from engine.sequence_search.compilation import ALIGNMENT
+from engine.sequence_search.packed import packed_database
+from engine.sequences.database import SequenceDatabase
+from engine.structure_search.structures import ChainFiles, ChainInput, DescribedChains, chain_input, described, open_chains, open_files
 
 __all__ = ["find_evidence"]
 
@@ -34,13 +47,22 @@ class _Read(NamedTuple):
     proteins: list[ProteinEntry]
 
 
+class _Indexes(NamedTuple):
+    """Chains; with their descriptors where remote ones are looked for; sequences of homologues where there are any."""
+
+    structures: ChainFiles
+    described: DescribedChains | None
+    homologues: SequenceDatabase | None
+
+
 def find_evidence(request: SearchRequest, progress: Progress | None = None) -> EvidenceSummary:
     """Place the peptides of a run on their proteins, and these on the nearest structures; a run is added to the project.
 
     Parameters
     ----------
-    request : inputs ``project``, the folder of a project with an identification, and ``structures``, a structure database, or files,
-        folders and lists of files; `EvidenceParameters`. Its option ``report`` is a folder for pages and scripts.
+    request : inputs ``project``, the folder of a project with an identification, ``structures``, a structure database, or files, folders
+        and lists of files, and ``homologues``, files of sequences or none; `EvidenceParameters`. Its option ``report`` is a folder for
+        pages.
 
     Raises
     ------
@@ -48,11 +70,11 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
     """
     parameters, project = request.parameters_as(EvidenceParameters), request.files("project")[0]
     tables = source_tables(project, parameters.run)
-    source = structure_source(request.inputs.get("structures", ()))
+    source = chain_input(request.inputs.get("structures", ()))
     inputs = {
         "project_psms": [tables.psms], "project_proteins": [tables.proteins],
         "project_explained": [tables.explained] if tables.explained else [],
-        "structures": source.paths,
+        "structures": source.paths, "homologues": request.files("homologues"),
     }  # fmt: skip
     spec = RunSpec(
         "evidence", replace(request, project=project), {"structures": "--structures DATABASE"}, inputs, request.outputs("report"), False
@@ -74,40 +96,105 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
                 remedy="Take another run, or raise psm_fdr or protein_fdr",
             )
         with run.step("index"):
-            structures = open_structures(source, run.progress, run.threads)
+            indexes = _opened(source, parameters, run)
         with run.step("plan"):
-            places = places_of(peptides, proteins)
-            residues, sites = residue_evidence(peptides, proteins, places), sites_of(peptides, proteins, places, tables.fixed)
             resources = opening().telling(run.progress)
             run.load_writers()
-        near, devices = nearest_chains(proteins, structures.chains, parameters, resources)
-        run.device = "+".join(devices)
+        near = _near(proteins, indexes, parameters, run, resources)
+        conservation = _conservation(proteins, indexes.homologues, parameters, run, resources)
         with run.step("report"):
-            mapped = mapped_chains(near, proteins, structures, resources)
-            found = Evidence(
-                proteins, peptides, places, residues, sites, mapped, placed_sites(sites, mapped),
-                missed_stretches(proteins, residues, mapped),
-                near_pairs(proteins, sites, mapped, parameters.contact_distance), shared_peptides(peptides, proteins, places),
-            )  # fmt: skip
-            made = evidence_tables(found, parameters.surface_exposure)
-            for name, table in made.items():
-                run.run.write_table(name, table)
-                run.progress.check()
-            for one in TABLES:
-                write_separated(run.run.folder / EXPORTS / file_of(one), made[one.name], one.saved_columns, run.progress, ROUNDED)
-            if request.out is not None:
-                write_separated(Path(request.out), made[PROTEINS.name], PROTEINS.saved_columns, run.progress, ROUNDED)
-            run.progress.check()
-        where = [place_of(one.exposure, parameters.surface_exposure) for one in found.placed]
-        on_structures = len({one.near.protein for one in mapped})
-        counts = {
-            "proteins": len(proteins), "on_structures": on_structures, "chains": len(structures.chains),
-            "peptides": len(np.unique(places.peptide)), "sites": len(sites), "placed_sites": sum(one.row >= 0 for one in found.placed),
-        }  # fmt: skip
-        message = f"{on_structures:,} of {len(proteins):,} proteins on structures"
-        run.record(counts, message, exports=[file_of(one) for one in TABLES], source_run=tables.run)
-        return EvidenceSummary(
-            **run.summary_fields, source_run=parameters.run or tables.run, n_proteins=len(proteins), n_on_structures=on_structures,
-            n_chains=len(structures.chains), n_peptides=counts["peptides"], n_sites=len(sites), n_placed_sites=counts["placed_sites"],
-            n_on_surface=where.count("surface"), n_buried=where.count("buried"),
-        )  # fmt: skip
+            found = _evidence(_Read(peptides, proteins), tables, conservation, near, indexes.structures, parameters, resources)
+            _write(found, parameters, request, run)
+        return _summary(found, tables, parameters, run)
+
+
+def _opened(source: ChainInput, parameters: EvidenceParameters, run: SearchRun[_Read]) -> _Indexes:
+    structures, chains = open_files(source, run.progress, run.threads), None
+    for text in structures.messages:
+        run.progress.message(text, "warning")
+    if parameters.remote_chains:
+        # Both have the shortest chain first, and so the same numbers.
+        folder = source.folder
+        chains = described(structures.chains, threads=run.threads) if folder is None else open_chains(folder, run.progress, run.threads)
+    return _Indexes(structures, chains, packed_database(run, "homologues") if run.paths("homologues") else None)
+
+
+def _near(
+    proteins: list[ProteinEntry], indexes: _Indexes, parameters: EvidenceParameters, run: SearchRun[_Read], resources: Resources
+) -> list[NearChain]:
+    """The near chains of each protein, by sequence and, behind these, by the fold of the nearest."""
+    chains = indexes.structures.chains
+    near, devices = nearest_chains(proteins, chains, parameters.chains_per_protein, parameters.maximum_e_value, resources)
+    run.device = "+".join(devices)
+    if indexes.described is None:
+        return near
+    return with_remote_chains(near, proteins, indexes.described, parameters.remote_chains, parameters.minimum_tm_score, resources)
+
+
+def _conservation(
+    proteins: list[ProteinEntry], homologues: SequenceDatabase | None, parameters: EvidenceParameters, run: SearchRun[_Read],
+    resources: Resources,
+) -> Conservation:  # fmt: skip
+    """Homologues, whose table is written as they come; empty where none were given."""
+    assert run.run is not None
+    with run.run.table_writer(HOMOLOGUES.name, HOMOLOGUES.schema()) as writer:
+        if homologues is None:
+            return no_homologues(proteins)
+        n, e_value = parameters.homologues_per_protein, parameters.maximum_e_value
+        return find_homologues(proteins, homologues, n, e_value, resources, writer.write)
+
+
+def _evidence(
+    read: _Read, tables: SourceTables, conservation: Conservation, near: list[NearChain], structures: ChainFiles,
+    parameters: EvidenceParameters, resources: Resources,
+) -> Evidence:  # fmt: skip
+    peptides, proteins = read
+    progress = resources.progress
+    places = places_of(peptides, proteins, progress)
+    residues = residue_evidence(peptides, proteins, places)
+    sites = sites_of(peptides, residues, places, tables.fixed)
+    mapped = mapped_chains(near, proteins, structures, resources)
+    rows = MappedRows.of(mapped, residues)
+    return Evidence(
+        proteins, peptides, places, residues, conservation, sites, mapped, rows, placed_sites(sites, residues, mapped, rows, progress),
+        missed_stretches(proteins, residues, mapped, rows, progress),
+        near_pairs(residues, sites, mapped, rows, parameters.contact_distance, progress),
+        shared_peptides(peptides, places, len(proteins)), structures.chains.names,
+    )  # fmt: skip
+
+
+def _write(found: Evidence, parameters: EvidenceParameters, request: SearchRequest, run: SearchRun[_Read]) -> None:
+    """All tables, and as text those that are shown."""
+    assert run.run is not None
+    made = evidence_tables(found, parameters.surface_exposure)
+    for name, table in made.items():
+        run.run.write_table(name, table)
+        run.progress.check()
+    for one in TABLES:
+        table = made.get(one.name)
+        if table is None:
+            with TableFile(run.run.folder / f"{one.name}.parquet", one, one.saved) as file:
+                table = file.read(one.saved)
+        write_separated(run.run.folder / EXPORTS / file_of(one), table, one.saved_columns, run.progress, DIGITS)
+    if request.out is not None:
+        write_separated(Path(request.out), made[PROTEINS.name], PROTEINS.saved_columns, run.progress, DIGITS)
+    run.progress.check()
+
+
+def _summary(found: Evidence, tables: SourceTables, parameters: EvidenceParameters, run: SearchRun[_Read]) -> EvidenceSummary:
+    """Record what was counted, and tell it."""
+    placed = found.placed.row
+    where = places_told(found.rows.exposure[placed[placed >= 0]], parameters.surface_exposure).tolist()
+    proteins = {one.near.protein for one in found.mapped}
+    counts = {
+        "proteins": len(found.proteins), "on_structures": len(proteins), "chains": len(found.chain_names),
+        "peptides": len(np.unique(found.places.peptide)), "sites": len(found.sites), "placed_sites": int((placed >= 0).sum()),
+        "homologues": int(found.conservation.n_of_protein.sum()), "remote_chains": sum(one.near.through >= 0 for one in found.mapped),
+    }  # fmt: skip
+    message = f"{len(proteins):,} of {len(found.proteins):,} proteins on structures"
+    run.record(counts, message, exports=[file_of(one) for one in TABLES], source_run=tables.run)
+    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
+    return EvidenceSummary(
+        **run.summary_fields, **numbers, source_run=parameters.run or tables.run,
+        n_on_surface=where.count("surface"), n_buried=where.count("buried"),
+    )  # fmt: skip

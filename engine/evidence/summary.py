@@ -26,6 +26,8 @@ class EvidenceSummary(Summary):
     n_placed_sites: int
     n_on_surface: int
     n_buried: int
+    n_homologues: int
+    n_remote_chains: int
 
     def counts(self) -> list[Count]:
         """Proteins on structures, and modified residues on them."""
@@ -36,9 +38,14 @@ class EvidenceSummary(Summary):
 
     def lines(self) -> list[str]:
         """What lies where."""
+        more = [
+            f"{self.n_remote_chains:,} remote chains have the fold of a near one" if self.n_remote_chains else "",
+            f"{self.n_homologues:,} homologues tell how conserved residues are" if self.n_homologues else "",
+        ]
         return [
             f"{self.n_peptides:,} peptides of run {self.source_run} lie in {self.n_proteins:,} proteins",
             f"{self.n_on_structures:,} of these have a near structure, among {self.n_chains:,} chains",
             f"{self.n_placed_sites:,} of {self.n_sites:,} modified residues stand on one: {self.n_on_surface:,} on the surface,"
             f" {self.n_buried:,} buried",
+            *filter(None, more),
         ]

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from engine.matches.columns import PEPTIDES, SHIFTED_PSMS, described_columns
 from engine.results.columns import Column, Table
+from engine.sequences.hit_columns import HITS
+from engine.spectra.tables import SPECTRA
+from engine.structure_search.tables import HITS as STRUCTURE_HITS
 
 __all__ = [
     "CHAINS",
     "CONTACTS",
+    "HOMOLOGUES",
     "MAPPED_RESIDUES",
     "MISSED",
     "PARALOGUES",
@@ -33,6 +40,21 @@ _EXPOSURE = Column(
     "exposure", "Exposure", "Part of the residue's greatest area that water touches in this chain alone", "percent", 8, unit="%",
     is_nullable=True, low=0, high=1, saved=".4f",
 )  # fmt: skip
+_CONSERVATION = Column(
+    "conservation", "Conservation", "Of the residue among the protein's homologues: Jensen-Shannon divergence, 0 to 1", "number", 9, 3,
+    is_nullable=True, low=0, high=1, saved=".4f",
+)  # fmt: skip
+_INTENSITY = replace(
+    SPECTRA.by_name["precursor_intensity"], name="intensity", title="Intensity",
+    meaning="Of the precursors of its spectra together, where files tell it", width=10, type="double", low=0, saved=".6g",
+)  # fmt: skip
+_KIND = Column(
+    "kind", "Kind", "same (95 % identity and more), homologous (30 % and more), distant, or remote: found by the fold of the nearest",
+    width=11, pattern="same|homologous|distant|remote",
+)  # fmt: skip
+_HIT, _PEPTIDE = HITS.by_name, PEPTIDES.by_name
+_E_VALUE = replace(_HIT["e_value"], is_nullable=True, low=0)
+_BITS = _HIT["bit_score"]
 _STATE = Column("secondary_structure", "Structure", "H helix, E strand, C coil", width=8, pattern="[HEC]", is_nullable=True)
 _PSMS = Column("n_psms", "PSMs", "Spectra", "integer", 6, low=0)
 _Q = Column("q_value", "q-value", "Least false discovery rate at which a spectrum of it is accepted", "probability", 8, is_nullable=True)
@@ -57,14 +79,15 @@ PROTEINS = Table.of(
                saved=".4f"),
         Column("mapped_coverage", "Seen on it", "Part of those that peptides cover", "percent", 9, unit="%", is_nullable=True, low=0,
                saved=".4f"),
+        Column("n_homologues", "Homologues", "Among which conservation is counted", "integer", 9, low=0, is_shown=False),
         Column("q_value", "q-value", "Of its group", "probability", 8, is_nullable=True),
         Column("sequence", meaning="Its residues", pattern="[A-Z]+"),
     ),
     shown="accession n_peptides n_psms coverage n_sites n_chains chain identity mapped mapped_coverage description length q_value "
-    "other_accessions",
+    "other_accessions n_homologues",
     links="accession",
     saved="accession other_accessions description length n_peptides n_psms coverage n_sites n_chains chain identity mapped mapped_coverage "
-    "q_value",
+    "n_homologues q_value",
 )  # fmt: skip
 CHAINS = Table.of(
     "chains",
@@ -74,8 +97,7 @@ CHAINS = Table.of(
         _ACCESSION,
         Column("rank", "Rank", "Place among the chains of the protein, by score", "integer", 5, low=1),
         Column("chain", "Chain", "The structure: its file, and after a colon the chain", width=16),
-        Column("kind", "Kind", "same (95 % identity and more), homologous (30 % and more) or distant", width=11,
-               pattern="same|homologous|distant"),
+        _KIND,
         Column("identity", "Identity", "Share of aligned residues that are the same", "percent", 8, unit="%", low=0, high=1, saved=".4f"),
         Column("n_aligned", "Aligned", "Residues of the protein that stand on it", "integer", 8, low=0),
         Column("n_gaps", "Gaps", "Residues of either that stand against none", "integer", 6, low=0),
@@ -84,15 +106,22 @@ CHAINS = Table.of(
         Column("last", "To", "Last aligned residue of the protein", "integer", 6, low=1),
         Column("covered", "Seen on it", "Part of its aligned residues that peptides cover", "percent", 9, unit="%", low=0, high=1,
                saved=".4f"),
-        Column("e_value", "E-value", "Such scores that chance gives in this database", "e_value", 9, low=0),
-        Column("bit_score", "Bits", "Bit score of the alignment", "number", 7, 1),
+        _E_VALUE,
+        _BITS,
+        replace(
+            STRUCTURE_HITS.by_name["tm_score_query"], name="tm_score",
+            meaning="Of a remote chain and the near one by whose fold it was found, by the length of that one", low=0,
+        ),
+        Column("through", "Found by", "Of a remote chain: the near one by whose fold it was found", width=16, is_nullable=True),
         Column("has_atoms", "Atoms", "Whether its file has more than Cα, which exposure needs", "truth", 6),
         Column("description", "Description", "What the file says of it", width=40),
         Column("path", meaning="Its file"),
     ),
-    shown="accession rank chain kind identity n_aligned n_gaps n_unseen first last covered e_value bit_score has_atoms description",
+    shown="accession rank chain kind identity n_aligned n_gaps n_unseen first last covered e_value bit_score tm_score through has_atoms "
+    "description",
     links="protein path",
-    saved="accession rank chain kind identity n_aligned n_gaps n_unseen first last covered e_value bit_score has_atoms description path",
+    saved="accession rank chain kind identity n_aligned n_gaps n_unseen first last covered e_value bit_score tm_score through has_atoms "
+    "description path",
 )  # fmt: skip
 SITES = Table.of(
     "sites",
@@ -105,11 +134,14 @@ SITES = Table.of(
         Column("modification", "Modification", "What it carries", width=18),
         Column("mass", "Mass", "Of the modification", "number", 10, 4, unit="Da", saved=".6f", low=-1e6, high=1e6),
         _PSMS,
+        Column("n_covering", "Covered by", "PSMs of all peptides that cover the residue, with and without it", "integer", 9, low=0),
         Column("n_peptides", "Peptides", "Peptidoforms that carry it there", "integer", 8, low=0),
+        _INTENSITY,
         _Q,
-        Column("site_probability", "Site prob.", "Probability of that residue, where the search computed one", "number", 9, 3,
-               is_nullable=True),
+        SHIFTED_PSMS.by_name["site_probability"],
+        _CONSERVATION,
         _CHAIN,
+        replace(_KIND, name="chain_kind", title="Kind of chain", is_nullable=True),
         _AUTHOR,
         _STATE,
         _EXPOSURE,
@@ -120,11 +152,11 @@ SITES = Table.of(
         Column("ligand_distance", "To ligand", "Between the nearest atoms", "number", 8, 1, unit="Å", is_nullable=True, saved=".2f"),
         _CHAIN_ROW,
     ),
-    shown="accession position residue modification n_psms site_probability chain author_number place exposure secondary_structure "
-    "nearest_site site_distance ligand ligand_distance mass n_peptides q_value",
+    shown="accession position residue modification n_psms n_covering site_probability intensity conservation chain chain_kind "
+    "author_number place exposure secondary_structure nearest_site site_distance ligand ligand_distance mass n_peptides q_value",
     links="protein chain_row",
-    saved="accession position residue modification mass n_psms n_peptides q_value site_probability chain author_number secondary_structure "
-    "exposure place nearest_site site_distance ligand ligand_distance",
+    saved="accession position residue modification mass n_psms n_covering n_peptides intensity q_value site_probability conservation chain "
+    "chain_kind author_number secondary_structure exposure place nearest_site site_distance ligand ligand_distance",
 )  # fmt: skip
 MISSED = Table.of(
     "missed",
@@ -187,18 +219,43 @@ PEPTIDE_PLACES = Table.of(
     (
         _PROTEIN,
         _ACCESSION,
-        Column("peptide", "Peptide", "In ProForma", width=26),
-        Column("sequence", "Sequence", "Without modifications", width=22, is_shown=False, pattern="[A-Z]+"),
+        _PEPTIDE["peptide"],
+        replace(_PEPTIDE["sequence"], pattern="[A-Z]+"),
         Column("first", "From", "First residue in the protein, from 1", "integer", 6, low=1),
         Column("last", "To", "Last residue in the protein", "integer", 6, low=1),
         _PSMS,
+        _INTENSITY,
         _Q,
         Column("n_places", "Places", "Where it lies in all proteins of this table", "integer", 6, low=1),
     ),
-    shown="accession peptide first last n_psms q_value n_places sequence",
+    shown="accession peptide first last n_psms intensity q_value n_places sequence",
     links="protein sequence",
-    saved="accession peptide sequence first last n_psms q_value n_places",
+    saved="accession peptide sequence first last n_psms intensity q_value n_places",
 )
+HOMOLOGUES = Table.of(
+    "homologues",
+    "Homologues",
+    (
+        _PROTEIN,
+        _ACCESSION,
+        *described_columns(
+            HITS.chosen(
+                (
+                    "rank", "subject", "description", "identity", "alignment_length", "query_start", "query_end", "subject_start",
+                    "subject_end", "subject_length", "e_value", "bit_score", "score", "aligned_query", "aligned_subject",
+                )
+            ),
+            rank={"meaning": "Place among the homologues of the protein, by score"},
+            subject={"title": "Homologue"},
+        ),
+    ),
+    shown="accession rank subject description identity alignment_length query_start query_end subject_start subject_end subject_length "
+    "e_value bit_score score",
+    links="protein",
+    saved="accession rank subject description identity alignment_length query_start query_end subject_start subject_end subject_length "
+    "e_value bit_score",
+)  # fmt: skip
+"""Where homologues were given; their alignments make the stack of a protein."""
 RESIDUES = Table.of(
     "residues",
     "Residues",
@@ -210,6 +267,8 @@ RESIDUES = Table.of(
         Column("n_psms", meaning="Spectra of these", kind="integer", type="int32", low=0),
         Column("q_value", meaning="The least of these", kind="probability", is_nullable=True),
         Column("modifications", meaning="What it carries", kind="texts"),
+        Column("n_homologues", meaning="Homologues that have a residue there", kind="integer", type="int32", low=0),
+        _CONSERVATION,
     ),
 )
 """A row for each residue of each protein."""
@@ -236,7 +295,7 @@ MAPPED_RESIDUES = Table.of(
 )
 """A row for each residue of a protein that stands on a near chain, or that the chain's sequence has and nobody saw."""
 
-TABLES = (PROTEINS, CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES)
+TABLES = (PROTEINS, CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES, HOMOLOGUES)
 """From the protein to what is known of it."""
 STORED = (RESIDUES, MAPPED_RESIDUES)
 

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from engine.execution.devices import Device
+from engine.execution.cost.kept import known_parameters
+from engine.execution.devices import Device, gpus
 from engine.execution.remembered_gpus import forget_gpus
 from engine.execution.scheduler import one_line
 from engine.jobs.progress import Progress
 from kernels.cuda.modules import Card, card
+from kernels.cuda.rates import USUAL_RATES, CardRates
 from kernels.device import DeviceError
 
 __all__ = ["open_cards"]
+
+
+def _rates(number: int) -> CardRates:
+    """As they were measured on this machine, else the usual ones."""
+    found = next((gpu for gpu in gpus() if gpu.numbers == (number,)), None)
+    known = None if found is None else known_parameters(found, 0)
+    if known is None or not {"integer", "float", "lookup"} <= set(known.rates):
+        return USUAL_RATES
+    rates = known.rates
+    return CardRates(rates["integer"], rates["float"], rates["lookup"], known.memory_bandwidth, known.launch)
 
 
 def open_cards(device: Device, progress: Progress, *, memory_bytes: int = 0) -> list[Card]:
@@ -22,6 +34,7 @@ def open_cards(device: Device, progress: Progress, *, memory_bytes: int = 0) -> 
         try:
             one = card(number)
             one.limit_memory(memory_bytes)
+            one.rates = _rates(number)
             opened.append(one)
         except DeviceError as error:
             forget_gpus()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from engine.execution.devices import Device, begin_contexts, chosen_device
 from engine.jobs.progress import Progress
@@ -13,10 +14,13 @@ _LOOK_SECONDS = 0.05
 
 
 class DeviceLookup:
-    """Looks for the device of a wish (see `engine.execution.devices.chosen_device`) on a thread of its own, from now on."""
+    """Looks for the device of a wish (see `engine.execution.devices.chosen_device`) on a thread of its own, from now on.
 
-    def __init__(self, wish: str) -> None:
-        self.wish = wish
+    `choose`: says what computes, of the device that is found; None: that.
+    """
+
+    def __init__(self, wish: str, choose: Callable[[Device], Device] | None = None) -> None:
+        self.wish, self._choose = wish, choose
         self._device: Device | None = None
         self._error: Exception | None = None
         # A driver that hangs must not keep the program from ending.
@@ -25,7 +29,8 @@ class DeviceLookup:
 
     def _look(self) -> None:
         try:
-            self._device = device = chosen_device(self.wish)
+            found = chosen_device(self.wish)
+            self._device = device = found if self._choose is None else self._choose(found)
         except Exception as error:  # it belongs to whoever asks for the device
             self._error = error
         else:

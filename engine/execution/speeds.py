@@ -31,6 +31,14 @@ class Speeds:
         """Cost in a second of a device; None where nobody knows it."""
         return self._all().get(self._key(name))
 
+    @classmethod
+    def all_of(cls, name: str, threads: int) -> dict[str, float]:
+        """Cost in a second of a device, by the kinds of work that it has done."""
+        found = _remembered(_file())
+        keys = {key.partition(": ")[0]: key for key in found}
+        every = {kind: cls(kind, threads)._key(name) for kind in keys}
+        return {kind: found[key] for kind, key in every.items() if key in found}
+
     @property
     def are_of_several(self) -> bool:
         """Whether more than one device has done such work."""

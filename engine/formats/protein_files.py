@@ -109,6 +109,8 @@ def _check_kind(source: ByteSource, every_record: bool) -> FileFormat:
         raise InputError(
             source.path, f"holds identifications ({found.name}), where a FASTA file of proteins belongs", remedy="Give a FASTA file"
         )
+    if found.sort == "libraries":
+        raise InputError(source.path, f"is a spectral library ({found.name}), where proteins belong", remedy="Give a FASTA file")
     if found.sort != "proteins":
         remedy = _BEGIN_WITH_A_NAME if every_record else "Give it among the spectra, and a FASTA file of proteins here"
         raise InputError(source.path, f"is a file of spectra ({found.name}), where a FASTA file of proteins belongs", remedy=remedy)

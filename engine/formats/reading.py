@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InputError, shortened
 from engine.formats.recognition import recognise
-from engine.formats.sources import ByteSource, blocks
+from engine.formats.sources import Block, ByteSource, blocks
 from engine.formats.spectrum_blocks import Fault, ParsedBlock, SpectrumParser
 from engine.formats.vendor import converted, vendor_format
 from engine.jobs.progress import Progress
 from engine.spectra.columns import Spectra
 from engine.spectra.spooling import GrowingColumn
 
-__all__ = ["FileState", "check_proportions", "parse_blocks", "parser_of", "read_spectra"]
+__all__ = ["FileState", "check_proportions", "mapped_blocks", "n_processors", "parse_blocks", "parser_of", "read_spectra"]
+
+T = TypeVar("T")
 
 _WAIT_SECONDS = 0.1
 
@@ -124,7 +126,7 @@ def _read_files(
             parser_of(source, takes_negative=takes_negative)
             total += source.size
     progress.stage("Reading spectra", total)
-    n_threads = threads or min(4, _n_processors())
+    n_threads = threads or min(4, n_processors())
     pool = ThreadPoolExecutor(n_threads, thread_name_prefix="spectrum-reader")
     try:
         mz, intensity = GrowingColumn(np.float64, spool), GrowingColumn(np.float32, spool)
@@ -142,7 +144,8 @@ def _read_files(
     return _assemble(files, states, mz.finish(), intensity.finish())
 
 
-def _n_processors() -> int:
+def n_processors() -> int:
+    """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -159,6 +162,8 @@ def parser_of(source: ByteSource, *, takes_negative: bool) -> SpectrumParser:
             raise InputError(
                 source.path, f"is {found.name}: identifications, not spectra", remedy="Import it: proteoscope import, with its spectra"
             )
+        if found.sort == "libraries":
+            raise InputError(source.path, f"is {found.name}: a spectral library, not measured spectra", remedy="Give it as a library")
         raise InputError(source.path, f"is a {found.name} file of sequences, where spectra belong", remedy="Give it as the database")
     # Loaded here, and not on top: the parsers' kernels need Numba, whose import takes longer than the rest of the program.
     module, _, name = found.reader.partition(":")
@@ -225,11 +230,20 @@ def parse_blocks(
     source: ByteSource, parser: SpectrumParser, pool: ThreadPoolExecutor, n_threads: int, progress: Progress, centroid: bool | str
 ) -> Iterator[tuple[ParsedBlock, int]]:
     """Parsed blocks in the order of the file, with the file bytes that each took; a few more than there are threads are under way."""
-    waiting: deque[tuple[Future[ParsedBlock], int]] = deque()
-    for block in blocks(source, parser.cut):
+    return mapped_blocks(source, parser.cut, parser.begin, lambda block: parser.parse(block, centroid), pool, n_threads, progress)
+
+
+def mapped_blocks(
+    source: ByteSource, cut: Callable[[bytes], int], begin: Callable[[Block], None], parse: Callable[[Block], T], pool: ThreadPoolExecutor,
+    n_threads: int, progress: Progress,
+) -> Iterator[tuple[T, int]]:  # fmt: skip
+    """What becomes of the blocks of a file (`engine.formats.sources.blocks`), in its order, with the file bytes that each took: `begin`
+    looks at the first, `parse` at each, in the threads of the pool; a few more than there are threads are under way."""
+    waiting: deque[tuple[Future[T], int]] = deque()
+    for block in blocks(source, cut):
         if block.is_first:
-            parser.begin(block)
-        waiting.append((pool.submit(parser.parse, block, centroid), block.consumed))
+            begin(block)
+        waiting.append((pool.submit(parse, block), block.consumed))
         while len(waiting) > n_threads + 1:
             yield _next_result(waiting, progress)
         progress.check()
@@ -237,7 +251,7 @@ def parse_blocks(
         yield _next_result(waiting, progress)
 
 
-def _next_result(waiting: deque[tuple[Future[ParsedBlock], int]], progress: Progress) -> tuple[ParsedBlock, int]:
+def _next_result(waiting: deque[tuple[Future[T], int]], progress: Progress) -> tuple[T, int]:
     future, consumed = waiting.popleft()
     while True:
         try:

@@ -21,7 +21,7 @@ _CONVERT = "Convert it to mzML with msconvert (ProteoWizard)"
 _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (THERMO_MAGIC, "a Thermo raw file", "Convert it to mzML with ThermoRawFileParser or msconvert (ProteoWizard)"),
     (COMPOUND_MAGIC, "a binary vendor file (SCIEX .wiff or another compound document)", _CONVERT),
-    (b"SQLite format 3\0", "an SQLite database (Bruker .tdf, .mzDB or a spectral library)", _CONVERT),
+    (b"SQLite format 3\0", "an SQLite database (Bruker .tdf, .mzDB)", _CONVERT),
     (b"\x89HDF", "an HDF5 file (mz5, mzMLb)", _CONVERT),
     (b"PK\x03\x04", "a zip archive", "Unpack it first"),
     (b"BZh", "packed with bzip2", "Unpack it first, or pack it with gzip"),
@@ -47,7 +47,7 @@ def recognise(source: ByteSource) -> FileFormat:
     """
     head = source.peek(HEAD_BYTES)
     for one in registry.FORMATS:
-        if one.magic and head.startswith(one.magic):
+        if one.magic and head.startswith(one.magic) and one.mark in head:
             return one
     for signature, what, remedy in _SIGNATURES:
         if head.startswith(signature):
@@ -87,8 +87,11 @@ def has_entries(source: ByteSource) -> bool:
 
 
 def _another() -> str:
-    names = {sort: names_of(sort) for sort in ("spectra", "proteins", "identifications")}
-    return f"Spectra may be {names['spectra']}, proteins {names['proteins']}, results of search engines {names['identifications']}"
+    names = {sort: names_of(sort) for sort in ("spectra", "proteins", "identifications", "libraries")}
+    return (
+        f"Spectra may be {names['spectra']}, proteins {names['proteins']}, results of search engines {names['identifications']},"
+        f" libraries {names['libraries']}"
+    )
 
 
 def _recognise_xml(source: ByteSource, text: bytes) -> FileFormat:

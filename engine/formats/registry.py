@@ -23,7 +23,7 @@ __all__ = [
     "suffixes_of",
 ]
 
-Sort = Literal["spectra", "proteins", "reads", "structures", "identifications"]
+Sort = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries"]
 """Content of a file, in whichever format."""
 
 
@@ -51,11 +51,13 @@ class FileFormat:
         has ``.gz`` behind.
     reader : ``module:class`` of the `engine.formats.spectrum_blocks.SpectrumParser` of a format of spectra, called with the path and
         ``takes_negative``, or of the `engine.formats.entries.EntryFormat` of a format of proteins; ``module:function`` that reads results
-        of search engines, called with a `engine.formats.sources.ByteSource` and a progress; FASTA is without, and what reads other sorts
-        knows its formats itself.
+        of search engines, called with a `engine.formats.sources.ByteSource` and a progress, or libraries, called with the
+        `engine.formats.libraries.entries.LibraryCollector` between them; FASTA is without, and what reads other sorts knows its formats
+        itself. library_reader : the latter of a format of spectra whose files may name what their spectra are of.
     writer : ``module:class`` of the `engine.formats.writing.SpectrumWriter`, called with the spectra, where they can be written in it.
-    roots : the elements that XML of this format begins with. is_like : whether text that is no XML is of this format; asked in the order
-        of `FORMATS`. magic : what binary files of this format begin with. Without any of them, a format is told by whoever reads its sort.
+    roots : the elements that XML of this format begins with, or text in angle brackets. is_like : whether text that is no XML is of this
+        format; asked in the order of `FORMATS`. magic : what binary files of this format begin with; mark : what then stands in their
+        beginning too. Without any of them, a format is told by whoever reads its sort.
     term : accession and name in the PSI-MS vocabulary.
     spectra_called_by : what mzIdentML calls its spectra by: the native identifier that the file gives, the scan number, or the place in the
         file. has_titles : whether the name of a spectrum is a title that somebody gave it.
@@ -69,6 +71,8 @@ class FileFormat:
     roots: tuple[str, ...] = ()
     is_like: Callable[[Beginning], bool] | None = None
     magic: bytes = b""
+    mark: bytes = b""
+    library_reader: str = ""
     term: tuple[str, str] | None = None
     spectra_called_by: Literal["native", "scan", "index"] = "index"
     has_titles: bool = False
@@ -136,6 +140,20 @@ def _is_pkl(beginning: Beginning) -> bool:
 
 
 _TABLES = "engine.imported.table_formats"
+_LIBRARIES = "engine.formats.libraries"
+
+
+def _is_msp(beginning: Beginning) -> bool:
+    first = next((line for line in beginning.lines if line[:1] != b"#"), b"")
+    return first[:5].lower() == b"name:"
+
+
+def _is_sptxt(beginning: Beginning) -> bool:
+    return _is_msp(beginning) and any(line.startswith((b"LibID:", b"### SpectraST")) for line in beginning.lines)
+
+
+def _is_mzspeclib_json(beginning: Beginning) -> bool:
+    return beginning.text.startswith(b"{") and b'"MS:1003186"' in beginning.text
 
 
 def _is_mztab(beginning: Beginning) -> bool:
@@ -183,7 +201,7 @@ FORMATS: tuple[FileFormat, ...] = (
     ),
     FileFormat(
         "MGF", "spectra", (".mgf",), "engine.formats.peak_lists:MgfParser", "engine.formats.peak_list_writers:MgfWriter",
-        is_like=_is_mgf, term=("MS:1001062", "Mascot MGF format"), has_titles=True,
+        is_like=_is_mgf, term=("MS:1001062", "Mascot MGF format"), has_titles=True, library_reader=f"{_LIBRARIES}.mgf:read_mgf",
     ),
     FileFormat(
         "MS2", "spectra", (".ms2",), "engine.formats.peak_lists:Ms2Parser", "engine.formats.peak_list_writers:Ms2Writer",
@@ -229,6 +247,31 @@ FORMATS: tuple[FileFormat, ...] = (
     FileFormat(
         "PeptideShaker report", "identifications", (".peptideshaker.txt",), f"{_TABLES}:read_peptideshaker",
         is_like=_has_columns(("sequence", "modified sequence", "spectrum title", "identification charge")),
+    ),
+    FileFormat(
+        "SpectraST sptxt", "libraries", (".sptxt",), f"{_LIBRARIES}.msp:read_msp", is_like=_is_sptxt,
+    ),
+    FileFormat(
+        "MSP", "libraries", (".msp",), f"{_LIBRARIES}.msp:read_msp", is_like=_is_msp
+    ),
+    FileFormat(
+        "mzSpecLib text", "libraries", (".mzspeclib.txt", ".mzlib.txt"), f"{_LIBRARIES}.mzspeclib_text:read_mzspeclib_text",
+        roots=("mzSpecLib",),
+    ),
+    FileFormat(
+        "mzSpecLib JSON", "libraries", (".mzspeclib.json", ".mzlib.json"), f"{_LIBRARIES}.mzspeclib_json:read_mzspeclib_json",
+        is_like=_is_mzspeclib_json,
+    ),
+    FileFormat(
+        "BiblioSpec blib", "libraries", (".blib",), f"{_LIBRARIES}.blib:read_blib", magic=b"SQLite format 3\0", mark=b"RefSpectra",
+    ),
+    FileFormat(
+        "DIA-NN library", "libraries", (".lib.tsv",), f"{_LIBRARIES}.transitions:read_transitions",
+        is_like=_has_columns(("precursormz", "productmz", "libraryintensity")),
+    ),
+    FileFormat(
+        "Spectronaut library", "libraries", (".spectronaut.tsv",), f"{_LIBRARIES}.transitions:read_transitions",
+        is_like=_has_columns(("precursormz", "fragmentmz", "relativeintensity")),
     ),
     FileFormat("PDB", "structures", (".pdb", ".ent")),
     FileFormat("mmCIF", "structures", (".cif", ".mmcif", ".pdbx")),

@@ -22,6 +22,7 @@ _RECORDS = {
 _BYTES_OF_RECORD = 4000  # of other formats
 _LEAST_PEAK = 12  # bytes
 _MOST_FILES = 16  # that are looked into
+_HELD_OF_BYTE, _MOST_HELD = 1.3, 8e8  # bytes of peaks for a byte of a file, and altogether; see results/growth.jsonl of the benchmarks
 
 
 class InputSize(NamedTuple):
@@ -34,6 +35,11 @@ class InputSize(NamedTuple):
     records: float = 0.0
     letters: float = 0.0
     lengths: tuple[int, ...] = ()
+
+    @property
+    def held_bytes(self) -> float:
+        """Of memory for the peaks of files of spectra: columns that become large lie on the disk, and go through memory in blocks."""
+        return min(_HELD_OF_BYTE * self.unpacked, _MOST_HELD)
 
     @property
     def mean_length(self) -> float:

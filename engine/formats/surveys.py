@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,7 @@ class Surveys:
     retention_time : (n,) float64, seconds, ascending. scan : (n,) int64, -1 where the file gives none.
     offsets : (n + 1,) int64; the peaks of spectrum i are `offsets[i]:offsets[i + 1]`.
     mz : (peaks,) float64, thomson, ascending within a spectrum. intensity : (peaks,) float32, positive.
+    n_profiles : spectra that were profiles, and made centroids.
     """
 
     retention_time: NDArray[np.float64]
@@ -37,6 +38,7 @@ class Surveys:
     offsets: NDArray[np.int64]
     mz: NDArray[np.float64]
     intensity: NDArray[np.float32]
+    n_profiles: int = 0
 
     def __len__(self) -> int:
         return len(self.scan)
@@ -61,6 +63,7 @@ def read_surveys(path: str | Path, *, progress: Progress | None = None, spool: P
     times: list[NDArray] = []
     scans: list[NDArray] = []
     counts: list[NDArray] = []
+    n_profiles = 0
     with ByteSource(path) as source:
         parser = parser_of(source, takes_negative=True)
         if not hasattr(parser, "level"):
@@ -82,6 +85,7 @@ def read_surveys(path: str | Path, *, progress: Progress | None = None, spool: P
                 times.append(parsed.retention_time)
                 scans.append(parsed.scan)
                 counts.append(np.diff(parsed.offsets))
+                n_profiles += parsed.n_profiles
                 progress.advance(consumed)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -91,7 +95,7 @@ def read_surveys(path: str | Path, *, progress: Progress | None = None, spool: P
     found = _in_order(time, scan, count, mz.finish(), intensity.finish())
     if not len(found):
         raise InputError(path, "has no survey spectra (MS1) with times", remedy="Convert the run again with its survey spectra")
-    return found
+    return replace(found, n_profiles=n_profiles)
 
 
 def _in_order(

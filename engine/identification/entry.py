@@ -32,6 +32,7 @@ IDENTIFICATION = Search(
     kind="identify",
     name="identification",
     question="What is in my sample?",
+    manual="identification",
     purpose="Identify peptides and proteins from tandem mass spectra",
     description="Identify peptides and proteins. Results go into a project folder: exports/*.tsv for people, run.json for scripts.",
     job="Identify {spectra}",

@@ -15,7 +15,7 @@ __all__ = ["expectation", "expected"]
 _READ, _INDEX, _PREPARE, _REPORT = 1.4e-8, 4e-7, 6e-5, 1.1e-4  # seconds of a byte, a peptide, a spectrum, and a spectrum's report
 _MEASURE, _SECOND_PASS = 4e-5, 0.4  # of a spectrum whose match is measured; of the first pass, at its widest
 _CHARGES_OF_QUERY = 1.05
-_PEPTIDE_BYTES, _SPECTRUM_BYTES = 60.0, 3000.0
+_PEPTIDE_BYTES, _SPECTRUM_BYTES = 60.0, 1500.0  # what is mapped and was looked at counts
 
 
 def expected(request: SearchRequest) -> Expectation:
@@ -36,5 +36,5 @@ def expectation(spectra: InputSize, database: InputSize, parameters: Identificat
         "score": spectra.records * _MEASURE, "report": spectra.records * _REPORT,
     }  # fmt: skip
     counts = {"spectra": spectra.records, "residues": database.letters, "peptides": peptides, "candidates": candidates * queries}
-    memory = peptides * _PEPTIDE_BYTES + spectra.records * _SPECTRUM_BYTES + 2 * spectra.unpacked
+    memory = peptides * _PEPTIDE_BYTES + spectra.records * _SPECTRUM_BYTES + spectra.held_bytes
     return Expectation((work,), host, counts, memory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
 from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
 
@@ -42,6 +42,7 @@ IMPORT = Search(
     kind="import",
     name="import of results",
     question="What did another search engine find?",
+    manual="imported",
     purpose="Look at the results of another search engine",
     description="Import results of another search engine. They go into a project folder: exports/*.tsv for people, run.json for scripts.",
     epilog=_EPILOG,
@@ -69,7 +70,14 @@ IMPORT = Search(
     writes="project",
     run=_run,
     kernels=("engine.imported.compilation:READING",),
-    modules=("engine.imported.search", "engine.imported.results", "engine.matches.exporting"),
+    modules=("engine.imported.search", "engine.imported.results", "engine.matches.listed.tables", "engine.matches.exporting"),
+    demo=Demo(
+        {
+            "results": "BSA1_comet.pep.xml.gz", "spectra": "BSA1.mzML.gz",
+            "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz",
+        },
+        "low-resolution",
+    ),
     expecting="engine.imported.expecting",
     tables="engine.imported.tables:TABLES",
     stored="engine.imported.tables:STORED",

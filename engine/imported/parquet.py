@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.errors import InputError
+from engine.formats.separated_cells import Cells
 from engine.formats.sources import ByteSource
-from engine.imported.separated import Cells
 from engine.jobs.progress import Progress
 from engine.results.columns import Table
 from engine.results.reader import TableFile

@@ -14,8 +14,8 @@ from engine.errors import InputError
 from engine.formats.recognition import recognise
 from engine.formats.registry import names_of
 from engine.formats.sources import ByteSource
-from engine.imported.identifications import Identifications, joined
 from engine.jobs.progress import Progress
+from engine.matches.listed.identifications import Identifications, joined
 
 __all__ = ["read_identifications"]
 

@@ -11,15 +11,15 @@ from engine.entry import SearchRequest
 from engine.errors import InputError
 from engine.formats import Proteins, Spectra, read_proteins, read_spectra
 from engine.imported.compilation import READING
-from engine.imported.identifications import Identifications
 from engine.imported.parameters import ImportParameters
 from engine.imported.reading import read_identifications
 from engine.imported.summary import ImportSummary
 from engine.jobs.progress import Progress
+from engine.matches.listed.identifications import Identifications
 from engine.search_run import RunSpec, SearchRun, search_run
 
 if TYPE_CHECKING:
-    from engine.imported.matches import ImportedMatches
+    from engine.matches.listed.matches import ListedMatches
 
 __all__ = ["ImportSummary", "import_results"]
 
@@ -60,12 +60,12 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         assert run.run is not None
         found, spectra, database = run.read()
         run.load("duckdb")
-        from engine.imported.judging import ImportSettings
-        from engine.imported.matches import collect_matches
-        from engine.imported.places import cut_off_proteins
-        from engine.imported.references import find_spectra
-        from engine.imported.results import imported_tables, judge, left_out_table
+        from engine.imported.results import judge, left_out_table
         from engine.imported.tables import LEFT_OUT
+        from engine.matches.listed.matches import collect_matches
+        from engine.matches.listed.places import cut_off_proteins
+        from engine.matches.listed.references import find_spectra
+        from engine.matches.listed.tables import listed_tables
         from engine.matches.run_tables import EXPORTED, RunTables
         from engine.project.paths import EXPORTS
         from engine.results.separated import ROUNDED, write_separated
@@ -76,19 +76,21 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
             run.progress.stage("Finding the spectra")
             in_spectra = find_spectra(found, spectra)
         with run.step("plan"):
-            matches = collect_matches(found, in_spectra, spectra, database, enzyme(parameters.enzyme), parameters, run.progress)
+            matches = collect_matches(
+                found, in_spectra, spectra, database, enzyme(parameters.enzyme), parameters.fixed_modifications, run.progress
+            )
             if not len(matches):
                 raise InputError(
                     found.files[0], f"none of its {len(found):,} matches can be taken; of the first, {matches.reason[0]}",
                     remedy="Give the spectra that were searched" + ("" if database else ", and the database"),
                 )  # fmt: skip
         with run.step("score"):
-            judged = judge(found, matches, spectra, ImportSettings.of(parameters), run.progress)
+            judged = judge(found, matches, spectra, parameters, run.progress)
         run.device = "cpu"
         with run.step("report"):
             spectra_written = run.begin(lambda progress: write_spectra(owner, spectra, progress))
             run.progress.stage("Writing results")
-            made = imported_tables(found, matches, judged, spectra, database)
+            made = listed_tables(found, matches, judged, spectra, database)
             written = RunTables(made.tables, judged.settings)
             written.write(owner, run.progress, run.begin)
             left_out = left_out_table(found, matches)
@@ -122,7 +124,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         return replace(summary, **run.summary_fields)
 
 
-def _tell(run: SearchRun[_Read], summary: ImportSummary, found: Identifications, matches: ImportedMatches, *, ignores_files: bool) -> None:
+def _tell(run: SearchRun[_Read], summary: ImportSummary, found: Identifications, matches: ListedMatches, *, ignores_files: bool) -> None:
     """Say whose the q-values are, and what the user may have to mend."""
     import numpy as np
 

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from engine.arrays import take_runs
 from engine.chemistry.masses import neutral_mass
+from engine.chemistry.noted_peptides import NotedModification, NotedPeptide, noted_modification, parse_peptide
 from engine.errors import InputError, shortened
 from engine.formats.registry import has_suffix_of
+from engine.formats.separated_cells import Cells, read_cells
 from engine.formats.sources import ByteSource
-from engine.imported.identifications import Identifications, NotedModification, NotedPeptide
-from engine.imported.notation import noted_modification, parse_peptide
-from engine.imported.separated import Cells, read_cells
 from engine.jobs.progress import Progress
 from engine.matches.engine_scores import score_called, score_column_of
+from engine.matches.listed.identifications import Identifications
 
 if TYPE_CHECKING:
     import pyarrow as pa

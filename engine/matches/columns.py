@@ -10,9 +10,23 @@ from engine.results.columns import Column, Rule, Table
 from kernels.score_kinds import score_kind
 
 __all__ = [
-    "EXPORTED_PSMS", "FEATURE", "IMPORTED_PSMS", "KNOWN_PLACES", "PEPTIDES", "PEPTIDE_COLUMNS", "PROTEINS", "PROTEINS_OF_SHIFTED",
-    "PROTEIN_COLUMNS", "PSMS", "PSM_COLUMNS", "READING_FRAMES",
-    "SHIFTED_PSMS", "SHIFT_COLUMNS", "described_columns",
+    "EXPORTED_PSMS",
+    "FEATURE",
+    "IMPORTED_PSMS",
+    "KNOWN_PLACES",
+    "LIBRARY_COLUMNS",
+    "LIBRARY_PSMS",
+    "PEPTIDES",
+    "PEPTIDE_COLUMNS",
+    "PROTEINS",
+    "PROTEINS_OF_SHIFTED",
+    "PROTEIN_COLUMNS",
+    "PSMS",
+    "PSM_COLUMNS",
+    "READING_FRAMES",
+    "SHIFTED_PSMS",
+    "SHIFT_COLUMNS",
+    "described_columns",
 ]  # fmt: skip
 
 FEATURE = r"feature_[a-z0-9_]{1,80}"
@@ -125,6 +139,19 @@ SHIFT_COLUMNS = (
     Column("carried_mass", meaning="What the name of the shift weighs, Da", kind="number", low=-1e6, high=1e6),
 )  # fmt: skip
 """What PSMs of a search for modified peptides have besides."""
+
+LIBRARY_COLUMNS = (
+    Column("library_spectrum", "Library spectrum", "Name of the entry in the library", width=26, is_optional=True),
+    Column(
+        "similarity", "Similarity", "Of the spectrum and the library's, from 0 to 1", "number", 9, 4, saved=".6f", low=0, high=1,
+        is_optional=True,
+    ),
+    Column(
+        "mass_difference", "Mass diff.", "Measured mass less the library entry's, for the nearest isotope where they are the same",
+        "number", 10, 4, unit="Da", saved=".6f", is_optional=True,
+    ),
+)  # fmt: skip
+"""What PSMs of a search in spectral libraries have besides."""
 
 PEPTIDE_COLUMNS = (
     Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=24),
@@ -317,9 +344,15 @@ IMPORTED_PSMS = Table.of(
     takes_marks=True,
 )
 """PSMs of other search engines: of their scores a run has those that its files gave."""
+LIBRARY_PSMS = replace(
+    IMPORTED_PSMS,
+    stored=(*IMPORTED_PSMS.stored, *LIBRARY_COLUMNS),
+    columns=(*IMPORTED_PSMS.columns[:3], *LIBRARY_COLUMNS, *IMPORTED_PSMS.columns[3:]),
+)
+"""PSMs of a search in spectral libraries."""
 EXPORTED_PSMS = replace(
     SHIFTED_PSMS,
-    stored=(*_PLACED_OR_NOT, KNOWN_PLACES, *(replace(one, is_optional=True) for one in SHIFT_COLUMNS), *SCORE_COLUMNS),
+    stored=(*_PLACED_OR_NOT, KNOWN_PLACES, *(replace(one, is_optional=True) for one in SHIFT_COLUMNS), *LIBRARY_COLUMNS, *SCORE_COLUMNS),
     columns=PSMS.columns,
     rules=SHIFTED_PSMS.rules,
     more=f"{FEATURE}|{OTHER_SCORE}",

@@ -19,6 +19,7 @@ _PER_RESIDUE = {"specific": 0.11, "semi-specific": 1.6, "non-specific": 30.0}
 _MASS, _SPREAD = 1500.0, 2500.0  # dalton: of a usual query; over which most peptides are spread
 _IONS, _PEAKS, _CHARGES = 26.0, 80.0, 1.5
 _PEPTIDE_BYTES, _PEAK_BYTES, _HIT_BYTES = 18.0, 16.0, 480.0
+_BATCH_BYTES = 2.2e9  # of queries and their hits on a card at a time, as measured where it has far more
 _SITES_OF_PEPTIDE = 0.45  # places of a usual variable modification
 
 
@@ -73,4 +74,5 @@ def scoring_of(n_queries: float, peptides: float, settings: DigestSettings, n_mo
         operations = in_index + building if by_index else n_queries * looks
         return WorkSize(operations, int(n_queries), moved_in, n_queries * _HIT_BYTES, 1 if by_index else 2)
 
-    return ExpectedWork(fragment_scoring.KIND if by_index else spectrum_scoring.KIND, size), candidates
+    held = peptides * _PEPTIDE_BYTES + min(_BATCH_BYTES, moved_in + n_queries * _HIT_BYTES)
+    return ExpectedWork(fragment_scoring.KIND if by_index else spectrum_scoring.KIND, size, held), candidates

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
 
@@ -42,6 +42,7 @@ MODIFIED_SEARCH = Search(
     kind="modified",
     name="search for modified peptides",
     question="Which modifications did nobody list?",
+    manual="modified",
     purpose="Find peptides that carry a modification nobody listed",
     description="Find modified peptides in tandem mass spectra. Results go into a project folder: exports/*.tsv, run.json.",
     epilog=_EPILOG,
@@ -91,6 +92,7 @@ MODIFIED_SEARCH = Search(
         Export("bed", "Places on the genome, BED", (".bed",)),
     ),
     export=_export,
+    demo=Demo({}, "low-resolution", after="identify"),
     expecting="engine.modified_search.expecting",
     work=(
         ("spectra", "engine.matches.spectrum_scoring:SpectraAgainstPeptides"),

@@ -3,7 +3,7 @@
 The best few forms of each spectrum are looked at again with what their shifts may be. A usual modification at its residue has one of a
 hundred shifts by chance, another end of the peptide as many again, some name of Unimod or an exchange one of five. So E is multiplied by
 the share of the candidates that are as likely beforehand, by how near they are or by what their shift may be
-(`engine.modified_search.naming`), and the choice between a spectrum's candidates is made with that.
+(`engine.matches.shift_names`), and the choice between a spectrum's candidates is made with that.
 
 Matches are judged in groups by their own decoys, since they are not equally often false: those without a shift, those whose shift is usual
 (named), those whose shift is another end of the peptide, and all others, of which some have a rare name. A decoy's shift gets a name by the
@@ -25,8 +25,8 @@ from engine.execution.resources import Resources
 from engine.matches.group_rates import group_leads, group_rates
 from engine.matches.psms import SEARCH_SCORE_SCALE, Psms, SystematicErrors, collect_psms, rescoring_features, search_score
 from engine.matches.rescoring import RescoringSettings, rescore
+from engine.matches.shift_names import END_TIER, TIERS, USUAL_TIER, Named, ShiftPlaces, name_shifts, tiers_of_shifts
 from engine.matches.tables import Scored
-from engine.modified_search.naming import END_TIER, TIERS, USUAL_TIER, Named, ShiftPlaces, name_shifts, tiers_of_shifts
 from engine.modified_search.parameters import ModifiedSearchParameters
 from engine.modified_search.ranking import ShiftedMatches, worth_of_share
 from engine.peptides.indexes import Indexes

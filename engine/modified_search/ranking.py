@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
+from engine.matches.neutral_losses import PHOSPHATE_OR_SULFATE, precursor_losses
 from engine.matches.scoring import Matches
 from engine.modified_search.candidate_search import Candidates
-from engine.modified_search.neutral_losses import PHOSPHATE_OR_SULFATE, precursor_losses
 from engine.spectra.spectrum_index import SpectrumIndex
 from kernels.cpu.matches import feature_names, measure_matches
 from kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, ShiftsToPlace, place_shifts, score_places
@@ -65,7 +65,7 @@ class ShiftedMatches:
     key : (n,) float64, what ranks them. theta : (n,) float64, see above. nearness : (n,) float64, log10 of the share of the candidates that
         are no farther, which `expectation` and `key` hold.
     shift : (n,) float64, dalton, what the precursor is heavier by than the peptide, less the isotope error; 0 without.
-    is_shifted : (n,) bool. loss : (n,) int64, what the precursor has lost (`engine.modified_search.neutral_losses`), of shifts that may be
+    is_shifted : (n,) bool. loss : (n,) int64, what the precursor has lost (`engine.matches.neutral_losses`), of shifts that may be
         phosphate or sulfate.
     place_score, place_probability : (n, 64) float32, of each residue; not of matches without a shift.
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from engine.chemistry.masses import ISOTOPE_SPACING
 from engine.chemistry.modifications import parse_modification
 from engine.matches.scoring import ion_settings
+from engine.matches.shift_names import usual_shifts
 from engine.modified_search.candidate_search import ListSettings
-from engine.modified_search.naming import usual_shifts
 from engine.modified_search.parameters import ModifiedSearchParameters, shift_range
 from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
 from kernels.cpu.shift_placement import ShiftSettings

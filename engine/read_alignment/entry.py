@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
 from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ READ_ALIGNMENT = Search(
     kind="reads",
     name="read alignment",
     question="Where do my reads belong?",
+    manual="reads",
     purpose="Align reads with a bounded number of gaps",
     description="Align every pattern with every text, pair by pair, or each read where it belongs, with at most so many gaps, exactly.",
     epilog=_EPILOG,
@@ -103,6 +104,7 @@ READ_ALIGNMENT = Search(
         Export("paf", "Alignments as PAF", (".paf",)),
     ),
     export=_export,
+    demo=Demo({"texts": "lambda_phage.fasta.gz", "patterns": "lambda_reads.fastq.gz"}, "map-to-genome"),
     expecting="engine.read_alignment.expecting",
     work=(("reads", "engine.read_alignment.scoring:TextsAgainstPatterns"),),
 )  # fmt: skip

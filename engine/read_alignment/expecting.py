@@ -11,7 +11,9 @@ from engine.execution.work import CardShape
 from engine.formats.sizes import input_size
 from engine.read_alignment.fitting import are_far_longer
 from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.scoring import KIND
+from engine.read_alignment.scoring import KIND, cells, reached
+from engine.read_alignment.sequences import gap_rules
+from kernels.gapsmis_layouts import GapRules
 
 __all__ = ["expected"]
 
@@ -21,20 +23,19 @@ _ROW_BYTES = 60.0
 _PAIRS_OF_PLAN = 1 << 17
 
 
-def aligning(pairs: float, text: float, pattern: float, gaps: int) -> ExpectedWork:
+def _aligning(pairs: float, text: float, pattern: float, rules: GapRules) -> ExpectedWork:
     """So many pairs of a text and a pattern of these lengths."""
+    one, other = (np.array([max(1, round(length))], np.int64) for length in (text, pattern))
+    of_text = reached(one, other, rules)
 
     def size(card: CardShape | None) -> WorkSize:
-        operations = pairs * (text + 1) * (pattern + 1) * (gaps + 1)
+        operations = pairs * float(cells(of_text, other, rules, traces=True)[0])
         if card is not None:
             from kernels.cuda.gapsmis_plan import Properties, predicted_seconds
-            from kernels.gapsmis_layouts import GapRules
 
             n = int(max(1.0, min(pairs, _PAIRS_OF_PLAN)))
-            matrix = np.full((32, 32), -3, np.int32)
-            np.fill_diagonal(matrix, 2)
-            texts, patterns = (np.full(n, max(1, round(one)), np.int64) for one in (text, pattern))
-            rules, properties = GapRules(matrix, 5, 2, gaps), Properties(card.multiprocessors, card.capability, card.shared_bytes)
+            texts, patterns = (np.repeat(length, n) for length in (of_text, other))
+            properties = Properties(card.multiprocessors, card.capability, card.shared_bytes)
             operations = 1e9 * predicted_seconds(texts, patterns, rules, properties, traces=True) * pairs / n
         return WorkSize(operations, int(pairs), pairs * (text + pattern + 32), pairs * _ROW_BYTES)
 
@@ -56,7 +57,7 @@ def expected(request: SearchRequest) -> Expectation:
     else:
         rows = min(texts.records, patterns.records) if request.flag("pairs") else texts.records * patterns.records
         pairs, text, host = rows * strands, texts.mean_length, {}
-    work = aligning(pairs, text, patterns.mean_length, parameters.maximum_gaps)
+    work = _aligning(pairs, text, patterns.mean_length, gap_rules(parameters, of_nucleotides=True))
     host |= {"read": (texts.unpacked + patterns.unpacked) * _READ, "report": rows * _ROW}
     counts = {"texts": texts.records, "patterns": patterns.records, "pairs": pairs}
     return Expectation((work,), host, counts, 3 * texts.unpacked + 2 * patterns.unpacked + min(rows, 1e6) * 400)

@@ -12,16 +12,18 @@ from numpy.typing import NDArray
 from engine.execution.executor import Session
 from engine.execution.work import CardShape, Piece, Rows, Work, by_item
 from kernels.device import Device, twin
-from kernels.gapsmis_layouts import Alignments, GapRules, Sequences
+from kernels.gapsmis_layouts import LOCAL, PREFIX, SINGLE_PASS, Alignments, GapRules, Sequences
 
 if TYPE_CHECKING:
     from kernels.cpu.gapsmis import ReadSearch
 
-__all__ = ["KIND", "STEP_CELLS", "TextsAgainstPatterns", "align_pairs", "work_of"]
+__all__ = ["KIND", "STEP_CELLS", "TextsAgainstPatterns", "align_pairs", "cells", "reached", "work_of"]
 
 KIND = "reads"
 STEP_CELLS = 1_000_000
 """Cells in a step of the progress."""
+_TRACED = 1.65  # scored cells in the time of one that is traced, on one core of an EPYC
+_WINDOW = 2.0  # letters of a text about the end of an alignment, for each of the pattern
 
 
 def work_of(texts: Sequences, patterns: Sequences, rules: GapRules) -> Work:
@@ -43,6 +45,28 @@ def align_pairs(session: Session, text_of: NDArray[np.int64], pattern_of: NDArra
     return Alignments(**session.run(state, np.arange(len(text_of)), step_cost=STEP_CELLS))
 
 
+def reached(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules) -> NDArray[np.int64]:
+    """Letters of texts of these lengths (n,) that an alignment with patterns of these can come to: from the beginning, more of them alone
+    would cost more than they can be worth."""
+    if rules.mode != PREFIX or not rules.gap_extend:
+        return texts
+    return np.minimum(texts, patterns + (patterns * rules.maximum_gain + rules.maximum_loss(patterns)) // rules.gap_extend)
+
+
+def cells(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules, *, traces: bool) -> NDArray[np.float64]:
+    """(n,) what pairs of these lengths take the processor, in cells that are scored.
+
+    A cell that is traced takes longer. Short texts are traced at once; others are scored, and traced about where an alignment ends.
+    """
+    rows = (patterns + 1.0) * (rules.maximum_gaps + 1)
+    scored = (texts + 1.0) * rows
+    if not traces:
+        return scored
+    times, more = SINGLE_PASS
+    at_once = (texts <= times * patterns + more) & (rules.mode != LOCAL)
+    return np.where(at_once, _TRACED * scored, scored + _TRACED * rows * np.minimum(texts + 1.0, _WINDOW * patterns + 1.0))
+
+
 class TextsAgainstPatterns:
     """Items are the pairs of a round, which are its state."""
 
@@ -56,13 +80,14 @@ class TextsAgainstPatterns:
         return cells
 
     def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
-        """See `PredictableKind`: cells of all layers on the processor; on a card nanoseconds of its plan."""
-        if card is None:
-            return float(self.costs(work, state).sum())
-        from kernels.cuda.gapsmis_plan import Properties, predicted_seconds
-
+        """See `PredictableKind`: `cells` on the processor; on a card nanoseconds of its plan."""
         texts, patterns = (np.diff(work.sources[name]["offsets"])[state[one]] for name, one in (("texts", "text"), ("patterns", "pattern")))
         rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
+        texts = reached(texts, patterns, rules)
+        if card is None:
+            return float(cells(texts, patterns, rules, traces=bool(state["traces"])).sum())
+        from kernels.cuda.gapsmis_plan import Properties, predicted_seconds
+
         properties = Properties(card.multiprocessors, card.capability, card.shared_bytes)
         return 1e9 * predicted_seconds(texts, patterns, rules, properties, traces=bool(state["traces"]))
 

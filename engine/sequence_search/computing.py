@@ -11,7 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine.entry import SearchRequest
+from engine.estimates import worthwhile
+from engine.execution.cost.kept import known_parameters
 from engine.execution.device_lookup import DeviceLookup
+from engine.execution.devices import processor
 from engine.execution.executor import PROCESSOR, Executor, Session
 from engine.execution.resources import Resources
 from engine.execution.speeds import Speeds
@@ -38,8 +41,9 @@ class Computing:
         wish, threads = request.device, request.threads or available_threads()
         speeds = Speeds(KIND, threads)
         cells = float(_letters(request.files("queries"))) * _letters(request.files("database"))
-        is_short = cells < _SHORT_SECONDS * (speeds.of(PROCESSOR) or threads * _MINIMUM_CELLS_OF_A_THREAD)
-        self.look = DeviceLookup("cpu" if wish == "auto" and is_short else wish)
+        is_short = cells < _SHORT_SECONDS * (speeds.of(PROCESSOR) or _measured_speed(threads) or threads * _MINIMUM_CELLS_OF_A_THREAD)
+        is_chosen = wish == "auto" and is_short
+        self.look = DeviceLookup("cpu" if is_chosen else wish, None if is_chosen else worthwhile("align", request, threads))
         """For the device, begun: done on the processor before a GPU would be ready, the work takes the processor."""
         if self.look.wish.startswith(("cuda", "all")) or (self.look.wish == "auto" and speeds.are_of_several):
             threading.Thread(target=_import_ahead, name="proteoscope-importing").start()
@@ -62,6 +66,12 @@ def shares_of(session: Session) -> tuple[DeviceShare, ...]:
 
 def _rate(share: DeviceShare) -> str:
     return f"{share.gcups:,.3g} GCUPS" + (", its start included" if share.with_start else "")
+
+
+def _measured_speed(threads: int) -> float | None:
+    """Cells in a second of the processor, as the cost model has measured it on this machine."""
+    known = known_parameters(processor(), threads)
+    return None if known is None or KIND not in known.kinds else known.kinds[KIND].rate
 
 
 def _import_ahead() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
 
@@ -62,6 +62,7 @@ SEQUENCE_SEARCH = Search(
     kind="align",
     name="sequence search",
     question="Which proteins are alike?",
+    manual="sequences",
     purpose="Find relatives of proteins in a database, with Smith-Waterman alignments",
     description="Align every query with every sequence of a database (Smith-Waterman, nothing left out); report hits with E-values.",
     epilog=_EPILOG,
@@ -106,6 +107,7 @@ SEQUENCE_SEARCH = Search(
         _of_queries("psl", "Alignments as PSL", ".psl"),
     ),
     export=_export,
+    demo=Demo({"queries": "protein_queries.fasta", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "standard"),
     expecting="engine.sequence_search.expecting",
     work=(("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),),
     keeps=(KeptKind("sequences", "packed sequences"),),

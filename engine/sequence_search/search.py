@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from engine.entry import SearchRequest
-from engine.errors import ParameterError, StorageError
-from engine.formats.translation import Translation
+from engine.errors import ParameterError
 from engine.formats.translation_parameters import translation_of
 from engine.jobs.progress import Progress
-from engine.search_run import RunSpec, SearchRun, search_run
+from engine.search_run import RunSpec, search_run
 from engine.sequence_search.compilation import ALIGNMENT, load_report_kernels
 from engine.sequence_search.computing import Computing, shares_of
 from engine.sequence_search.hit_search import SequenceHitSearch
 from engine.sequence_search.input_warnings import warn_of_unusual_input
+from engine.sequence_search.packed import packed_database
 from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequence_search.results import sinks
 from engine.sequence_search.summary import SequenceSearchSummary, hit_counts
-from engine.sequences.database import SequenceDatabase, cache_store, open_database, read_sequences
+from engine.sequences.database import SequenceDatabase, read_sequences
 from engine.sequences.hits import FORMATS
 from engine.sequences.matrices import matrix_names, read_matrix
 from engine.sequences.scheme import ScoringScheme
@@ -61,7 +61,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
         run.begin(load_report_kernels)
         query_set = run.read()
         with run.step("index"):
-            database = _database(run, translation_of(parameters))
+            database = packed_database(run, "database", translation_of(parameters))
         warn_of_unusual_input(query_set, database, scheme, run.progress)
         with run.step("plan"):
             resources = opening().telling(run.progress)
@@ -98,13 +98,3 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
             best=tuple(search.best),
             shares=shares,
         )
-
-
-def _database(run: SearchRun[SequenceDatabase], translation: Translation | None) -> SequenceDatabase:
-    """The packed database; read into memory where the disk refuses to keep it."""
-    paths, progress = run.paths("database"), run.progress
-    try:
-        return open_database(paths, run.digests("database"), cache_store(), progress, translation)
-    except StorageError as error:
-        progress.message(f"The packed database could not be kept, and was read into memory: {error}", "warning")
-        return read_sequences(paths, progress, translation)

@@ -196,6 +196,10 @@ class Hits:
         """Some that follow one another."""
         return type(self)(**{name: column[some] for name, column in vars(self).items()})
 
+    def taken(self, rows: Integers) -> Hits:
+        """Those of some rows, in their order."""
+        return type(self)(**{name: column.take(rows) for name, column in vars(self).items()})
+
     @property
     def aligned(self) -> AlignedSubjects:
         """The subjects with their alignments, to be stacked; all hits must be of one query."""

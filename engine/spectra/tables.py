@@ -24,15 +24,15 @@ _SPECTRA_PER_GROUP = 256  # a window draws one at a time
 _SPECTRA_PER_PIECE = 16 * _SPECTRA_PER_GROUP
 
 
-def write_spectra(run: Run, spectra: Spectra, progress: Progress) -> None:
-    """Write the spectra with their peaks as ``spectra`` of a run, piece by piece, so that a cancel is heeded in between.
+def write_spectra(run: Run, spectra: Spectra, progress: Progress, name: str = "spectra") -> None:
+    """Write spectra with their peaks as the table `name` of a run, piece by piece, so that a cancel is heeded in between.
 
     Raises
     ------
     StorageError : the disk refused. Cancelled : the user asked to stop.
     """
     table = spectra_table(spectra)
-    with run.table_writer("spectra", table.schema, _SPECTRA_PER_GROUP) as writer:
+    with run.table_writer(name, table.schema, _SPECTRA_PER_GROUP) as writer:
         for first in range(0, len(table), _SPECTRA_PER_PIECE):
             writer.write(table.slice(first, _SPECTRA_PER_PIECE))
             progress.check()

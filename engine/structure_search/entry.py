@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
 from engine.structures.commands import COMMANDS
@@ -59,6 +59,7 @@ STRUCTURE_SEARCH = Search(
     kind="structures",
     name="structure search",
     question="Which folds are alike?",
+    manual="structures",
     purpose="Find proteins with the same fold, and superpose them",
     description="Align every query structure with every chain of a database (GPU-CASSERT's two phases); report superposed hits.",
     epilog=_EPILOG,
@@ -95,6 +96,7 @@ STRUCTURE_SEARCH = Search(
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
     export=_export,
     commands=COMMANDS,
+    demo=Demo({"queries": "albumin_domain_3.pdb.gz", "database": "folds.pdb.gz"}, "standard"),
     expecting="engine.structure_search.expecting",
     work=(
         ("structures", "engine.structure_search.scoring:StructureAgainstStructures"),

@@ -8,10 +8,10 @@ from engine.execution.cost.parameters import WorkSize
 from engine.execution.work import CardShape
 from engine.structure_search import scoring, superposing
 from engine.structure_search.parameters import StructureSearchParameters
-from engine.structure_search.structures import check_sources, database_folder, sources_of
+from engine.structure_search.structures import ChainInput, chain_input, check_sources, sources_of
 from engine.structures.sources import DATABASE_FILE
 
-__all__ = ["expected"]
+__all__ = ["chains_of", "expected", "works_of"]
 
 _RESIDUES, _CHAINS_OF_FILE = 250.0, 1.5
 _BYTES_OF_CHAIN = 6000.0  # in a database, with everything
@@ -31,18 +31,31 @@ def expected(request: SearchRequest) -> Expectation:
     queries = sources_of(request.inputs.get("queries", ()))
     check_sources(queries)
     n_queries = _CHAINS_OF_FILE * len(queries)
-    given = request.inputs.get("database", ())
-    folder, read = database_folder(given), 0.0
-    if folder is not None:
-        size = sum(one.stat().st_size for one in folder.rglob("*") if one.is_file() and one.name != DATABASE_FILE)
-        chains = max(1.0, size / _BYTES_OF_CHAIN)
-    else:
-        targets = sources_of(given)
-        check_sources(targets)
-        read = float(len(targets))
-        chains = _CHAINS_OF_FILE * read
-    cells = n_queries * chains * _RESIDUES * _RESIDUES
-    pairs = n_queries * min(chains, _SUPERPOSED) if parameters.mode == "sensitive" else 0.0
+    database = chain_input(request.inputs.get("database", ()))
+    check_sources(database.files)
+    read, chains = float(len(database.files)), chains_of(database)
+    pairs = _pairs(n_queries, chains) if parameters.mode == "sensitive" else 0.0
+    works = works_of(n_queries, chains)[: 2 if pairs else 1]
+    host = {"read": n_queries * _READ_FILE, "index": read * _READ_FILE + chains * _CHAIN, "report": n_queries * _QUERY}
+    counts = {"queries": n_queries, "chains": chains, "cells": n_queries * chains * _RESIDUES * _RESIDUES}
+    return Expectation(works, host, counts, chains * _RESIDUES * 40 + pairs * _RESIDUES * 64)
+
+
+def chains_of(given: ChainInput) -> float:
+    """Chains of a database or of files, about."""
+    if given.folder is None:
+        return _CHAINS_OF_FILE * len(given.files)
+    size = sum(one.stat().st_size for one in given.folder.rglob("*") if one.is_file() and one.name != DATABASE_FILE)
+    return max(1.0, size / _BYTES_OF_CHAIN)
+
+
+def _pairs(n_queries: float, chains: float) -> float:
+    return n_queries * min(chains, _SUPERPOSED)
+
+
+def works_of(n_queries: float, chains: float) -> tuple[ExpectedWork, ExpectedWork]:
+    """The scoring of so many queries and chains, and the superposition of candidates."""
+    cells, pairs = n_queries * chains * _RESIDUES * _RESIDUES, _pairs(n_queries, chains)
 
     def scored(card: CardShape | None) -> WorkSize:
         rounds = max(1, round(n_queries))
@@ -51,7 +64,4 @@ def expected(request: SearchRequest) -> Expectation:
     def superposed(card: CardShape | None) -> WorkSize:
         return WorkSize(pairs * _RESIDUES * _RESIDUES, int(pairs), pairs * _RESIDUES * 32, pairs * (_RESIDUES * 8 + 128))
 
-    works = [ExpectedWork(scoring.KIND, scored), *([ExpectedWork(superposing.KIND, superposed)] if pairs else [])]
-    host = {"read": n_queries * _READ_FILE, "index": read * _READ_FILE + chains * _CHAIN, "report": n_queries * _QUERY}
-    counts = {"queries": n_queries, "chains": chains, "cells": cells}
-    return Expectation(tuple(works), host, counts, chains * _RESIDUES * 40 + pairs * _RESIDUES * 64)
+    return ExpectedWork(scoring.KIND, scored), ExpectedWork(superposing.KIND, superposed)

@@ -20,9 +20,8 @@ from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.results import hit_file, project_tables, write_superpositions
 from engine.structure_search.scoring import work_of
 from engine.structure_search.structures import (
-    ChainSource,
     DescribedChains,
-    database_folder,
+    chain_input,
     open_chains,
     read_chains,
     sources_of,
@@ -30,7 +29,6 @@ from engine.structure_search.structures import (
 )
 from engine.structure_search.summary import Best, StructureSearchSummary
 from engine.structure_search.superposing import work_of_superposing
-from engine.structures.sources import DATABASE_FILE
 
 __all__ = ["StructureSearchSummary", "find_structures"]
 
@@ -55,13 +53,11 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
     """
     parameters = request.parameters_as(StructureSearchParameters)
     superpose, complexes = request.path("superpose"), request.path("complexes")
-    given = request.inputs.get("database", ())
-    folder, query_sources = database_folder(given), sources_of(request.inputs.get("queries", ()))
-    database_sources = [ChainSource(folder / DATABASE_FILE)] if folder else sources_of(given)
+    database, query_sources = chain_input(request.inputs.get("database", ())), sources_of(request.inputs.get("queries", ()))
     spec = RunSpec(
         "structures", request, {"queries": "QUERY.cif", "database": "DATABASE"},
         {"queries": [query_source.path for query_source in query_sources],
-        "database": [database_source.path for database_source in database_sources]},
+        "database": database.paths},
         request.outputs("complexes"), are_distinct=False,
     )  # fmt: skip
 
@@ -74,7 +70,8 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
         for name in without_structure(query_set):
             run.progress.message(f"{name} has neither a helix nor a strand: its hits say little", "warning")
         with run.step("index"):
-            chains = open_chains(folder, run.progress, run.threads) if folder else read_chains(database_sources, run.progress, run.threads)
+            folder, open_with = database.folder, (run.progress, run.threads)
+            chains = read_chains(database.files, *open_with) if folder is None else open_chains(folder, *open_with)
         if parameters.has_idle_weight:
             run.progress.message("Secondary structure has no weight of its own in the sensitive mode: conformation tells it", "warning")
         for text in (*query_set.messages, *chains.messages):

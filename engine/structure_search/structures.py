@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,20 +15,25 @@ from engine.files import is_there
 from engine.jobs.progress import Progress
 from engine.structure_search.descriptor_index import descriptors_of
 from engine.structures.chains import Chains, concatenated
-from engine.structures.database import MadeWhenAsked, open_database
+from engine.structures.database import MadeWhenAsked, StructureDatabase, open_database
 from engine.structures.descriptors import Alphabets, describe
 from engine.structures.reading import StructureFile, read_structure, stem
 from engine.structures.sources import DATABASE_FILE, LISTS, files_in, listed
 from kernels.structure_layouts import StructureArrays
 
 __all__ = [
+    "ChainFiles",
+    "ChainInput",
     "ChainSource",
     "DescribedChains",
+    "chain_input",
     "check_sources",
     "database_folder",
     "described",
     "open_chains",
+    "open_files",
     "read_chains",
+    "read_files",
     "sources_of",
     "without_structure",
 ]
@@ -44,6 +49,34 @@ class ChainSource:
     path: Path
     chain: str = ""
     is_of_folder: bool = False
+
+
+@dataclass(frozen=True)
+class ChainFiles:
+    """Chains, and the file that each comes from: `file` (n,) int64, of `paths`. `messages`: what the user should know of them."""
+
+    chains: Chains
+    file: NDArray[np.int64]
+    paths: Sequence[Path]
+    messages: tuple[str, ...] = ()
+
+    def by_length(self) -> ChainFiles:
+        """The same, the shortest chain first."""
+        order = np.argsort(self.chains.lengths, kind="stable")
+        return replace(self, chains=self.chains.taken(order), file=self.file[order])
+
+
+@dataclass(frozen=True)
+class ChainInput:
+    """What was given to be searched: the folder of a structure database, or files."""
+
+    folder: Path | None
+    files: Sequence[ChainSource]
+
+    @property
+    def paths(self) -> list[Path]:
+        """Files that a run records."""
+        return [one.path for one in self.files] if self.folder is None else [self.folder / DATABASE_FILE]
 
 
 @dataclass(frozen=True)
@@ -108,6 +141,17 @@ def database_folder(given: Sequence[str | Path]) -> Path | None:
     return folder if (folder / DATABASE_FILE).is_file() else None
 
 
+def chain_input(given: Sequence[str | Path]) -> ChainInput:
+    """A structure database, or files, folders and lists of files of structures.
+
+    Raises
+    ------
+    InputError : a folder or list holds none.
+    """
+    folder = database_folder(given)
+    return ChainInput(folder, () if folder else sources_of(given))
+
+
 def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChains:
     """The chains of a structure database, memory-mapped.
 
@@ -116,15 +160,27 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
     InputError : it is damaged. Cancelled : the user asked to stop.
     """
     database = open_database(folder)
-    content = database.content
-    files = MadeWhenAsked(len(content.sources), lambda: tuple(stem(Path(source.path)) for source in content.sources))
+    found = _of_database(database)
+    names = MadeWhenAsked(len(found.paths), lambda: tuple(map(stem, found.paths)))
     return DescribedChains(
-        content.chains,
-        descriptors_of(database, progress, threads),
-        np.arange(len(content.chains)),
-        np.asarray(content.source, np.int64),
-        files,
-    )
+        found.chains, descriptors_of(database, progress, threads), np.arange(len(found.chains)), found.file, names
+    )  # fmt: skip
+
+
+def open_files(given: ChainInput, progress: Progress, threads: int) -> ChainFiles:
+    """The chains of what was given, the shortest first, without descriptors; memory-mapped where they are a database.
+
+    Raises
+    ------
+    InputError : a database is damaged, or no file is any good, or one that was named is not. Cancelled : the user asked to stop.
+    """
+    return read_files(given.files, progress, threads).by_length() if given.folder is None else _of_database(open_database(given.folder))
+
+
+def _of_database(database: StructureDatabase) -> ChainFiles:
+    content = database.content
+    paths = MadeWhenAsked(len(content.sources), lambda: tuple(Path(source.path) for source in content.sources))
+    return ChainFiles(content.chains, np.asarray(content.source, np.int64), paths)
 
 
 def _source(path: Path) -> ChainSource:
@@ -136,8 +192,8 @@ def _source(path: Path) -> ChainSource:
     return ChainSource(path)
 
 
-def read_chains(sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0) -> DescribedChains:
-    """Read and describe the chains of files. A file of a folder that holds none, or cannot be read, is left out and told.
+def read_files(sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0) -> ChainFiles:
+    """Read the chains of files, in their order. A file of a folder that holds none, or cannot be read, is left out and told.
 
     Raises
     ------
@@ -167,8 +223,14 @@ def read_chains(sources: Sequence[ChainSource], progress: Progress, threads: int
     numbers = dict[Path, int]()
     for source, _ in good:
         numbers.setdefault(source.path, len(numbers))
-    of_chain = np.repeat([numbers[source.path] for source, _ in good], [len(part) for part in parts])
-    return described(concatenated(parts), messages, files=(of_chain, tuple(map(stem, numbers))), threads=threads)
+    of_chain = np.repeat(np.array([numbers[source.path] for source, _ in good], np.int64), [len(part) for part in parts])
+    return ChainFiles(concatenated(parts), of_chain, tuple(numbers), tuple(messages))
+
+
+def read_chains(sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0) -> DescribedChains:
+    """Read and describe the chains of files. Arguments and what is raised are those of `read_files`."""
+    found = read_files(sources, progress, threads, minimum_confidence=minimum_confidence)
+    return described(found.chains, found.messages, files=(found.file, tuple(map(stem, found.paths))), threads=threads)
 
 
 def described(

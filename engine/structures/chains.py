@@ -72,6 +72,12 @@ class Chains:
         """Residues of chain `i` in letters."""
         return _LETTERS[self.residue[self.rows(i)]].tobytes().decode()
 
+    def alone(self, i: int) -> Chains:
+        """Chain `i` without the others; columns are parts of these."""
+        rows = self.rows(i)
+        columns = {name: getattr(self, name)[rows] for name in RESIDUE_COLUMNS}
+        return Chains(self.names[i : i + 1], self.descriptions[i : i + 1], self.offsets[i : i + 2] - self.offsets[i], **columns)
+
     def states(self, i: int) -> str:
         """Secondary structure of chain `i` in letters."""
         return _STATE_LETTERS[self.secondary[self.rows(i)]].tobytes().decode()

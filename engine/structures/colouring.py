@@ -89,12 +89,14 @@ class ChainEvidence:
     ----------
     position : (r,) int64, the residue of the protein that stands on each, from 0; -1 where none does.
     n_psms : (r,) int64, spectra of peptides that cover it. is_modified : (r,) bool. exposure : (r,) float64, 0 to 1, NaN where unknown.
+    conservation : (r,) float64, of the protein's residue among its homologues, 0 to 1, NaN where unknown.
     """
 
     position: NDArray[np.int64]
     n_psms: NDArray[np.int64]
     is_modified: NDArray[np.bool_]
     exposure: NDArray[np.float64]
+    conservation: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -460,11 +462,29 @@ def _needs_exposure(scene: ColouredScene) -> str:
     return "" if is_known else "Exposure needs all atoms: the file holds Cα alone, or could not be read."
 
 
+def _by_homologues(scene: ColouredScene) -> Coloured:
+    colours = _by_evidence(scene, lambda one: scale_colours(one.conservation, 0.0, 1.0))
+    scale = Scale(SCALE, 0.0, 1.0, "", "variable", "conserved")
+    return Coloured(colours, Legend("Conservation among homologues", ((UNALIGNED, "not known"),), (scale,)))
+
+
+def _needs_homologues(scene: ColouredScene) -> str:
+    is_known = any(one.evidence is not None and np.isfinite(one.evidence.conservation).any() for one in scene.chains)
+    return "" if is_known else "The run was given no homologues, or the protein has too few."
+
+
 EVIDENCE_SCHEMES: tuple[Scheme, ...] = (
     Scheme("coverage", "Coverage", "Which residues peptides cover, which are modified, and which were never seen", _by_coverage),
     Scheme("psms", "Number of PSMs", "How many spectra show each residue", _by_psms),
     Scheme("modification", "Modifications", "Residues on which a modification was found", _by_modification),
     Scheme("exposure", "Exposure", "Which part of each residue water touches", _by_exposure, _needs_exposure),
+    Scheme(
+        "homologues",
+        "Conservation among homologues",
+        "How conserved the protein's residues are in related sequences",
+        _by_homologues,
+        _needs_homologues,
+    ),
     *(one for one in SCHEMES if one.name in ("conservation", "partner", "identity", "secondary", "confidence", "rainbow")),
 )
 """Those of chains that peptides are shown on, in the order in which they are offered."""

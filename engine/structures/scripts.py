@@ -18,7 +18,7 @@ from engine.structures.chains import COIL, STATE_LETTERS, Chains
 __all__ = ["Program", "ScriptedChain", "Style", "chimerax_script", "pymol_script", "residue_ranges"]
 
 Program = Literal["PyMOL", "ChimeraX"]
-Style = Literal["ribbon", "tube", "line", "spheres"]
+Style = Literal["ribbon", "tube", "line", "spheres", "surface"]
 Colour = tuple[int, int, int]
 
 _MAXIMUM_LETTERS = 700
@@ -29,12 +29,14 @@ _PYMOL_STYLES: dict[Style, tuple[str, ...]] = {
     "tube": ("show cartoon", "set cartoon_trace_atoms, 1", "cartoon tube", "set cartoon_tube_radius, 0.3"),
     "line": ("show ribbon", "set ribbon_trace_atoms, 1", "set ribbon_sampling, 1"),
     "spheres": ("show spheres, name CA", "set sphere_scale, 0.47"),
+    "surface": ("show surface",),
 }
 _CHIMERAX_STYLES: dict[Style, tuple[str, ...]] = {
     "ribbon": ("show cartoons",),
     "tube": ("show cartoons", "cartoon style protein width 0.6 thickness 0.6 arrows false xsection round"),
     "line": ("show cartoons", "cartoon style protein width 0.15 thickness 0.15 arrows false xsection round"),
     "spheres": ("hide cartoons", "show @ca atoms", "style @ca sphere", "size @ca atomRadius 0.8"),
+    "surface": ("hide cartoons", "surface protein"),
 }
 
 

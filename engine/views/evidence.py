@@ -71,6 +71,7 @@ class ProteinEvidence:
     ----------
     row : of the table of proteins. accession : its name. coverage : its peptides at their places; their rows are those of the table of
         peptides at their places. n_psms : (r,) spectra that cover each residue. is_modified : (r,).
+    conservation : (r,) among homologues, 0 to 1, NaN where it is not known.
     sites : row of the table of sites, by residue from 0; the first where there are several. folds : near chains, the nearest first.
     """
 
@@ -79,6 +80,7 @@ class ProteinEvidence:
     coverage: Coverage
     n_psms: NDArray[np.int64]
     is_modified: NDArray[np.bool_]
+    conservation: NDArray[np.float64]
     sites: Mapping[int, int]
     folds: tuple[NearFold, ...]
 
@@ -109,18 +111,20 @@ def protein_evidence(source: TableSource, protein: int) -> ProteinEvidence:
     ).to_pylist()
     # Bounds are looked at here: a query trusts what a file says of its values, which a stranger's may not hold.
     places = [(one["first"] - 1, one["last"], one) for one in peptides if 1 <= one["first"] <= one["last"] <= n]
-    residues = source.query("SELECT position, n_psms FROM residues WHERE protein = ?", [protein])
+    residues = source.query("SELECT position, n_psms, conservation FROM residues WHERE protein = ?", [protein])
     position = residues["position"].to_numpy().astype(np.int64)
     is_there = (position >= 1) & (position <= n)
     n_psms = np.zeros(n, np.int64)
     n_psms[position[is_there] - 1] = residues["n_psms"].to_numpy()[is_there]
+    conservation = np.full(n, np.nan)
+    conservation[position[is_there] - 1] = residues["conservation"].to_numpy().astype(np.float64)[is_there]
     rows = source.query("SELECT file_row_number AS row, position FROM sites WHERE protein = ? ORDER BY row DESC", [protein]).to_pylist()
     rows = [one for one in rows if 1 <= one["position"] <= n]
     is_modified = np.zeros(n, np.bool_)
     is_modified[[one["position"] - 1 for one in rows]] = True
     coverage = covered_by(accession, sequence, places, found[0]["description"])
     sites = {one["position"] - 1: one["row"] for one in rows}
-    return ProteinEvidence(protein, accession, coverage, n_psms, is_modified, sites, tuple(_folds(source, protein, n)))
+    return ProteinEvidence(protein, accession, coverage, n_psms, is_modified, conservation, sites, tuple(_folds(source, protein, n)))
 
 
 def _folds(source: TableSource, protein: int, n: int) -> list[NearFold]:
@@ -246,9 +250,10 @@ def _evidence(protein: ProteinEvidence, near: NearFold, n: int) -> ChainEvidence
     position, exposure = np.full(n, -1, np.int64), np.full(n, np.nan)
     position[near.chain_residue], exposure[near.chain_residue] = near.position, near.exposure
     is_there = position >= 0
-    n_psms, is_modified = np.zeros(n, np.int64), np.zeros(n, np.bool_)
+    n_psms, is_modified, conservation = np.zeros(n, np.int64), np.zeros(n, np.bool_), np.full(n, np.nan)
     n_psms[is_there], is_modified[is_there] = protein.n_psms[position[is_there]], protein.is_modified[position[is_there]]
-    return ChainEvidence(position, n_psms, is_modified, exposure)
+    conservation[is_there] = protein.conservation[position[is_there]]
+    return ChainEvidence(position, n_psms, is_modified, exposure, conservation)
 
 
 def _found(run: FinishedRun, near: NearFold) -> FoundChain:
@@ -312,7 +317,7 @@ def _pair(protein: ProteinEvidence, near: NearFold, found: FoundChain | None) ->
     facts = (
         f"{values['kind']}, {values['identity'] * 100:.1f} % identity of {values['n_aligned']:,} aligned residues, {values['n_gaps']:,} in"
         f" gaps, {values['n_unseen']:,} not seen in the structure",
-        f"E-value {values['e_value']:.2g}, {values['bit_score']:.1f} bits",
+        _certainty(values),
     )
     start = (int(at[0]) + 1, int(rows[0]) + 1) if len(columns) else (1, 1)
     return ChainPair(
@@ -320,6 +325,14 @@ def _pair(protein: ProteinEvidence, near: NearFold, found: FoundChain | None) ->
         subject_start=start[1], query=upper, middle=_middle(upper, lower), subject=lower, facts=facts, place=at, residue=rows,
         author=author, unseen=frozenset(near.unseen.tolist()),
     )  # fmt: skip
+
+
+def _certainty(values: Mapping[str, Any]) -> str:
+    """What an alignment with a chain rests on."""
+    if values["tm_score"] is not None:
+        return f"found by the fold of {values['through']}, TM-score {values['tm_score']:.3f}; aligned by superposition"
+    known = [f"E-value {values['e_value']:.2g}"] if values["e_value"] is not None else []
+    return ", ".join([*known, *([f"{values['bit_score']:.1f} bits"] if values["bit_score"] is not None else [])])
 
 
 def _middle(query: str, subject: str) -> str:

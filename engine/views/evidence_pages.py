@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.evidence.tables import CHAINS, CONTACTS, MISSED, PARALOGUES, PEPTIDE_PLACES, SITES
+from engine.evidence.tables import CHAINS, CONTACTS, HOMOLOGUES, MISSED, PARALOGUES, PEPTIDE_PLACES, SITES
 from engine.files import atomic_file, storage_errors
 from engine.jobs.progress import Progress
 from engine.project import Project
@@ -27,7 +27,7 @@ __all__ = ["MAXIMUM_PAGES", "write_pages"]
 MAXIMUM_PAGES = 1000
 """Of proteins, those that come first; the tables have all."""
 _MAXIMUM_ROWS = 300
-_SHOWN = (CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES)
+_SHOWN = (CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES, HOMOLOGUES)
 _ROW_LETTERS, _GROUP = 60, 10
 _MAXIMUM_NAME = 40
 _INDEX = "index.html"

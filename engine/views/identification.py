@@ -44,6 +44,7 @@ __all__ = [
     "coverage_of_group",
     "facets",
     "filter_conditions",
+    "marked",
     "mass_error_histogram",
     "places_of",
     "psm_of_row",
@@ -170,12 +171,17 @@ def filter_conditions(chosen: RowFilter, table: str) -> list[Condition]:
     if chosen.charge is not None and table == "psms":
         conditions.append(Is("charge", "=", chosen.charge))
     if chosen.only_marked and table == "psms":
-        conditions.append(AnyOf(tuple(Is(one.name, ">", "") for one in MARK_COLUMNS)))
+        conditions.append(marked())
     if chosen.modification is not None and table != "proteins":
         conditions.append(_modified(chosen.modification, table))
     if chosen.text.strip():
         conditions.append(_with_text(chosen.text.strip(), table))
     return conditions
+
+
+def marked() -> Condition:
+    """Rows that have a star or a comment, in tables in which marks are shown."""
+    return AnyOf(tuple(Is(one.name, ">", "") for one in MARK_COLUMNS))
 
 
 def _modified(name: str, table: str) -> Condition:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine.chemistry.tolerance import Tolerance
 from engine.views.annotation import AnnotatedSpectrum
 from engine.views.peaks import Peaks
-from engine.views.shown_peaks import SHARED, UNMATCHED, ShownPeaks, relative_intensity
+from engine.views.shown_peaks import SHARED, SHIFTED, UNMATCHED, ShownPeaks, relative_intensity
 
 __all__ = ["Half", "MirroredSpectra", "shared_peaks"]
 
@@ -39,6 +39,8 @@ class MirroredSpectra:
     title : what is compared, for people.
     tolerance : up to which two peaks are the same. similarity : of the two, as the search has found it; None where it is not known.
     note : why there is none below, or what else is to be known.
+    shift : thomson, by which fragments of the lower may have to be moved to be those of the upper; 0: none is. similarity_name : what the
+        similarity is.
     is_one_spectrum : whether both are the same, explained by two peptides; then no peak counts as shared.
     """
 
@@ -49,6 +51,8 @@ class MirroredSpectra:
     similarity: float | None = None
     note: str = ""
     is_one_spectrum: bool = False
+    shift: float = 0.0
+    similarity_name: str = "cosine"
 
     @property
     def halves(self) -> tuple[Half, ...]:
@@ -57,10 +61,29 @@ class MirroredSpectra:
 
     @cached_property
     def shared(self) -> NDArray[np.int64]:
-        """(n, 2) peaks that both have: the upper's and the lower's."""
+        """(n, 2) peaks that both have: the upper's and the lower's. Those that lie where they are stand before those that are moved."""
+        return np.concatenate((self._in_place, self._moved))
+
+    @property
+    def n_moved(self) -> int:
+        """How many of the shared peaks are moved by the shift: the last ones."""
+        return len(self._moved)
+
+    @cached_property
+    def _in_place(self) -> NDArray[np.int64]:
         if self.lower is None or self.is_one_spectrum:
             return np.empty((0, 2), np.int64)
         return shared_peaks(self.upper.peaks.mz, self.lower.peaks.mz, self.tolerance)
+
+    @cached_property
+    def _moved(self) -> NDArray[np.int64]:
+        """Of the peaks that are not where they are in the other."""
+        if self.lower is None or self.is_one_spectrum or not self.shift:
+            return np.empty((0, 2), np.int64)
+        upper = np.setdiff1d(np.arange(len(self.upper.peaks.mz)), self._in_place[:, 0])
+        lower = np.setdiff1d(np.arange(len(self.lower.peaks.mz)), self._in_place[:, 1])
+        pairs = shared_peaks(self.upper.peaks.mz[upper], self.lower.peaks.mz[lower] + self.shift, self.tolerance)
+        return np.column_stack((upper[pairs[:, 0]], lower[pairs[:, 1]]))
 
     @cached_property
     def shown(self) -> tuple[ShownPeaks, ...]:
@@ -68,12 +91,13 @@ class MirroredSpectra:
         kinds = []
         for at, half in enumerate(self.halves):
             of_half = np.full(len(half.peaks.mz), UNMATCHED, dtype="<U8")
-            of_half[self.shared[:, at]] = SHARED
+            of_half[self._in_place[:, at]] = SHARED
+            of_half[self._moved[:, at]] = SHIFTED
             if half.ions is not None:
                 of_half[half.ions.matches.peak] = half.ions.kinds
             kinds.append(of_half)
         for mine, other in ((0, 1), (1, 0)) if len(kinds) > 1 else ():
-            is_plain = kinds[mine][self.shared[:, mine]] == SHARED
+            is_plain = np.isin(kinds[mine][self.shared[:, mine]], (SHARED, SHIFTED))
             kinds[mine][self.shared[is_plain, mine]] = kinds[other][self.shared[is_plain, other]]
         none = np.empty(0, np.int64)
         return tuple(

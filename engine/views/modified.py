@@ -13,7 +13,7 @@ from engine.errors import ParameterError
 from engine.views.annotation import annotate_match, ions_to_show
 from engine.views.conditions import AllOf, AnyOf, Condition, Contains, Is, MatchesPattern, Not, RoundsTo, accepted_at, where_clause
 from engine.views.finished_run import FinishedRun
-from engine.views.identification import PSM_DETAILS
+from engine.views.identification import PSM_DETAILS, marked
 from engine.views.mirror import Half, MirroredSpectra
 from engine.views.peaks import Peaks
 from engine.views.shifts import Shifts
@@ -44,7 +44,9 @@ _ROW_KEY_MASS = f"CASE WHEN {_ROW_IS_BINNED} THEN round_even(mass * 100, 0) ELSE
 
 @dataclass(frozen=True)
 class ModifiedFilter:
-    """Which rows to see; None bounds nothing. Shifts in dalton; `kind`: ``none``, ``named``, ``end`` or ``unnamed``."""
+    """Which rows to see; None bounds nothing. Shifts in dalton; `kind`: ``none``, ``named``, ``end`` or ``unnamed``.
+    `only_marked`: PSMs with a star or a comment.
+    """
 
     text: str = ""
     lowest_shift: float | None = None
@@ -52,6 +54,7 @@ class ModifiedFilter:
     q_value: float | None = None
     kind: str | None = None
     only_sure: bool = False
+    only_marked: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,8 @@ def modified_conditions(chosen: ModifiedFilter, table: str) -> list[Condition]:
         conditions.append(Is("kind", "=", chosen.kind))
     if chosen.only_sure and table == "psms":
         conditions.append(Is("site_probability", ">=", SURE))
+    if chosen.only_marked and table == "psms":
+        conditions.append(marked())
     if text := chosen.text.strip():
         looked_in = [Contains(name, text, is_list=name == "proteins") for name in _LOOKED_IN[table]]
         conditions.append(AnyOf(tuple(looked_in)))

@@ -1,97 +1,21 @@
-"""Predicted beside measured: the steps of a run as stacked bars, and the problems of the ATGPU model as curves. Plain data and shapes."""
+"""Predicted beside measured: the problems of the ATGPU model as curves. Plain data and shapes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.execution.cost.analyses import Comparison
 from engine.execution.cost.parameters import DeviceParameters
-from engine.views.drawings import Axis, Bar, Curve, Drawing, Ink, Label, Points, Shape, draw_axes, svg, text_width
+from engine.views.drawings import Axis, Curve, Drawing, Label, Points, draw_axes, svg
 
-__all__ = ["PARTS", "StackedBar", "draw_problem", "draw_stacks", "report_page", "stacked_bars"]
+__all__ = ["draw_problem", "report_page"]
 
-PARTS = ("start", "read", "index", "plan", "score", "report", "rest")
-"""Parts of a bar, from its begin."""
 _FONT = 8.0
 _COLUMNS = "size", "predicted s", "measured s", "error", "predicted share", "measured share"
-_OF_DEVICES = ("transfer", "kernel", "synchronisation", "host")
-
-
-class StackedBar(NamedTuple):
-    """A bar: its title, and the seconds of its parts by their names, in the order in which they are stacked."""
-
-    title: str
-    parts: dict[str, float]
-
-    @property
-    def seconds(self) -> float:
-        """All together."""
-        return sum(self.parts.values())
-
-
-def stacked_bars(record: Mapping[str, Any]) -> tuple[StackedBar, ...]:
-    """Predicted and measured steps of a run's record (``run.json``), and what the prediction goes into; none where it tells nothing.
-
-    The record may be a stranger's: what is no number of seconds is left out.
-    """
-    told = record.get("prediction")
-    if not isinstance(told, Mapping):
-        return ()
-    predicted = _steps(told.get("steps"))
-    of_steps = record.get("steps")
-    measured = _steps(
-        {name: step.get("seconds") for name, step in of_steps.items() if isinstance(step, Mapping)}
-        if isinstance(of_steps, Mapping)
-        else None
-    )
-    bars = []
-    for title, parts, whole in (("predicted", predicted, told.get("seconds")), ("measured", measured, record.get("seconds"))):
-        if parts:
-            rest = _seconds(whole) - sum(parts.values())
-            parts = parts | ({"rest": rest} if rest > 0 else {})
-            bars.append(StackedBar(title, {name: parts[name] for name in PARTS if name in parts}))
-    split = {name: _seconds(told.get(name)) for name in _OF_DEVICES}
-    if any(split.values()):
-        bars.append(StackedBar("predicted shares", split))
-    return tuple(bars)
-
-
-def _steps(values: Any) -> dict[str, float]:
-    return (
-        {name: _seconds(values[name]) for name in PARTS if name in values and _seconds(values[name]) > 0}
-        if isinstance(values, Mapping)
-        else {}
-    )
-
-
-def _seconds(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9 else 0.0
-
-
-def draw_stacks(bars: Sequence[StackedBar], width: float = 420.0, font_size: float = _FONT) -> Drawing:
-    """Bars one below the other, the parts of each in colours, with their names where they have room."""
-    height, left, row = font_size * (4 + 3 * len(bars)), 12 * font_size, 3 * font_size
-    longest = max((bar.seconds for bar in bars), default=0.0) or 1.0
-    shapes: list[Shape] = []
-    for number, bar in enumerate(bars):
-        top, x = font_size * 1.5 + number * row, left
-        shapes.append(Label(left - 6, top + row * 0.5, bar.title, "end"))
-        for name, seconds in bar.parts.items():
-            names = PARTS if name in PARTS else _OF_DEVICES
-            long = seconds / longest * (width - left - 7 * font_size)
-            ink: Ink = names.index(name) + (0 if name in PARTS else len(PARTS))
-            shapes.append(Bar(x, top, long, row * 0.7, ink, tip=f"{name}: {seconds:.3g} s"))
-            if text_width(name, font_size) < long - 4:
-                shapes.append(Label(x + long / 2, top + row * 0.5, name, "middle", "background"))
-            x += long
-        shapes.append(Label(x + 4, top + row * 0.5, f"{bar.seconds:.3g} s"))
-    told = "; ".join(f"{bar.title} {bar.seconds:.3g} s" for bar in bars)
-    return Drawing(width, height, f"Predicted and measured: {told}", tuple(shapes), font_size)
 
 
 def draw_problem(problem: str, every: Sequence[Comparison], *, shares: bool, width: float = 360.0, height: float = 240.0) -> Drawing:

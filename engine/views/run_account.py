@@ -22,6 +22,7 @@ from engine.project import InputRecord, LogEntry, Project, RunNote, RunRecord
 from engine.project.paths import RESULTS
 from engine.results.counts import Count
 from engine.results.methods import RunFacts, paragraph
+from engine.views.run_prediction import RunPrediction, run_prediction
 
 __all__ = ["NearestPreset", "RunAccount", "ShownParameter", "nearest_preset", "run_account", "run_title"]
 
@@ -75,6 +76,7 @@ class RunAccount:
     preset : the nearest. parameters : all, in their order. passes : how it searched, a sentence each.
     counts : of what it found. facts : names and texts: device, versions, times. steps : name, seconds and peak memory (megabytes) of each.
     messages : warnings and errors first. log : the last lines, oldest first.
+    prediction : what was predicted beside what it took; None where that is not recorded.
     methods : a paragraph for a paper; empty where the run has not ended well.
     """
 
@@ -94,6 +96,7 @@ class RunAccount:
     messages: tuple[LogEntry, ...]
     log: tuple[LogEntry, ...]
     methods: str
+    prediction: RunPrediction | None = None
 
 
 def run_account(project: Project, run: RunRecord, search: Search | None) -> RunAccount:
@@ -118,7 +121,7 @@ def run_account(project: Project, run: RunRecord, search: Search | None) -> RunA
     return RunAccount(
         run, note.title or run_title(project, run, search), note, name, folder if run.status == "done" and folder.is_dir() else None,
         tuple(every[:_MAXIMUM_FILES]), len(every), preset, parameters, passes, _counts(record), tuple(_facts(run, record)), _steps(record),
-        tuple(messages), tuple(log), methods,
+        tuple(messages), tuple(log), methods, run_prediction(record),
     )  # fmt: skip
 
 

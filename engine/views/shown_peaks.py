@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LOSS", "SHARED", "UNMATCHED", "ShownPeaks", "relative_intensity"]
+__all__ = ["LOSS", "SHARED", "SHIFTED", "UNMATCHED", "ShownPeaks", "relative_intensity"]
 
 LOSS = "loss"
 """The kind of ions that lost a molecule, whatever their series."""
 SHARED = "shared"
 """That of peaks that two spectra share, where no ion names them."""
+SHIFTED = "shifted"
+"""That of peaks that two spectra share with the difference of their masses between them, where no ion names them."""
 UNMATCHED = ""
 """That of peaks in which no ion is found."""
 
@@ -25,7 +27,7 @@ class ShownPeaks:
     Attributes
     ----------
     mz : (n,) float64, ascending, thomson. height : (n,) float64, percent of the base peak.
-    kinds : (n,) texts, what each is: the letter of an ion's series, `LOSS`, `SHARED` or `UNMATCHED`.
+    kinds : (n,) texts, what each is: the letter of an ion's series, `LOSS`, `SHARED`, `SHIFTED` or `UNMATCHED`.
     named : (k,) int64, peaks with a name. labels : theirs, as ``y7²⁺``.
     is_below : whether it is the lower one of two mirrored spectra.
     """

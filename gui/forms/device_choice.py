@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
 
 from gui.devices import DeviceSurvey, device_title, state_text
 from gui.forms.wheel import ChoiceBox
+from gui.forms.workers_choice import WorkersChoice
 from gui.labels import toned_label
 
 __all__ = ["DeviceChoice"]
@@ -31,19 +32,21 @@ class DeviceChoice(QWidget):
         self._wish = _USUAL
         self.box = ChoiceBox()
         self.box.setAccessibleName("Device")
-        self.box.setToolTip("What computes; Help, Devices tells more")
+        self.box.setToolTip("What computes; View, Devices tells more")
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.box.setMinimumContentsLength(18)
         self.box.activated.connect(lambda: self.choose(self.box.currentData()))
+        self.workers = WorkersChoice()
         self.note = toned_label()
         self.message = toned_label(tone="wrong")
         page = QVBoxLayout(self)
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(4)
-        for widget in (self.box, self.note, self.message):
+        for widget in (self.box, self.note, self.message, self.workers):
             page.addWidget(widget)
         self.setFocusProxy(self.box)
         survey.changed.connect(self._fill)
+        self.workers.changed.connect(self._fill)
         self._fill()
 
     def value(self) -> str:
@@ -57,6 +60,9 @@ class DeviceChoice(QWidget):
 
     def problem(self) -> str:
         """Why the search cannot compute on what is chosen, as far as the devices are known."""
+        return self.workers.problem() or (self._problem_of_device() if self.workers.are_here else "")
+
+    def _problem_of_device(self) -> str:
         if not self._survey.is_known or self._wish in ("auto", "cpu"):
             return ""
         if self._wish == "all":
@@ -85,8 +91,9 @@ class DeviceChoice(QWidget):
             model.item(row).setEnabled(is_usable)
         for one in gpus:
             self.box.setItemData(self.box.findData(one.name), f"{one.description}: {state_text(one)}", Qt.ItemDataRole.ToolTipRole)
-        problem = self.problem()
-        self.note.setText(self._meaning())
+        self.box.setEnabled(self.workers.are_here)
+        problem = self._problem_of_device() if self.workers.are_here else ""
+        self.note.setText(self._meaning() if self.workers.are_here else "What the workers find where they are")
         self.note.setVisible(not problem)
         self.message.setText(problem)
         self.message.setVisible(bool(problem))

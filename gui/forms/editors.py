@@ -408,7 +408,9 @@ class IonSeriesEditor(Editor):
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
         self._boxes = {series: QCheckBox(series) for series in "abcxyz"}
-        for box in self._boxes.values():
+        for series, box in self._boxes.items():
+            box.setAccessibleName(f"{series} ions")
+            box.setToolTip(f"Compare {series} ions")
             box.toggled.connect(self.changed)
         self._hold(*self._boxes.values())
         self.setMinimumHeight(self.fontMetrics().height() + 10)

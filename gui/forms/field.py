@@ -122,7 +122,8 @@ class Field(QObject):
         self.editor.setAccessibleDescription(one.help)
         focus = self.editor.focusProxy()
         if focus is not None:
-            focus.setAccessibleName(one.title)
+            # The first of several boxes has a name of its own.
+            focus.setAccessibleName(f"{one.title}: {focus.accessibleName()}" if focus.accessibleName() else one.title)
             focus.setAccessibleDescription(one.help)
 
 

@@ -19,6 +19,7 @@ from gui.devices import DeviceSurvey
 from gui.forms.advice_line import AdviceLine
 from gui.forms.device_choice import DeviceChoice
 from gui.forms.editors import RunEditor
+from gui.forms.estimate_line import EstimateLine
 from gui.forms.file_survey import FileSurvey, SearchedRun, Survey
 from gui.forms.input_files import InputFiles
 from gui.forms.parameter_form import ParameterForm
@@ -30,7 +31,7 @@ from gui.forms.project_choice import ProjectChoice
 from gui.forms.sections import Columns, Section
 from gui.icons import set_icon
 from gui.labels import heading
-from gui.settings import SearchSettings
+from gui.settings import SearchSettings, sample_project
 from gui.tasks import SearchTask
 
 __all__ = ["SearchForm"]
@@ -96,6 +97,8 @@ class SearchForm(QWidget):
         self.run_button = _OnceButton("Run", "run")
         self.advice = AdviceLine()
         """Which preset suits the files better than what is chosen."""
+        self.estimate = EstimateLine(self.task)
+        """What the search will take."""
         self.reason = QPushButton()
         self.reason.setFlat(True)
         self.scroll_area = QScrollArea()
@@ -120,7 +123,9 @@ class SearchForm(QWidget):
             parameters,
             project=self.project_folder(),
             options=self._wishes(),
-            device=self.device.value(),
+            device=self.device.value() if self.device.workers.are_here else "auto",
+            workers=self.device.workers.wish,
+            certificates=self.device.workers.certificates or None,
         )
         names = {name: f"what {self._stands_for(one.asked)} left" if one.is_empty else one.name for name, one in self.inputs.items()}
         title = self.search.job.format(**names)
@@ -155,16 +160,18 @@ class SearchForm(QWidget):
             next(iter([*under, *(part for part in parts if part.is_empty), parts[-1]])).files.take(found, sort)
 
     def take_sample(self) -> None:
-        """Have files that ship with the program, with the preset that suits them."""
+        """Have files that ship with the program, with the preset that suits them; none where it goes on from results of another."""
         sample = self.search.demo
-        if sample is not None:
-            for name, file in sample.samples.items():
-                self.file_lists[name].clear()
-                self.file_lists[name].add([resources.path("samples", file)])
-            self.presets.choose(sample.preset)
-            if self.project.is_empty:
-                # Beside the files there is no place for anything.
-                self.project.set_folder(Path.home() / "proteoscope_sample")
+        if sample is None:
+            return
+        for name, one in self.inputs.items():
+            if one.asked.sort != "project" and (name in sample.samples or sample.after):
+                one.files.clear()
+        for name, file in sample.samples.items():
+            self.file_lists[name].add([resources.path("samples", file)])
+        self.presets.choose(sample.preset)
+        if self.given_project is None and self.project.is_empty:
+            self.project.set_folder(sample_project())
 
     def take_database(self, name: str, folder: Path) -> None:
         """Have a database, which stands alone, as what is given for an input."""
@@ -185,6 +192,7 @@ class SearchForm(QWidget):
         values.preset = self.presets.name if self.presets.is_chosen or not self.search.fitting else ""
         values.preset_folder = self.presets.start_folder
         values.device = self.device.value()
+        values.workers, values.certificates = self.device.workers.wish, self.device.workers.certificates
         values.folders = {name: files.start_folder for name, files in self.file_lists.items()}
         values.files = {name: tuple(str(path) for path in one.files.paths) for name, one in self.inputs.items() if one.asked.is_kept}
 
@@ -194,6 +202,7 @@ class SearchForm(QWidget):
             if name in self.file_lists:
                 self.file_lists[name].start_folder = folder
         self.device.choose(values.device)
+        self.device.workers.choose(values.workers, values.certificates)
         self.presets.restore(values.preset, values.preset_folder)
         for name, files in values.files.items():
             if name in self.inputs and self.inputs[name].asked.is_kept:
@@ -288,6 +297,7 @@ class SearchForm(QWidget):
         if self.search.fitting:
             self.presets.suit(self.search.suited_preset(self._contents(), self._wishes()))
         self.project.show_state()
+        self.device.workers.show_problem()
         parameters = self.parameters.parameters
         contents = [content for one in self.inputs.values() for content in one.files.spectra_contents]
         self.advice.tell(None if parameters is None else self.search.advice(contents, parameters))
@@ -295,6 +305,8 @@ class SearchForm(QWidget):
         self.reason.setText(missing.replace("&", "&&"))
         self.reason.setVisible(bool(missing))
         self.run_button.setEnabled(not missing)
+        if self.isVisible():
+            self.estimate.begin_soon()
 
     def _take_advice(self, preset: str) -> None:
         """Fill the parameters from the preset that suits the files."""
@@ -364,7 +376,7 @@ class SearchForm(QWidget):
         for name, one in self.file_lists.items():
             one.database_asked.connect(partial(self.database_asked.emit, name))
             one.counted.connect(self._checking.start)
-        for signal in (*changing, self.project.changed, self.parameters.changed, self.device.box.activated):
+        for signal in (*changing, self.project.changed, self.parameters.changed, self.device.box.activated, self.device.workers.chosen):
             signal.connect(lambda *_: self.touched.emit())
         if self.given_project is not None:
             self.given_project.changed.connect(self._follow_given_project)
@@ -418,6 +430,8 @@ class SearchForm(QWidget):
         """Look which runs the given project has by now."""
         super().showEvent(event)
         self._look_for_runs()
+        # What runs took since then tells more.
+        self.estimate.begin_soon()
         for one in self.inputs.values():
             one.files.look_again()
 
@@ -467,8 +481,11 @@ class SearchForm(QWidget):
         bottom = QHBoxLayout()
         bottom.setContentsMargins(18, 8, 18, 10)
         bottom.setSpacing(10)
-        bottom.addWidget(self.advice, 1)
-        bottom.addStretch(0)
+        told = QVBoxLayout()
+        told.setSpacing(4)
+        told.addWidget(self.advice)
+        told.addWidget(self.estimate)
+        bottom.addLayout(told, 1)
         bottom.addWidget(self.reason)
         bottom.addWidget(self.run_button)
         line = QFrame()

@@ -55,6 +55,9 @@ class _ThresholdBox(WheelAfterFocus, QDoubleSpinBox):
 class ComparisonView(QWidget):
     """Compares finished runs of a project, which are opened and read in threads."""
 
+    MANUAL = "comparison"
+    """The page of the manual about it."""
+
     message = Signal(str)
     failed = Signal(str)
 

@@ -46,14 +46,15 @@ __all__ = ["EvidenceView"]
 
 _NO_PROTEIN = "Choose a protein to see what peptides cover."
 _NO_CHAIN = "No structure of the database is near this protein."
-_OF_PROTEIN = ("peptide_places", "sites", "missed", "contacts", "paralogues", "chains")
+_OF_PROTEIN = ("peptide_places", "sites", "missed", "contacts", "paralogues", "chains", "homologues")
 _TABS = {
     "peptide_places": ("Peptides", "Peptides at their places in the chosen protein"),
     "sites": ("Sites", "Modified residues, and where they lie on the structure"),
     "missed": ("Missed", "Stretches that no peptide covers, and enzymes that would show them"),
     "contacts": ("Contacts", "Modified residues and lysines that could touch, or be linked"),
     "paralogues": ("Shared", "Proteins that share peptides with it"),
-    "chains": ("Chains", "Near chains; the chosen one is shown"),
+    "chains": ("Chains", "Near chains, and remote ones; the chosen one is shown"),
+    "homologues": ("Homologues", "Related sequences, among which conservation is counted"),
 }
 
 
@@ -73,7 +74,7 @@ class EvidenceView(RunView):
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
         super().__init__(search, _ProteinFilter(), parent)
         self.proteins = self.panels["proteins"]
-        self.peptides, self.sites, self.missed, self.contacts, _, self.chains = (self.panels[name] for name in _OF_PROTEIN)
+        self.peptides, self.sites, self.missed, self.contacts, _, self.chains, _ = (self.panels[name] for name in _OF_PROTEIN)
         self._source: TableSource | None = None
         self._protein: ProteinEvidence | None = None
         self._fold: Fold | None = None
@@ -324,6 +325,9 @@ class EvidenceView(RunView):
         if self._is_telling or panel is None or protein is None or not panel.scene.picks:
             return
         pick = panel.scene.picks[-1]
+        if pick.row < 0:
+            # An atom of a ligand, which is no residue of the protein.
+            return
         place = -1 if pick.trace.evidence is None else int(pick.trace.evidence.position[pick.row])
         if place < 0:
             self.message.emit(f"{pick.label} of {pick.trace.name}: no residue of {protein.accession} stands there.")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetrics, QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QCheckBox, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
 
 from gui.forms.field import Outlined
 from gui.forms.numbers import IntegerBox, NumberBox
@@ -158,6 +158,14 @@ class FilterBar(QWidget):
         box.setAccessibleName(name)
         box.setToolTip(help_text)
         box.activated.connect(self._now)
+        return box
+
+    def _marked_box(self) -> QCheckBox:
+        """A field that shows PSMs which somebody has marked, and filters at once."""
+        box = QCheckBox("&★")
+        box.setAccessibleName("Marked")
+        box.setToolTip("Shows PSMs with a star or a comment only")
+        box.toggled.connect(self._now)
         return box
 
     def _usual(self) -> None:

@@ -31,10 +31,7 @@ class IdentificationFilter(FilterBar):
         self.decoys = QCheckBox("&Decoys")
         self.decoys.setToolTip("Shows decoys too, in italics")
         self.decoys.toggled.connect(self._now)
-        self.marked = QCheckBox("&★")
-        self.marked.setAccessibleName("Marked")
-        self.marked.setToolTip("Shows PSMs with a star or a comment only")
-        self.marked.toggled.connect(self._now)
+        self.marked = self._marked_box()
         help_text = "Hides what is accepted only at a larger false discovery rate; 1 shows everything"
         self._add_number(self.q_value, "&q-value ≤", "Largest q-value", help_text)
         self._add(self.charge, "Char&ge")

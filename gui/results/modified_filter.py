@@ -1,4 +1,4 @@
-"""The filter of a search for modified peptides: text, shift, q-value, kind of shift, and whether the site is sure."""
+"""The filter of a search for modified peptides: text, shift, q-value, kind of shift, whether the site is sure, and marks."""
 
 from __future__ import annotations
 
@@ -37,12 +37,14 @@ class ModifiedFilterBar(FilterBar):
         self.sure = QCheckBox("&Sure sites")
         self.sure.setToolTip(f"Shows PSMs alone whose shift lies at its site with a probability of at least {QLocale().toString(SURE)}")
         self.sure.toggled.connect(self._now)
+        self.marked = self._marked_box()
         q_help = "Hides what is accepted only at a larger false discovery rate; 1 shows everything"
         self._add_number(self.lowest, "Shift fro&m", "Least shift", "Hides what is heavier by less, in Da", folds=True)
         self._add_number(self.highest, "t&o", "Greatest shift", "Hides what is heavier by more, in Da", folds=True)
         self._add_number(self.q_value, "&q-value ≤", "Largest q-value", q_help, folds=True)
         self._add(self.kind, "Sh&ift", folds=True)
         self._add(self.sure)
+        self._add(self.marked)
         self.open(0.01)
 
     @property
@@ -56,6 +58,7 @@ class ModifiedFilterBar(FilterBar):
             None if q_value >= 1 else q_value,
             self.kind.currentData(),
             self.sure.isChecked(),
+            self.marked.isChecked(),
         )
 
     def open(self, fdr: float) -> None:
@@ -71,3 +74,4 @@ class ModifiedFilterBar(FilterBar):
         self.q_value.setValue(self._fdr)
         self.kind.setCurrentIndex(0)
         self.sure.setChecked(False)
+        self.marked.setChecked(False)

@@ -7,7 +7,7 @@ from html import escape
 
 from PySide6.QtCore import QTimer, QUrl, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QPushButton, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QPushButton, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
 
 from engine.project import RunNote, RunRecord
 from engine.project.run_notes import MAXIMUM_NOTE, MAXIMUM_TITLE
@@ -15,6 +15,7 @@ from engine.results.counts import Count
 from engine.views.run_account import RunAccount
 from gui.icons import set_icon
 from gui.labels import toned_label
+from gui.results.prediction_panel import PredictionPanel
 from gui.theme import colours
 
 __all__ = ["RunPage"]
@@ -45,6 +46,9 @@ class RunPage(QWidget):
         the run that is shown. compare_asked : with which other run, a `RunRecord`. message : a line for the status bar.
     """
 
+    MANUAL = "runs"
+    """The page of the manual about it."""
+
     noted = Signal(RunNote)
     results_asked = Signal()
     again_asked = Signal()
@@ -68,6 +72,12 @@ class RunPage(QWidget):
         self.note.setTabChangesFocus(True)
         self.note.setMaximumHeight(64)
         self.text = _Text()
+        self.prediction = PredictionPanel()
+        self.prediction.message.connect(self.message)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(self.text, "What it was")
+        self.tabs.addTab(self.prediction, "Predicted and measured")
         self.error = toned_label(tone="wrong")
         self.error.hide()
         self.results_button = _button("Results", "results", self.results_asked.emit, "Show what the run found")
@@ -94,7 +104,7 @@ class RunPage(QWidget):
             page.addLayout(line)
         page.addWidget(self.note)
         page.addWidget(self.error)
-        page.addWidget(self.text, 1)
+        page.addWidget(self.tabs, 1)
         # What is typed is kept a moment after the last letter.
         self._keeping = QTimer(self)
         self._keeping.setSingleShot(True)
@@ -126,6 +136,9 @@ class RunPage(QWidget):
             action = self.compare_menu.addAction(title.replace("&", "&&"))
             action.triggered.connect(lambda _=False, run=run: self.compare_asked.emit(run))
         self.compare_button.setEnabled(bool(others))
+        self.prediction.show_prediction(account.prediction)
+        self.tabs.setTabEnabled(1, account.prediction is not None)
+        self.tabs.setTabToolTip(1, "" if account.prediction is not None else "Nothing was predicted for this run")
         self.redraw()
 
     def show_problem(self, text: str) -> None:

@@ -296,7 +296,7 @@ class StructureView(QueryHitsView):
                 rows = pair.of_target
             elif not is_query:
                 # A hit that the alignment does not show: the query's residue that it is aligned with.
-                row = int(pick.trace.partner[pick.row])
+                row = int(pick.trace.partner[pick.row]) if pick.row >= 0 else -1
             for column in np.flatnonzero(rows == row).tolist() if row >= 0 else ():
                 before = marks.pop(column, (False, False))
                 marks[column] = (before[0] or rows is pair.of_query, before[1] or rows is pair.of_target)

@@ -94,6 +94,7 @@ class AnnotationMenu(QMenu):
     def _box(self, text: str, tip: str) -> QCheckBox:
         box = QCheckBox(text)
         box.setToolTip(tip)
+        box.setAccessibleName(tip)
         box.toggled.connect(lambda _: self._take())
         return box
 

@@ -99,10 +99,14 @@ def corner_texts(mirrored: MirroredSpectra) -> list[tuple[str, Qt.AlignmentFlag]
     side = Qt.AlignmentFlag
     texts = []
     if mirrored.similarity is not None:
-        texts.append((f"cosine {QLocale().toString(mirrored.similarity, 'f', 3)}", side.AlignRight | side.AlignTop))
+        texts.append((f"{mirrored.similarity_name} {QLocale().toString(mirrored.similarity, 'f', 3)}", side.AlignRight | side.AlignTop))
     texts.append((mirrored.upper.name, side.AlignLeft | side.AlignTop))
     if mirrored.lower is not None:
         texts.append((mirrored.lower.name, side.AlignLeft | side.AlignBottom))
+    if mirrored.n_moved:
+        moved = "peak" if mirrored.n_moved == 1 else "peaks"
+        difference = QLocale().toString(mirrored.shift, "f", 4)
+        texts.append((f"{mirrored.n_moved} {moved} moved by {difference} Th", side.AlignRight | side.AlignBottom))
     return texts
 
 

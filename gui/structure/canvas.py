@@ -24,7 +24,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.structures.colouring import Legend
-from engine.views.traces import Trace
 from gui.labels import answer_tooltip
 from gui.structure.camera import Camera, Sphere
 from gui.structure.overlay import OverlayChoice, paint_overlay
@@ -256,24 +255,28 @@ class StructureCanvas(QWidget):
     # ------------------------------------------------------------------------------------------------------------ picking
 
     def pick_at(self, at: QPointF) -> Pick | None:
-        """The residue whose Cα is under a place of the widget, the one in front where there are several."""
-        best: tuple[float, Trace, int] | None = None
-        nearest = np.inf
-        found = []
+        """The residue whose Cα is under a place of the widget, or the atom, of those that are drawn; the one in front of several."""
+        found: list[tuple[float, float, Pick]] = []
         for trace in self.scene.traces:
-            place = self.camera.projected(trace.position, self.width(), self.height())
-            with np.errstate(invalid="ignore"):
-                distance = np.hypot(place[:, 0] - at.x(), place[:, 1] - at.y())
-                is_near = (distance <= _PICK_PIXELS) & (place[:, 2] > 0)
-            if (mask := self.scene.mask(trace)) is not None:
-                is_near &= mask
-            for row in np.flatnonzero(is_near).tolist():
-                found.append((float(distance[row]), float(place[row, 2]), trace, row))
-                nearest = min(nearest, float(distance[row]))
-        for distance_, depth, trace, row in found:
-            if distance_ <= nearest + _SAME_PLACE_PIXELS and (best is None or depth < best[0]):
-                best = depth, trace, row
-        return None if best is None else Pick(best[1], best[2])
+            mask = self.scene.mask(trace)
+            near = self._near(trace.position, at)
+            found += [(distance, depth, Pick(trace, row)) for row, distance, depth in near if mask is None or mask[row]]
+        for trace, atoms, is_ligand in self.scene.atoms_to_pick():
+            for i, distance, depth in self._near(atoms.position, at):
+                if is_ligand or atoms.name[i] != "CA":
+                    x, y, z = atoms.position[i].tolist()
+                    found.append((distance, depth, Pick(trace, -1 if is_ligand else int(atoms.residue[i]), atoms.name[i], (x, y, z))))
+        nearest = min((distance for distance, _, _ in found), default=0.0)
+        ahead = [(depth, pick) for distance, depth, pick in found if distance <= nearest + _SAME_PLACE_PIXELS]
+        return min(ahead, key=lambda one: one[0])[1] if ahead else None
+
+    def _near(self, position: np.ndarray, at: QPointF) -> list[tuple[int, float, float]]:
+        """Rows of places that are drawn near a place of the widget, with their distances from it in pixels and how far behind they are."""
+        place = self.camera.projected(position, self.width(), self.height())
+        with np.errstate(invalid="ignore"):
+            distance = np.hypot(place[:, 0] - at.x(), place[:, 1] - at.y())
+            rows = np.flatnonzero((distance <= _PICK_PIXELS) & (place[:, 2] > 0)).tolist()
+        return [(row, float(distance[row]), float(place[row, 2])) for row in rows]
 
     def text_at(self, at: QPointF) -> str:
         """What is under a place: chain and residue, and its partner."""
@@ -281,7 +284,7 @@ class StructureCanvas(QWidget):
         if pick is None:
             return ""
         lines = [f"{pick.trace.name}: {pick.label}"]
-        pairs = pick.trace.pairs
+        pairs = pick.trace.pairs if pick.row >= 0 else None
         if pairs is not None and self.scene.query is not None:
             of = np.flatnonzero(pairs.rows[:, 1] == pick.row)
             if len(of):

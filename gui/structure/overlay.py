@@ -32,7 +32,7 @@ class OverlayChoice:
 
 
 def distance_text(one: Pick, other: Pick) -> str:
-    """How far two Cα are apart."""
+    """How far two Cα, or atoms, are apart."""
     return f"{float(np.linalg.norm(one.place.astype(np.float64) - other.place)):.2f} Å"
 
 

@@ -8,15 +8,20 @@ import numpy as np
 
 from engine.errors import InputError
 from engine.structure_search.hit_chains import FoundChain
+from engine.structures.exposure import read_chain_atoms
 from engine.structures.ligands import ligand_atoms
+from engine.structures.meshes import Mesh
 from engine.structures.reading import read_structure
 from engine.structures.residue_atoms import Atoms, residue_atoms
+from engine.structures.surfaces import molecular_surface
 from engine.views.traces import Trace, moved
 
-__all__ = ["chains_beside", "ligands", "side_chain"]
+__all__ = ["chains_beside", "ligands", "side_chain", "surface"]
 
 _MAXIMUM_CHAINS, _MAXIMUM_RESIDUES = 60, 20_000
 """Of the other chains of a file: more are a crowd that hides the fold."""
+_RESIDUE_RADIUS = 3.2
+"""Å, of a ball with the volume of a residue of 110 dalton."""
 
 
 def chains_beside(trace: Trace) -> tuple[Trace, ...]:
@@ -53,6 +58,22 @@ def ligands(trace: Trace) -> Atoms:
     """
     atoms = ligand_atoms(trace.path, trace.chains)
     return replace(atoms, position=moved(atoms.position, trace.rotation, trace.translation))
+
+
+def surface(trace: Trace, maximum_triangles: int) -> Mesh:
+    """The surface of a chain's heavy atoms, in the query's frame.
+
+    Raises
+    ------
+    InputError : the file is gone, or is another one now.
+    """
+    (atoms,) = read_chain_atoms(trace.path, [trace.chains])
+    if isinstance(atoms, InputError):
+        raise atoms
+    # Of a file with Cα alone each stands for its residue, whose middle is as far from its border.
+    radius = atoms.radius if atoms.is_whole.any() else np.full(len(atoms.radius), _RESIDUE_RADIUS)
+    found = molecular_surface(atoms.position, radius, atoms.residue, maximum_triangles)
+    return found.moved(trace.rotation, trace.translation)
 
 
 def side_chain(trace: Trace, row: int) -> Atoms:

@@ -23,7 +23,7 @@ __all__ = ["EXTENTS", "STYLES", "Pick", "Scene", "ShownHit", "hit_colour"]
 
 MAXIMUM_HITS = colouring.MAXIMUM_HITS
 _MAXIMUM_PICKS = 12
-STYLES = {"ribbon": "Ribbons", "tube": "Tubes", "line": "Lines", "spheres": "Cα spheres"}
+STYLES = {"ribbon": "Ribbons", "tube": "Tubes", "line": "Lines", "spheres": "Cα spheres", "surface": "Surface"}
 EXTENTS = {"file": "All chains", "chain": "Aligned chains", "residues": "Aligned residues"}
 _TUBE_RADIUS, _LINE_RADIUS, _SPHERE_RADIUS = 0.35, 0.16, 0.9
 _LIGAND_RADIUS = 0.32
@@ -33,21 +33,29 @@ _ATOM_COLOURS = {"N": (48, 80, 248), "O": (228, 40, 40), "S": (214, 180, 30), "S
 
 
 class Pick(NamedTuple):
-    """A residue that the user picked: a chain of the scene, and the row of the residue in it."""
+    """A residue that the user picked, or an atom: a chain of the scene, and the row of the residue in it.
+
+    `atom`: of a side chain its name, and of what is bound to the chain, whose row is -1, its name behind that of its ligand; empty for the
+    residue, whose place is that of its Cα. `at`: of an atom, Å.
+    """
 
     trace: Trace
     row: int
+    atom: str = ""
+    at: tuple[float, float, float] | None = None
 
     @property
     def place(self) -> NDArray[np.float32]:
         """(3,) Å."""
+        if self.at is not None:
+            return np.array(self.at, np.float32)
         place: NDArray[np.float32] = self.trace.position[self.row]
         return place
 
     @property
     def label(self) -> str:
-        """Name and number of the residue."""
-        return self.trace.label(self.row)
+        """Name and number of the residue, and the name of the atom."""
+        return " ".join(part for part in (self.trace.label(self.row) if self.row >= 0 else "", self.atom) if part)
 
 
 @dataclass(eq=False)
@@ -70,6 +78,7 @@ class Scene:
     scheme : name of one of `engine.structures.colouring.SCHEMES`.
     beside : by trace, the other chains of its file in the query's frame, where they were read. b_factors : by trace, where they were read.
     atoms : by pick, atoms of its residue. ligands : by trace, what is bound to it, where that was read; drawn where `shows_ligands`.
+    surfaces : by trace, its surface where that was made; a ribbon stands in its place until then.
     lit : by trace, (n,) residues that are chosen elsewhere, and stand out whatever the scheme.
     """
 
@@ -86,6 +95,7 @@ class Scene:
         self.atoms: dict[tuple[Trace, int], Atoms] = {}
         self.lit: dict[Trace, NDArray[np.bool_]] = {}
         self.ligands: dict[Trace, Atoms] = {}
+        self.surfaces: dict[Trace, Mesh] = {}
         self.shows_ligands = True
         self._meshes: dict[tuple[object, ...], Mesh] = {}
         self._bodies: dict[tuple[object, ...], Body] = {}
@@ -108,7 +118,7 @@ class Scene:
         made.chosen = made.hits[self.hits.index(self.chosen)] if self.chosen is not None else None
         made.picks, made.beside, made.atoms, made.b_factors = list(self.picks), dict(self.beside), dict(self.atoms), dict(self.b_factors)
         made.lit = dict(self.lit)
-        made.ligands = dict(self.ligands)
+        made.ligands, made.surfaces = dict(self.ligands), dict(self.surfaces)
         made._meshes, made._bodies = dict(self._meshes), dict(self._bodies)
         return made
 
@@ -116,7 +126,7 @@ class Scene:
         """Show nothing."""
         self.query = self.chosen = None
         self.hits, self.picks = [], []
-        self.beside, self.atoms, self.b_factors, self.ligands, self.lit = {}, {}, {}, {}, {}
+        self.beside, self.atoms, self.b_factors, self.ligands, self.surfaces, self.lit = {}, {}, {}, {}, {}, {}
         self._meshes, self._bodies = {}, {}
 
     def show(self, query: Trace, hit: Trace | None) -> None:
@@ -156,13 +166,22 @@ class Scene:
 
     def nearest_atoms(self, one: Pick, other: Pick) -> tuple[str, str, float] | None:
         """Names of the nearest two atoms of the side chains (from Cα on) of two picked residues, and how far they are apart, Å; None where
-        these were not read."""
+        these were not read, or an atom was picked itself."""
+        if one.atom or other.atom:
+            return None
         first, second = (self.atoms.get((pick.trace, pick.row)) for pick in (one, other))
         if first is None or second is None or not len(first.position) or not len(second.position):
             return None
         apart = np.linalg.norm(first.position[:, None].astype(np.float64) - second.position[None], axis=2)
         i, j = np.unravel_index(int(np.argmin(apart)), apart.shape)
         return first.name[int(i)], second.name[int(j)], float(apart[i, j])
+
+    def atoms_to_pick(self) -> list[tuple[Trace, Atoms, bool]]:
+        """Atoms that are drawn and can be picked, each with its chain, and whether they are of ligands; Cα stand for their residues."""
+        shown = self.traces
+        found = [(trace, atoms, False) for (trace, _), atoms in self.atoms.items() if trace in shown]
+        bound = [(trace, self.ligands[trace], True) for trace in shown if self.shows_ligands and trace in self.ligands]
+        return [*found, *bound]
 
     def mask(self, trace: Trace) -> NDArray[np.bool_] | None:
         """(n,) the residues of a chain that are shown; None for all."""
@@ -262,6 +281,7 @@ class Scene:
         self.b_factors = {trace: values for trace, values in self.b_factors.items() if trace in there}
         self.lit = {trace: mask for trace, mask in self.lit.items() if trace in there}
         self.ligands = {trace: atoms for trace, atoms in self.ligands.items() if trace in there}
+        self.surfaces = {trace: mesh for trace, mesh in self.surfaces.items() if trace in there}
 
     def _mesh(self, key: tuple[object, ...], make: Callable[[], Mesh]) -> Mesh:
         if key not in self._meshes:
@@ -278,6 +298,10 @@ class Scene:
 
     def _body(self, trace: Trace, detail: Detail, colours: NDArray[np.uint8]) -> Body:
         mask = self.mask(trace)
+        if self.style == "surface" and trace in self.surfaces:
+            surface = self.surfaces[trace]
+            key: tuple[object, ...] = (trace, "surface", id(surface), None if mask is None else mask.tobytes())
+            return self._coloured(key, self._mesh(key, partial(_part_of, surface, mask)), colours)
         key = (trace, self.style, detail, None if mask is None else mask.tobytes())
         return self._coloured(key, self._mesh(key, partial(_mesh_of, trace, self.style, detail, mask)), colours)
 
@@ -327,11 +351,16 @@ def _detail(style: str, n_residues: int, maximum_triangles: int) -> Detail:
     return DETAILS[-1]
 
 
+def _part_of(surface: Mesh, mask: NDArray[np.bool_] | None) -> Mesh:
+    """The triangles of a surface that lie on residues that are shown."""
+    return surface if mask is None else replace(surface, triangles=surface.triangles[mask[surface.residue][surface.triangles].all(axis=1)])
+
+
 def _mesh_of(trace: Trace, style: str, detail: Detail, mask: NDArray[np.bool_] | None) -> Mesh:
     position, number = trace.position, trace.chains.label_number
     if style == "spheres":
         return spheres(position, _SPHERE_RADIUS, detail.level, mask)
-    if style == "ribbon":
+    if style in ("ribbon", "surface"):
         return ribbon(position, trace.chains.secondary, detail.steps, detail.sides, mask, number)
     if style == "line":
         return tube(position, _LINE_RADIUS, _LINE_DETAIL.steps, _LINE_DETAIL.sides, mask, number)

@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 from engine.errors import InputError
 from engine.jobs import Progress
 from engine.structures.colouring import MAXIMUM_HITS, SCHEMES, Scheme, scheme_named
+from engine.structures.meshes import Mesh
 from engine.structures.projection import DRAWING_KERNELS
 from engine.structures.residue_atoms import NO_ATOMS, Atoms, b_factors
 from engine.structures.scripts import Style
@@ -39,13 +40,15 @@ from gui.structure.hit_list import HitList
 from gui.structure.overlay import distance_text
 from gui.structure.pair_table import PairTable
 from gui.structure.pictures import PictureDialog, ask_for_picture
-from gui.structure.reading import chains_beside, ligands, side_chain
+from gui.structure.reading import chains_beside, ligands, side_chain, surface
 from gui.structure.rendering import RenderingError
 from gui.structure.scene import EXTENTS, STYLES, Pick, Scene
 
 __all__ = ["StructurePanel"]
 
 _SIDE_WIDTH = 240
+_LEAST_TRIANGLES = 20_000
+"""Of a surface, however many chains are shown."""
 _NARROW = 560
 """Pixels below which the lists beside the picture are closed at first."""
 
@@ -90,6 +93,7 @@ class StructurePanel(QWidget):
         self._wants_side_chains, self._wants_lists = True, has_lists
         self._has_been_sized = False
         self._told: set[Path] = set()
+        self._without_surface: set[Path] = set()
         self.canvas = StructureCanvas(self.scene)
         self.hit_list = HitList()
         self.pair_table = PairTable()
@@ -421,6 +425,7 @@ class StructurePanel(QWidget):
 
     def _choose_style(self, style: Style) -> None:
         self.scene.style = style
+        self._read_surfaces()
         self.canvas.refresh()
 
     def _choose_scheme(self, name: str) -> None:
@@ -460,7 +465,7 @@ class StructurePanel(QWidget):
         if self.scene.picks:
             self.canvas.centre(self.scene.picks[-1].place)
         else:
-            self.message.emit("Click a residue first.")
+            self.message.emit("Click a residue or an atom first.")
 
     # ------------------------------------------------------------------------------------------------------------ picks
 
@@ -507,7 +512,7 @@ class StructurePanel(QWidget):
         if not self._wants_side_chains:
             self.scene.atoms = {}
             return
-        wanted = [pick for pick in self.scene.picks if (pick.trace, pick.row) not in self.scene.atoms]
+        wanted = [pick for pick in self.scene.picks if pick.row >= 0 and (pick.trace, pick.row) not in self.scene.atoms]
         if not wanted:
             return
 
@@ -540,6 +545,7 @@ class StructurePanel(QWidget):
         self._read_beside()
         self._read_b_factors()
         self._read_ligands()
+        self._read_surfaces()
         self._fill_lists()
         self.canvas.refresh()
 
@@ -548,6 +554,7 @@ class StructurePanel(QWidget):
         self._read_beside()
         self._read_b_factors()
         self._read_ligands()
+        self._read_surfaces()
         self.canvas.refresh()
 
     def _fill_lists(self) -> None:
@@ -638,6 +645,36 @@ class StructurePanel(QWidget):
     def _take_ligands(self, found: list[tuple[Trace, Atoms]]) -> None:
         there = self.scene.traces
         self.scene.ligands.update((trace, atoms) for trace, atoms in found if trace in there)
+        self.canvas.refresh()
+
+    def _read_surfaces(self) -> None:
+        """Have surfaces made of the chains that are shown, from their files; ribbons stand in their places until then."""
+        if self.scene.style != "surface" or self.scene.query is None:
+            return
+        traces = self.scene.traces
+        wanted = [trace for trace in traces if trace not in self.scene.surfaces and trace.path not in self._without_surface]
+        most = max(_LEAST_TRIANGLES, self.canvas.renderer.maximum_triangles // len(traces))
+
+        def read() -> list[tuple[Trace, Mesh | None, str]]:
+            found: list[tuple[Trace, Mesh | None, str]] = []
+            for trace in wanted:
+                try:
+                    found.append((trace, surface(trace, most), ""))
+                except InputError as error:
+                    found.append((trace, None, str(error)))
+            return found
+
+        if wanted:
+            self._submit("surfaces", read, self._take_surfaces, self._fail)
+
+    def _take_surfaces(self, found: list[tuple[Trace, Mesh | None, str]]) -> None:
+        there = self.scene.traces
+        self.scene.surfaces.update((trace, mesh) for trace, mesh, _ in found if mesh is not None and trace in there)
+        for trace, _, why in found:
+            if why:
+                # Once for each file; its chains stay ribbons.
+                self._without_surface.add(trace.path)
+                self.message.emit(why)
         self.canvas.refresh()
 
     def _prepare(self) -> None:

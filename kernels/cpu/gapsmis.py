@@ -39,7 +39,19 @@ from kernels.cpu.vectors import (
     where_greater,
 )  # fmt: skip
 from kernels.device import StopFlag
-from kernels.gapsmis_layouts import LETTERS, LOCAL, NO_ALIGNMENT, PREFIX, Alignments, GapRules, Sequences, TooLongError, score_bits, windows
+from kernels.gapsmis_layouts import (
+    LETTERS,
+    LOCAL,
+    NO_ALIGNMENT,
+    PREFIX,
+    SINGLE_PASS,
+    Alignments,
+    GapRules,
+    Sequences,
+    TooLongError,
+    score_bits,
+    windows,
+)
 from kernels.partitions import equal_partitions
 
 __all__ = ["ReadSearch"]
@@ -53,7 +65,6 @@ _CELLS_OF_PIECE = 150_000_000  # a tenth of a second with AVX-512
 _CELLS_OF_BLOCK = 8 * _CELLS_OF_PIECE  # of each thread, between two ends that are told
 _PIECES_OF_THREAD = 4
 _TRACED_BYTES = 1 << 30  # of directions at the most, of each thread
-_SINGLE_PASS = 2, 64  # texts up to twice the pattern and 64 letters are traced in one pass
 
 
 class _Side(NamedTuple):
@@ -487,7 +498,7 @@ class _Block:
         if not traces:
             yield from self._pass(everything, traces=False)
             return
-        times, more = _SINGLE_PASS
+        times, more = SINGLE_PASS
         is_short = _lengths(self._text_places) <= times * _lengths(self._pattern_places) + more
         at_once = is_short & (self._rules.mode != LOCAL)
         yield from self._pass(everything[at_once], traces=True)

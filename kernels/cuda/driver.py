@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from typing import NamedTuple
 
-__all__ = ["begin_context", "identity"]
+__all__ = ["CardIdentity", "begin_context", "card_identity", "identity"]
 
 _CLOCK_RATE = 13  # CU_DEVICE_ATTRIBUTE_CLOCK_RATE
 _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
@@ -29,8 +30,15 @@ def begin_context(number: int) -> bool:
         return False
 
 
-def identity(number: int) -> str:
-    """UUID and clock (kHz) of CUDA device `number`; its number alone where the driver does not tell them."""
+class CardIdentity(NamedTuple):
+    """What tells a card from all others, and its highest clock in kHz."""
+
+    uuid: bytes
+    clock: int
+
+
+def card_identity(number: int) -> CardIdentity | None:
+    """Of CUDA device `number`; None where the driver does not tell it."""
     try:
         driver = ctypes.CDLL(_LIBRARY)
         device, uuid, clock = ctypes.c_int(), (ctypes.c_ubyte * 16)(), ctypes.c_int()
@@ -41,7 +49,13 @@ def identity(number: int) -> str:
             or ask(uuid, device)
             or driver.cuDeviceGetAttribute(ctypes.byref(clock), _CLOCK_RATE, device)
         ):
-            return f"device {number}"
-        return f"{bytes(uuid).hex()} at {clock.value} kHz"
+            return None
+        return CardIdentity(bytes(uuid), clock.value)
     except (OSError, AttributeError):
-        return f"device {number}"
+        return None
+
+
+def identity(number: int) -> str:
+    """UUID and clock (kHz) of CUDA device `number`; its number alone where the driver does not tell them."""
+    found = card_identity(number)
+    return f"device {number}" if found is None else f"{found.uuid.hex()} at {found.clock} kHz"

@@ -47,8 +47,9 @@ from kernels.cuda.gapsmis_plan import (
     shapes,
 )
 from kernels.cuda.modules import Card, sent, struct
+from kernels.cuda.rates import USUAL_RATES, between_looks
 from kernels.device import DeviceMemoryError, UnsupportedSearchError
-from kernels.gapsmis_layouts import LETTERS, LOCAL, NO_ALIGNMENT, PREFIX, Alignments, GapRules, Sequences, score_bits, windows
+from kernels.gapsmis_layouts import LETTERS, LOCAL, NO_ALIGNMENT, PREFIX, SINGLE_PASS, Alignments, GapRules, Sequences, score_bits, windows
 
 __all__ = ["ReadSearch"]
 
@@ -60,7 +61,6 @@ _TRACE_THREADS, _NOTING_THREADS = 128, 256
 _SENDERS = 6  # threads
 _BLOCKS = 8  # on each multiprocessor, where warps take one unit after the other
 _BORDER_BYTES = 1 << 29
-_SINGLE_PASS = 2, 64  # texts up to twice the pattern and 64 letters are traced in one pass, as on the processor
 _TEXT_END, _GAPS, _COLUMNS_FOUND = 2, 5, 6  # rows of what is found
 _PAIRS = np.dtype(
     [
@@ -163,7 +163,8 @@ class ReadSearch:
         self._longest = int(self._pattern_lengths.max(initial=0))
         if not score_bits(rules, self._longest):
             raise ValueError("scores could pass 32 bits")
-        self._properties = Properties(card.multiprocessors(), card.compute_capability(), card.maximum_shared_bytes())
+        self._properties = Properties(card.multiprocessors(), card.compute_capability(), card.maximum_shared_bytes(), card.rates)
+        self._cells_of_launch = between_looks(CELLS_OF_LAUNCH, card.rates.maxima, USUAL_RATES.maxima)
         self._scales = {traces: self._scale(traces) for traces in (False, True)}
         self._lengths_differ = _differ(self._text_lengths) or _differ(self._pattern_lengths)
         columns: dict[str, NDArray[Any]] = {
@@ -327,14 +328,14 @@ class ReadSearch:
         n, layers = len(text_of), self._rules.maximum_gaps + 1
         if not self._lengths_differ:
             cells = layers * (float(self._text_lengths[0]) + 1) * (self._longest + 1) if n else 1.0
-            size = max(1, min(_PAIRS_OF_BLOCK, int(CELLS_OF_LAUNCH / cells)))
+            size = max(1, min(_PAIRS_OF_BLOCK, int(self._cells_of_launch / cells)))
             yield from ((begin, min(n, begin + size)) for begin in range(0, n, size))
             return
         marks = np.cumsum(layers * (self._text_lengths[text_of] + 1.0) * (self._pattern_lengths[pattern_of] + 1.0))
         begin = 0
         while begin < n:
             before = marks[begin - 1] if begin else 0.0
-            end = int(np.searchsorted(marks, before + CELLS_OF_LAUNCH, side="right"))
+            end = int(np.searchsorted(marks, before + self._cells_of_launch, side="right"))
             end = min(n, begin + _PAIRS_OF_BLOCK, max(begin + 1, end))
             yield begin, end
             begin = end
@@ -369,7 +370,7 @@ class _Block:
             return
         runs = 2 * self._rules.maximum_gaps + 1
         self._buffers["runs"] = card.buffer(4 * runs * n)
-        times, more = _SINGLE_PASS
+        times, more = SINGLE_PASS
         text, pattern = self._lengths()
         later = np.zeros(0, np.int64)
         if self._rules.mode == LOCAL or int(np.max(text)) > times * int(np.min(pattern)) + more:

@@ -23,6 +23,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.cuda.rates import USUAL_RATES, CardRates
 from kernels.gapsmis_layouts import LOCAL, GapRules, score_bits
 
 __all__ = [
@@ -58,9 +59,12 @@ _LANES = (4, 8, 16, 32)
 _THREADS = 128
 _SCORE_SLOTS = {TABLE: 17.0, PROFILE: 2.6, FOUR: 1.0, EIGHT: 4.0}  # with conflicts of banks
 _WARPS_PER_CYCLE = 2.0  # instructions of maxima that a multiprocessor issues for whole warps
-_CYCLES_PER_SECOND = 1.6e9
+_CYCLES_PER_SECOND = 1.6e9  # of a card of the usual rates with so many multiprocessors
+_USUAL_MULTIPROCESSORS = 132
+_INSTRUCTIONS_OF_MAXIMUM = {True: 1.0, False: 2.0}  # from compute capability 9.0 on, and before
 _CYCLES_OF_LONE_WARP = 3.0  # for an instruction, where no other warp fills the gaps
-_DIRECTION_BYTES_PER_SECOND = {True: 2.5e12, False: 6e11}  # from compute capability 9.0 on, and before
+_DIRECTION_BYTES_PER_SECOND = 2.5e12  # of such a card; of one before compute capability 9.0 that nobody has measured:
+_DIRECTION_BYTES_BEFORE = 6e11
 _SECONDS_OF_LAUNCH = 1e-5
 _SECONDS_OF_CHUNKS, _SECONDS_OF_CHUNKED_PAIR = 1.2e-4, 3e-8  # on the host, to sort pairs by their texts
 _SECONDS_OF_STEP = 1.2e-6  # of tracing back: one read that waits for the one before
@@ -75,6 +79,22 @@ class Properties:
     multiprocessors: int
     capability: int
     maximum_shared_bytes: int
+    rates: CardRates = USUAL_RATES
+
+    @property
+    def cycles_per_second(self) -> float:
+        """In each of which a multiprocessor issues `_WARPS_PER_CYCLE` instructions."""
+        if self.rates == USUAL_RATES:
+            return _CYCLES_PER_SECOND
+        slots = self.rates.maxima * _INSTRUCTIONS_OF_MAXIMUM[self.capability >= 90] / self.multiprocessors
+        return _CYCLES_PER_SECOND * slots * _USUAL_MULTIPROCESSORS / USUAL_RATES.maxima
+
+    @property
+    def direction_bytes_per_second(self) -> float:
+        """That it writes."""
+        if self.rates == USUAL_RATES and self.capability < 90:
+            return _DIRECTION_BYTES_BEFORE
+        return _DIRECTION_BYTES_PER_SECOND * self.rates.memory_bytes / USUAL_RATES.memory_bytes
 
 
 @dataclass(frozen=True)
@@ -196,13 +216,13 @@ def seconds(shape: GapsMisShape, task: Task, properties: Properties) -> float:
     of_block = shape.shared_bytes(task.n_letters) / 2 / shape.threads * 12  # filling the table of its text
     slots = items * (of_warp + of_block)
     cycles = max(slots / (_WARPS_PER_CYCLE * properties.multiprocessors), of_warp * _CYCLES_OF_LONE_WARP) + of_warp / 2
-    found = cycles / _CYCLES_PER_SECOND
+    found = cycles / properties.cycles_per_second
     if task.traces:
         written = items * shape.direction_bytes(task.n, task.m, task.gaps, floored=task.mode == LOCAL)
-        found = max(found, written / _DIRECTION_BYTES_PER_SECOND[properties.capability >= 90]) + task.m * _SECONDS_OF_STEP
+        found = max(found, written / properties.direction_bytes_per_second) + task.m * _SECONDS_OF_STEP
     if shape.plan == ONE_TEXT:
         found += _SECONDS_OF_CHUNKS + task.n_pairs * _SECONDS_OF_CHUNKED_PAIR
-    return found + _SECONDS_OF_LAUNCH
+    return found + _SECONDS_OF_LAUNCH * properties.rates.launch / USUAL_RATES.launch
 
 
 def host_trace_seconds(task: Task, threads: int) -> float:

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from kernels.counts import OperationCounts
 from kernels.cuda.modules import Card, sent, struct
+from kernels.cuda.rates import USUAL_RATES, between_looks
 from kernels.device import DeviceMemoryError
 from kernels.k_means_layouts import (
     NEVER,
@@ -351,7 +352,8 @@ class PointMeans:
     def _label(self, group: _Group, room: Any, measures: bool, centers: _Centers, first: int, last: int) -> Generator[None, None, None]:
         """Launches that label the points `first:last` of a group; yields between two of them."""
         of_block = _THREADS * _points_of_thread(self._d) if self._d <= _MAXIMUM_DIMENSIONS else _SIDE
-        most = max(1, _OPERATIONS_OF_RUN // (centers.k * self._d * of_block)) * of_block
+        of_run = between_looks(_OPERATIONS_OF_RUN, self._card.rates.multiply_adds, USUAL_RATES.multiply_adds)
+        most = max(1, of_run // (centers.k * self._d * of_block)) * of_block
         for begin in range(first, last, most):
             if begin > first:
                 yield

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.cuda.rates import USUAL_RATES, CardRates
 from kernels.device import Device, DeviceError, DeviceMemoryError
 
 __all__ = ["COMPILER_OPTIONS", "Card", "CudaCard", "card", "header_options", "sent", "source", "struct"]
@@ -30,7 +31,11 @@ class Card(Device, Protocol):
 
     Threads may share a card as long as each has its own streams. A buffer, and what a transfer from pinned memory reads, must live until
     its stream was waited for: freed memory is given to the next who asks, on whatever stream.
+
+    `rates` : how fast it is, as it was measured; the usual ones where nobody did.
     """
+
+    rates: CardRates
 
     def free_bytes(self) -> int:
         """Device memory that can be allocated now."""
@@ -162,6 +167,7 @@ class CudaCard:
         self._functions: dict[tuple[str, tuple[str, ...], str], tuple[Any, int]] = {}
         self._compiling = Lock()
         self.name = f"cuda:{number}"
+        self.rates = USUAL_RATES
         self._faults = _Faults(self.name)
         with self._faults:
             self._device = cupy.cuda.Device(number)

@@ -26,6 +26,7 @@ from kernels import counts
 from kernels.cpu.elementary import FACTORIAL_LOG
 from kernels.cuda.gathering import gather_peaks, lightest_weights
 from kernels.cuda.modules import Card, sent, struct
+from kernels.cuda.rates import USUAL_RATES, between_looks
 from kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
 from kernels.layouts import (
     HitArrays,
@@ -442,7 +443,8 @@ class SpectrumSearch:
 
     def _batch_end(self, total_bytes: NDArray[np.int64], total_cost: NDArray[np.int64], start: int, run_end: int, dense: bool) -> int:
         """End of the batch that begins at `start`: within the bytes and the candidates of a batch, at least one query, or tile of them."""
-        candidates = self.dense_candidates_of_batch if dense else self.candidates_of_batch
+        usual = self.dense_candidates_of_batch if dense else self.candidates_of_batch
+        candidates = between_looks(usual, self._card.rates.lookups, USUAL_RATES.lookups)
         by_bytes = np.searchsorted(total_bytes, total_bytes[start] + self._batch_bytes, side="right") - 1
         by_cost = np.searchsorted(total_cost, total_cost[start] + candidates, side="right") - 1
         stop = min(int(min(by_bytes, by_cost)), run_end)

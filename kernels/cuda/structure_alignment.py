@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.cuda.modules import Card, sent, struct
+from kernels.cuda.rates import USUAL_RATES, between_looks
 from kernels.device import DeviceMemoryError
 from kernels.partitions import equal_partitions
 from kernels.structure_layouts import Rewards, StructureArrays
@@ -158,7 +159,8 @@ class StructureSearch:
                 for name in ("scores", "element_scores"):
                     self._card.upload(room[name], none, self._stream)
                 cells = self._lengths[begin:end] * max(1, len(query.state))
-                runs = sorted(equal_partitions(cells, 1, maximum_cost=_CELLS_OF_RUN, per_worker=1), key=lambda run: run.first)
+                most = between_looks(_CELLS_OF_RUN, self._card.rates.maxima, USUAL_RATES.maxima)
+                runs = sorted(equal_partitions(cells, 1, maximum_cost=most, per_worker=1), key=lambda run: run.first)
                 for run in runs:
                     here, there = begin - batch.first + run.first, begin - batch.first + run.last
                     work.align(batch.chains, room, here, there, least)

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Groups, Linkage, islands, named_by_smallest, window_pairs
 from kernels.cpu.linkage_rounds import LinkageRounds
 from kernels.cuda.modules import Card, sent, struct
+from kernels.cuda.rates import USUAL_RATES, between_looks
 from kernels.device import DeviceMemoryError, UnsupportedSearchError
 from kernels.partitions import equal_partitions
 from kernels.vector_layouts import VectorArrays
@@ -218,6 +219,9 @@ class VectorClustering:
             yield int(cuts[begin]), int(cuts[end])
             begin = end
 
+    def _pairs_of_run(self) -> int:
+        return between_looks(self.pairs_of_run, self._card.rates.lookups, USUAL_RATES.lookups)
+
     def _budget(self) -> float:
         return self._card.free_bytes() * self.share_of_free_memory
 
@@ -241,7 +245,7 @@ class VectorClustering:
                 },
             )  # fmt: skip
             for kernel in ("count_neighbours", "join_neighbours", "choose_nearest") if is_counted else ("join_neighbours",):
-                yield from tiles.visited(kernel, clusters, self.threads, self.pairs_of_run)
+                yield from tiles.visited(kernel, clusters, self.threads, self._pairs_of_run())
             arguments = clusters, buffers["roots"], np.int32(n)
             card.launch(_FILE, "name_clusters", -(-n // _PLAIN_THREADS), _PLAIN_THREADS, arguments, stream)
             roots = np.empty(n, np.int32)
@@ -316,7 +320,7 @@ class VectorClustering:
         with self._ended():
             card.clear(buffers["cells"], merger.cell_bytes * int(begins[-1]), stream)
             on_card = struct(card, _GROUPS, buffers)
-            yield from tiles.visited(merger.fill, on_card, self.threads, self.pairs_of_run)
+            yield from tiles.visited(merger.fill, on_card, self.threads, self._pairs_of_run())
             for (first, last, threads), other in zip(_classes(sizes), self._others, strict=False):
                 card.launch(_FILE, merger.merge, last - first, threads, (on_card, np.int32(first)), other)
             for other in self._others:

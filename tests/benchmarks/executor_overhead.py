@@ -6,9 +6,9 @@ Two workloads, a database of sequences and spectra against peptides, each scored
 and in changing order, everything brought to the device before. One JSON line for each: medians of both in seconds, and the median ratio of
 a pair.
 
-With ``--workers N``, instead, each workload by a session on N local workers beside one on as many threads here, in turn and in
-changing order: `ratio` of seconds, `imbalance` the greatest of the seconds that a
-worker was busy over their mean. Starting the workers, and bringing the columns to them (`opening_s`), is apart.
+With ``--workers N``, instead, each workload, and samples of other kinds of work by which the cost model measures devices, by a
+session on N local workers beside one on as many threads here, in turn and in changing order: `ratio` of seconds, `imbalance` the greatest
+of the seconds that a worker was busy over their mean. Starting the workers, and bringing the columns to them (`opening_s`), is apart.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from engine.execution.devices import chosen_device
 from engine.execution.executor import Executor, Session
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
+from engine.execution.work import PredictableKind, Work, kind_of, sample_of
 from engine.jobs.progress import Progress
 from engine.matches import spectrum_scoring
+from engine.searches import SEARCHES  # with which the kinds of work are known
 from engine.sequence_search import scoring
 from engine.sequences.database import read_sequences
 from engine.sequences.matrices import read_matrix
@@ -43,6 +45,9 @@ from tests.benchmarks.figures import emit
 from tests.shim.search_inputs import empty_hits, random_search
 
 _QUERIES = 8  # the short ones: seconds of a processor
+_SIZES = {"vector-groups": 4.0, "fragment-index": 0.5, "mass-lists": 0.25, "reads": 0.06, "structures": 0.5, "superpositions": 0.06}
+"""Of samples of kinds that have no workload here: about a second of two threads. Not of k-means, of which a device that is alone does
+several rounds at once."""
 Run = Callable[[], object]
 
 
@@ -84,10 +89,31 @@ def spectra(data: Path, resources: Resources, stack: ExitStack, sessions: list[S
     return plain, lambda: session.run({"phase": "search", "cost": np.ones(n)})["score"]
 
 
-def beside_workers(data: Path, n: int, pairs: int) -> None:
+def of_kind(name: str) -> Callable[..., tuple[Run, Run]]:
+    """The sample of a kind of work: a session, twice."""
+
+    def prepare(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
+        kind = kind_of(Work(name, {}, {}))
+        assert isinstance(kind, PredictableKind)
+        sample = sample_of(kind, _SIZES[name], 5)
+        session = stack.enter_context(Executor(resources).session(sample.work))
+        sessions.append(session)
+
+        def run() -> object:
+            every = [session.run(state) for state in sample.states]
+            return np.concatenate([np.ravel(column) for rows in every for column in rows.values()])
+
+        return run, run
+
+    prepare.__name__ = name
+    return prepare
+
+
+def beside_workers(data: Path, n: int, pairs: int, only: list[str]) -> None:
     """Sessions on local workers beside sessions here, on as many threads."""
+    assert {name for search in SEARCHES for name, _ in search.work} >= set(_SIZES)
     with open_cluster(f"local:{n}", Progress(), device="cpu", threads=n) as cluster:
-        for prepare in (sequences, spectra):
+        for prepare in (*map(of_kind, only), *(() if only else (sequences, spectra, *map(of_kind, _SIZES)))):
             with ExitStack() as stack:
                 here, there = Resources(n), Resources(n, elsewhere=cluster)
                 sessions: list[Session] = []
@@ -117,9 +143,10 @@ def main() -> int:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--workers", type=int, default=0, metavar="N")
+    parser.add_argument("--kinds", nargs="+", default=[], choices=tuple(_SIZES), help="with --workers: these kinds of work alone")
     options = parser.parse_args()
     if options.workers:
-        beside_workers(options.data, options.workers, options.pairs)
+        beside_workers(options.data, options.workers, options.pairs, options.kinds)
         return 0
     device, progress = chosen_device(options.device), Progress()
     for prepare in (sequences, spectra):

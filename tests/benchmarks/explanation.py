@@ -14,9 +14,9 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from engine.clustering.library import read_identified
 from engine.clustering.parameters import ExplanationParameters
 from engine.identification.parameters import IdentificationParameters
+from engine.matches.identified_spectra import read_identified
 from engine.parameters import read_preset
 from engine.project import Project
 from engine.spectra.tables import read_spectra_table

@@ -15,7 +15,7 @@ from engine.formats.sizes import input_size
 from engine.growth import GPUS, projections
 from engine.project import Project
 from engine.searches import SEARCHES, search_of_kind
-from engine.views.predictions import PARTS, draw_stacks, stacked_bars
+from engine.views.run_prediction import PARTS, draw_stacks, run_prediction, stacked_bars
 from tests.engine.structures.examples import as_pdb, atoms_of, helix
 
 SPECTRA = resources.path("samples", "BSA1.mzML.gz")
@@ -41,6 +41,7 @@ def inputs(tmp_path):
         "identify": {"spectra": spectra, "database": database}, "modified": {"spectra": spectra, "database": database},
         "cluster": {"spectra": spectra}, "explain": {"project": [tmp_path / "project"]},
         "align": {"queries": database, "database": database},
+        "quantify": {"project": [tmp_path / "project"]},
         "evidence": {"project": [tmp_path / "project"], "structures": [tmp_path / "chain.pdb"]},
         "structures": {"queries": [tmp_path / "chain.pdb"], "database": [tmp_path / "chain.pdb"]},
         "reads": {"texts": [tmp_path / "genome.fasta"], "patterns": [tmp_path / "reads.fastq"]},
@@ -135,11 +136,15 @@ def test_a_run_records_what_was_predicted_and_later_ones_are_corrected(tmp_path,
     assert prediction["runs"] >= 1
     assert record["works"]["sequences"]["cpu"] > 0
     bars = stacked_bars(record)
-    assert [bar.title for bar in bars] == ["predicted", "measured", "predicted shares"]
-    assert bars[1].seconds >= record["seconds"] * 0.99
-    assert all(set(bar.parts) <= set(PARTS) for bar in bars[:2])
+    assert [bar.title for bar in bars] == ["predicted", "measured", "predicted steps", "measured steps"]
+    assert bars[0].seconds == pytest.approx(prediction["seconds"], rel=0.01)
+    assert bars[1].seconds == pytest.approx(record["seconds"])
+    assert bars[1].parts["kernel"] == record["works"]["sequences"]["cpu"]
+    assert bars[3].seconds >= record["seconds"] * 0.99
+    assert all(set(bar.parts) <= set(PARTS) for bar in bars[2:])
     drawing = draw_stacks(bars)
     assert drawing.title.startswith("Predicted and measured: predicted")
+    assert "measured steps" in drawing.title, "people who do not see the bars are told all of them"
     search = search_of_kind("align")
     request = SearchRequest({"queries": [proteins], "database": [proteins]}, search.parameters_of(), device="cpu")
     assert estimate(search, request).n_runs >= 2
@@ -151,6 +156,7 @@ def test_a_run_records_what_was_predicted_and_later_ones_are_corrected(tmp_path,
 ])  # fmt: skip
 def test_a_strangers_record_draws_nothing(record):
     assert stacked_bars(record) == ()
+    assert run_prediction(record) is None
 
 
 def test_growth_on_many_cards(own_cache, capsys):
@@ -181,7 +187,7 @@ def test_the_report_has_every_problem(tmp_path, own_cache, capsys, monkeypatch):
 
 
 def test_devices_are_measured_and_told(own_cache, capsys, monkeypatch):
-    monkeypatch.setattr("engine.command_line.calibration.KINDS", {"structures": ""})
+    monkeypatch.setattr("engine.calibration.KINDS", {"structures": ""})
     assert main(["devices", "--calibrate", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told[0]["measured"]["kinds"]["structures"]["operations"]

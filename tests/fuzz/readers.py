@@ -235,23 +235,25 @@ def _read_proteins(path: Path, chance: random.Random) -> int:
 def _read_results(path: Path, chance: random.Random) -> int:
     """Read results of a search engine and make the tables of a run of them."""
     from engine.chemistry.enzymes import enzyme
-    from engine.imported.judging import ImportSettings
-    from engine.imported.matches import collect_matches
     from engine.imported.parameters import ImportParameters
     from engine.imported.reading import read_identifications
-    from engine.imported.references import find_spectra
-    from engine.imported.results import imported_tables, judge, left_out_table
+    from engine.imported.results import judge, left_out_table
     from engine.jobs.progress import Progress
+    from engine.matches.listed.matches import collect_matches
+    from engine.matches.listed.references import find_spectra
+    from engine.matches.listed.tables import listed_tables
 
     found = read_identifications([path])
     spectra = read_spectra([small_results.write_spectra(path.with_name("run.mgf"))], threads=1)
     database = read_proteins([small_results.write_database(path.with_name("proteins.fasta"))]) if chance.random() < 0.5 else None
     parameters, progress = ImportParameters(), Progress()
-    matches = collect_matches(found, find_spectra(found, spectra), spectra, database, enzyme("Trypsin"), parameters, progress)
+    matches = collect_matches(
+        found, find_spectra(found, spectra), spectra, database, enzyme("Trypsin"), parameters.fixed_modifications, progress
+    )
     assert len(matches) + len(matches.left_out) == len(found)
     if len(matches):
-        judged = judge(found, matches, spectra, ImportSettings.of(parameters), progress)
-        tables = imported_tables(found, matches, judged, spectra, database).tables
+        judged = judge(found, matches, spectra, parameters, progress)
+        tables = listed_tables(found, matches, judged, spectra, database).tables
         assert len(tables.psms) == len(matches)
         for table in (tables.psms, tables.peptides, tables.proteins):
             table.validate(full=True)

@@ -35,11 +35,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import resources
-from engine.clustering.library import read_identified
 from engine.command_line.main import main as command_line
 from engine.errors import ProteoscopeError
 from engine.matches.columns import SHIFT_COLUMNS
 from engine.matches.exporting import OF_GENOMES
+from engine.matches.identified_spectra import read_identified
 from engine.matches.source_run import identified_run, identified_spectra, write_identified_proteins
 from engine.modified_search.parameters import ModifiedSearchParameters
 from engine.modified_search.tables import MODIFICATIONS

@@ -30,7 +30,7 @@ ERNECFLSHKDDSPDLPKLKPDPNTLCDEFKADEKKFWGKYLYEIARRHPYFYAPELLYYANKYNGVFQECCQAEDKGAC
 
 VIEWS = (
     *("start_and_form", "dialogs", "jobs_and_results", "sequence_search", "structure_search", "structures_3d"),
-    *("clustering", "explanation", "modified", "comparison", "reads", "runs", "evidence"),
+    *("clustering", "explanation", "modified", "comparison", "reads", "runs", "evidence", "machine"),
 )
 """Methods of the photographer, in the order in which they are called; the first ones go on from each other."""
 
@@ -192,14 +192,12 @@ class Photographer:
         self.take("21-jobs-over")
         window.project_pane.project.folder.rename(self.temporary / "moved")
         window.form.run()
-        window.lost_project.close()
+        window.task_projects.question.close()
         self.take("22-project-gone")
         SearchTask.run = real
 
     def sequence_search(self) -> None:
         """The second kind of search: its form, its results with many queries and with one, and the devices."""
-        from gui.device_dialog import DeviceDialog
-
         window = self.window
         queries, database = self.proteins()
         window.menus.new["align"].trigger()
@@ -261,17 +259,64 @@ class Photographer:
         window.resize(800, 620)
         self.take("39-hits-narrow")
         window.resize(1280, 860)
-        dialog = DeviceDialog(window.devices, window)
-        dialog.show()
-        self.take("40-devices-here", dialog)
         window.devices.devices = (window.devices.devices[0], *self.gpus())
         window.devices.changed.emit()
-        self.take("41-devices-gpus", dialog)
-        dialog.close()
         window.show_page(form)
         form.device.choose("all")
         form.scroll_area.verticalScrollBar().setValue(150)
         self.take("42-search-form-gpus")
+
+    def machine(self) -> None:
+        """Devices, estimates beside Run, the choice of workers, and what a run took beside what was predicted, in two sizes."""
+        window = self.window
+        sizes = (1024, 700), (1280, 800)
+        window.menus.devices.trigger()
+        self.wait(lambda: window.devices.is_known and not window.device_page.is_busy)
+        for width, height in sizes:
+            window.resize(width, height)
+            self.take(f"130-devices-{width}")
+        found = window.devices.devices
+        window.devices.devices = (found[0], *self.gpus())
+        window.devices.changed.emit()
+        self.wait(lambda: not window.device_page.is_busy)
+        for width, height in sizes:
+            window.resize(width, height)
+            self.take(f"131-devices-gpus-{width}")
+        window.devices.devices = found
+        window.devices.changed.emit()
+        window.menus.new["identify"].trigger()
+        form = window.form
+        form.file_lists["spectra"].add([SAMPLES / "BSA1.mzML.gz"])
+        form.file_lists["database"].add([SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"])
+        form.set_project_folder(self.temporary / "estimated")
+        for preset in ("low-resolution", "high-resolution"):
+            form.presets.choose(preset)
+            self.wait(lambda: form.run_button.isEnabled() and not form.estimate.is_busy and form.estimate.estimate)
+            for width, height in sizes:
+                window.resize(width, height)
+                self.take(f"132-estimate-{preset}-{width}")
+        form.device.workers.ask()
+        dialog = form.device.workers.dialog
+        for sort in ("local", "address"):
+            dialog.buttons[sort].setChecked(True)
+            dialog.certificates.line.setText(str(self.temporary / "lab-certificates"))
+            self.wait(lambda: not dialog.is_busy)
+            self.take(f"133-workers-{sort}", dialog)
+        dialog.reject()
+        form.device.workers.choose("local:2")
+        self.wait(lambda: not form.estimate.is_busy)
+        form.scroll_area.ensureWidgetVisible(form.device.workers)
+        self.take("134-form-with-workers-1280")
+        form.device.workers.choose("")
+        form.presets.choose("low-resolution")
+        self.run_to_results()
+        window.project_pane.about_action.trigger()
+        page = window.run_actions.page
+        self.wait(lambda: window.pages.currentWidget() is page and not window.run_actions.is_busy)
+        page.tabs.setCurrentIndex(1)
+        for width, height in sizes:
+            window.resize(width, height)
+            self.take(f"135-prediction-{width}")
 
     def structure_search(self) -> None:
         """The search among structures: its form, the alignment of a hit, and thresholds."""
@@ -428,7 +473,7 @@ class Photographer:
         window.project_pane.about_action.trigger()
         self.wait(seconds=1)
         self.take("103-about-the-run")
-        window.convert_spectra()
+        window.dialogs.convert_spectra()
         self.wait(seconds=1)
         self.take("104-conversion", window.findChild(ConversionDialog))
         window.findChild(ConversionDialog).close()
@@ -574,6 +619,32 @@ class Photographer:
         window.resize(800, 620)
         self.take("87-reads-narrow")
         window.resize(1280, 860)
+
+    def help(self) -> None:
+        """The tour, the help at a setting, shortcuts, a report of a fault, and how to cite."""
+        from gui.help.text_dialogs import CitingDialog, FaultDialog
+
+        window = self.window
+        window.show_page(window.start_page)
+        window.assistance.start_tour()
+        self.take("95-tour")
+        assert window.assistance.tour is not None
+        window.assistance.tour.go(5)
+        self.take("95-tour-last")
+        window.assistance.tour.leave()
+        window.new_search("identify")
+        window.form.parameters.fields["enzyme"].editor.setFocus()
+        shown = window.assistance.show_here()
+        for name, index in (("manual", 0), ("glossary", 1), ("shortcuts", 2)):
+            shown.tabs.setCurrentIndex(index)
+            self.take(f"96-help-{name}", shown)
+        shown.close()
+        window.assistance.report_fault()
+        self.take("97-fault", window.findChild(FaultDialog))
+        window.assistance.show_citations()
+        self.take("97-cite", window.findChild(CitingDialog))
+        for dialog in (window.findChild(FaultDialog), window.findChild(CitingDialog)):
+            dialog.close()
 
     def wait_for(self, results: Any) -> None:
         """Wait until all of a run's results are shown."""

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QStandardItemModel
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from engine.execution.devices import Device
-from gui.device_dialog import DeviceButton, DeviceDialog
+from engine.execution.cost.kept import known_parameters
+from engine.execution.device_use import DeviceUse
+from engine.execution.devices import Device, processor
+from engine.execution.speeds import Speeds
+from engine.execution.threads import available_threads
+from engine.jobs import Progress
+from engine.views.devices import devices_of_choice
+from gui.bridge import JobBridge
+from gui.device_page import DeviceButton, DevicePage
 from gui.devices import DeviceSurvey
 from gui.forms.device_choice import DeviceChoice
 from gui.theme import Theme
@@ -61,10 +71,19 @@ def look(survey: DeviceSurvey, qtbot: QtBot, *, again: bool = False) -> None:
     qtbot.waitUntil(lambda: not survey.is_looking)
 
 
-def rows(dialog: DeviceDialog) -> list[list[str]]:
-    table = dialog.table
-    items = [[table.item(row, column) for column in range(table.columnCount())] for row in range(table.rowCount())]
-    return [[item.text() if item is not None else "" for item in row] for row in items]
+@pytest.fixture
+def page(survey: DeviceSurvey, qtbot: QtBot, own_cache: Path) -> Iterator[DevicePage]:
+    bridge = JobBridge()
+    made = DevicePage(survey, bridge, list)
+    qtbot.addWidget(made)
+    yield made
+    made.close_worker()
+    bridge.close()
+
+
+def told(page: DevicePage) -> dict[str, str]:
+    """The states of the devices, by their names."""
+    return {name: card.state.text() for name, card in page.cards.items()}
 
 
 def test_the_processor_is_known_at_once_and_gpus_are_looked_at_in_another_thread(
@@ -79,45 +98,58 @@ def test_the_processor_is_known_at_once_and_gpus_are_looked_at_in_another_thread
     assert len(machine.threads) == 1, "what is known is not looked at twice"
 
 
-def test_the_dialog_lists_each_device_and_why_one_cannot_be_used(survey: DeviceSurvey, machine: Machine, qtbot: QtBot) -> None:
+def test_the_page_has_each_device_and_why_one_cannot_be_used(
+    page: DevicePage, survey: DeviceSurvey, machine: Machine, qtbot: QtBot
+) -> None:
     machine.devices = [PROCESSOR, GOOD, OLD]
-    dialog = DeviceDialog(survey)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
-    qtbot.addWidget(dialog)
-    dialog.show()
-    qtbot.waitUntil(lambda: len(rows(dialog)) == 3)
-    assert rows(dialog) == [
-        ["cpu", "A processor, 8 threads", "32.0 GB", "", "", "usable"],
-        ["cuda:0", "NVIDIA H200", "150.0 GB", "9.0", "570.86", "usable"],
-        ["cuda:1", "GT 710", "2.0 GB", "3.5", "570.86", "not usable: it is too old"],
-    ]
-    assert dialog.state.text() == "1 usable GPU"
-    dialog.copy_button.click()
+    page.show()
+    qtbot.waitUntil(lambda: set(page.cards) == {"cpu", "cuda:0", "cuda:1"} and not page.is_busy)
+    assert told(page) == {"cpu": "Usable.", "cuda:0": "Usable.", "cuda:1": "Not usable: it is too old."}
+    assert [card.title.text() for card in page.cards.values()] == ["cpu: A processor, 8 threads", "cuda:0: NVIDIA H200", "cuda:1: GT 710"]
+    assert ("Memory", "150.0 GB") in page.cards["cuda:0"].facts() and ("Compute capability", "9.0") in page.cards["cuda:0"].facts()
+    assert page.cards["cuda:0"].calibrate_button.isVisible() and not page.cards["cuda:1"].calibrate_button.isVisible()
+    assert page.state.text() == "1 usable GPU"
+    page.copy_button.click()
     copied = QGuiApplication.clipboard().text()
     for part in ("Proteoscope", "NVIDIA H200, compute capability 9.0, driver 570.86", "150.0 GB, usable", "not usable: it is too old"):
         assert part in copied
+    assert "Calibrated: not yet" in copied
 
 
-def test_looking_again_finds_what_has_come(survey: DeviceSurvey, machine: Machine, qtbot: QtBot) -> None:
-    dialog = DeviceDialog(survey)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
-    qtbot.addWidget(dialog)
+def test_where_there_is_no_gpu_the_page_says_why_and_what_to_do(page: DevicePage, survey: DeviceSurvey, qtbot: QtBot) -> None:
+    look(survey, qtbot)
+    page.show()
+    gap = page.cards["cuda"]
+    texts = [label.text() for label in gap.findChildren(QLabel)]
+    assert gap.title.text() == "No GPU is used" and "There is no NVIDIA driver." in texts
+    assert any("find the same" in text and "install its driver" in text and "nothing is missing" in text for text in texts)
+    assert not gap.calibrate_button.isVisible()
+
+
+def test_looking_again_finds_what_has_come(page: DevicePage, survey: DeviceSurvey, machine: Machine, qtbot: QtBot) -> None:
+    page.show()
     qtbot.waitUntil(lambda: survey.is_known)
-    assert rows(dialog)[1][5] == "not usable: there is no NVIDIA driver"
+    assert "There is no NVIDIA driver." in told(page).values()
     machine.devices = [PROCESSOR, GOOD]
-    dialog.refresh_button.click()
-    assert not dialog.refresh_button.isEnabled() and dialog.state.text() == "Looking at the GPUs…"
-    qtbot.waitUntil(dialog.refresh_button.isEnabled)
-    assert rows(dialog)[1][0] == "cuda:0"
+    page.refresh_button.click()
+    assert not page.refresh_button.isEnabled() and page.state.text() == "Looking at the GPUs…"
+    qtbot.waitUntil(page.refresh_button.isEnabled)
+    assert list(page.cards) == ["cpu", "cuda:0"]
 
 
-def test_a_fault_in_looking_is_said(survey: DeviceSurvey, machine: Machine, qtbot: QtBot) -> None:
+def test_a_fault_in_looking_is_said(page: DevicePage, survey: DeviceSurvey, machine: Machine, qtbot: QtBot) -> None:
     machine.fault = RuntimeError("the driver crashed")
-    dialog = DeviceDialog(survey)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
-    qtbot.addWidget(dialog)
-    qtbot.waitUntil(lambda: not survey.is_looking)
-    assert "the driver crashed" in dialog.state.text() and rows(dialog)[0][0] == "cpu"
+    page.show()
+    qtbot.waitUntil(lambda: "the driver crashed" in page.state.text())
+    assert list(page.cards) == ["cpu"]
+
+
+def test_nothing_is_looked_at_while_the_page_is_hidden(page: DevicePage, machine: Machine, qtbot: QtBot) -> None:
+    assert not page.is_busy and machine.threads == []
+    page.show()
+    qtbot.waitUntil(lambda: bool(machine.threads) and not page.is_busy)
+    page.hide()
+    assert not page._timer.isActive()
 
 
 def test_the_status_bar_s_button_tells_what_computes(survey: DeviceSurvey, machine: Machine, qtbot: QtBot) -> None:
@@ -129,14 +161,85 @@ def test_the_status_bar_s_button_tells_what_computes(survey: DeviceSurvey, machi
     assert button.text() == "NVIDIA H200 and 1 more"
 
 
-def test_the_window_has_one_dialog_of_devices(window: MainWindow, machine: Machine, qtbot: QtBot) -> None:
+@pytest.mark.parametrize(
+    ("wish", "names"),
+    [("auto", ("cuda:0",)), ("cuda", ("cuda:0",)), ("all", ("cuda:0", "cpu")), ("cpu", ("cpu",)), ("cuda:1", ()), ("cuda:9", ())],
+)
+def test_a_choice_stands_for_devices(wish: str, names: tuple[str, ...]) -> None:
+    assert devices_of_choice(wish, (PROCESSOR, GOOD, OLD)) == names
+
+
+def test_without_a_gpu_the_usual_choice_is_the_processor() -> None:
+    assert devices_of_choice("auto", (PROCESSOR, NONE)) == ("cpu",) and devices_of_choice("cuda", (PROCESSOR, NONE)) == ()
+
+
+def test_use_and_jobs_are_told_of_each_device(page: DevicePage, survey: DeviceSurvey, machine: Machine, qtbot: QtBot) -> None:
+    machine.devices = [PROCESSOR, GOOD]
+    look(survey, qtbot)
+    card = page.cards["cuda:0"]
+    card.show_use(DeviceUse(12_300_000_000, 0.45), ["Identify BSA"])
+    assert (card.use.text(), card.jobs.text()) == ("12.3 of 150.0 GB in use, 45 % busy", "Identify BSA")
+    card.show_use(None, [])
+    assert (card.use.text(), card.jobs.text()) == ("not told", "none")
+    page.cards["cpu"].show_use(DeviceUse(1_000_000_000, None), [])
+    assert page.cards["cpu"].use.text() == "by this program: 1.0 of 32.0 GB in use"
+
+
+def test_a_device_is_calibrated_as_a_job_and_estimates_know_it(
+    window: MainWindow, own_cache: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    monkeypatch.setattr("engine.calibration.KINDS", {"structures": ""})
+    monkeypatch.setattr("engine.calibration._kernels", list)
+    Speeds("structures", available_threads()).remember({"cpu": 3.4e10})
+    window.menus.devices.trigger()
+    page = window.device_page
+    qtbot.waitUntil(lambda: window.devices.is_known and not page.is_busy)
+    card = page.cards["cpu"]
+    assert window.pages.currentWidget() is page and card.calibrated.text().startswith("not yet")
+    assert "structure search: 34.0 billion a second (structures)" in card.earlier.text()
+    qtbot.mouseClick(card.calibrate_button, Qt.MouseButton.LeftButton)
+    assert card.cancel_button.isVisible() and not card.calibrate_button.isVisible()
+    qtbot.waitUntil(lambda: window.queue.is_idle and card.calibrate_button.isVisible())
+    qtbot.waitUntil(lambda: "1 kinds of work" in card.calibrated.text())
+    assert known_parameters(processor(), available_threads()) is not None
+    assert card.calibrate_button.text() == "Calibrate again" and "measured" in card.stage.text()
+    assert "measured" in window.message_bar.label.text()
+
+
+def test_a_calibration_is_cancelled_from_the_page(
+    window: MainWindow, own_cache: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    monkeypatch.setattr("engine.calibration.KINDS", {"structures": ""})
+    entered = threading.Event()
+
+    def endless(places: list[str], progress: Progress) -> None:
+        progress.stage("Compiling for this processor", 3)
+        entered.set()
+        while True:
+            progress.check()
+            time.sleep(0.01)
+
+    monkeypatch.setattr("engine.calibration.compile_ahead", endless)
+    window.menus.devices.trigger()
+    page = window.device_page
+    qtbot.waitUntil(lambda: window.devices.is_known and not page.is_busy)
+    qtbot.mouseClick(page.cards["cpu"].calibrate_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(entered.is_set)
+    card = page.cards["cpu"]
+    qtbot.waitUntil(lambda: card.jobs.text() == "Calibrate cpu")
+    qtbot.mouseClick(card.cancel_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: window.queue.is_idle and card.calibrate_button.isVisible())
+    assert "cancelled" in card.stage.text() and known_parameters(processor(), available_threads()) is None
+
+
+def test_the_status_bar_and_the_menu_show_the_page(window: MainWindow, machine: Machine, qtbot: QtBot) -> None:
     window.device_button.click()
-    dialog = window.findChild(DeviceDialog)
-    assert dialog is not None and dialog.isVisible()
-    window.show_devices()
-    assert window.findChildren(DeviceDialog) == [dialog]
-    qtbot.waitUntil(lambda: window.devices.is_known)
-    dialog.close()
+    assert window.pages.currentWidget() is window.device_page and window.menus.devices.isChecked()
+    window.menus.form.trigger()
+    assert window.pages.currentWidget() is window.form and not window.menus.devices.isChecked()
+    window.menus.devices.trigger()
+    assert window.pages.currentWidget() is window.device_page
+    qtbot.waitUntil(lambda: window.devices.is_known and not window.device_page.is_busy)
 
 
 def choices(choice: DeviceChoice) -> dict[str, bool]:

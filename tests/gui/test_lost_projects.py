@@ -152,20 +152,20 @@ def lost(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.M
 
 
 def test_a_project_moved_while_idle_is_asked_for_and_not_made_silently(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    assert lost.lost_project is not None and lost.lost_project.isVisible()
-    assert str(tmp_path / "project") in lost.lost_project.informativeText()
+    assert lost.task_projects.question is not None and lost.task_projects.question.isVisible()
+    assert str(tmp_path / "project") in lost.task_projects.question.informativeText()
     assert not (tmp_path / "project").exists() and lost.queue.is_idle
     lost.menus.run.trigger()
-    assert lost.findChildren(type(lost.lost_project)) == [lost.lost_project], "asked once"
-    click(lost.lost_project.cancel_button)
-    qtbot.waitUntil(lambda: lost.lost_project is None)
+    assert lost.findChildren(type(lost.task_projects.question)) == [lost.task_projects.question], "asked once"
+    click(lost.task_projects.question.cancel_button)
+    qtbot.waitUntil(lambda: lost.task_projects.question is None)
     assert not (tmp_path / "project").exists() and lost.queue.is_idle
     assert "gone" in lost.project_pane.problem.text()
 
 
 def test_a_lost_project_is_located_and_the_search_goes_there(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    assert lost.lost_project is not None
-    click(lost.lost_project.locate_button)
+    assert lost.task_projects.question is not None
+    click(lost.task_projects.question.locate_button)
     qtbot.waitUntil(lambda: lost.findChild(QFileDialog) is not None)
     dialog = lost.findChild(QFileDialog)
     name = dialog.findChild(QLineEdit, "fileNameEdit")
@@ -181,9 +181,9 @@ def test_a_lost_project_is_located_and_the_search_goes_there(lost: MainWindow, t
 
 
 def test_what_is_no_project_is_not_taken_for_the_lost_one(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    assert lost.lost_project is not None
+    assert lost.task_projects.question is not None
     (tmp_path / "empty").mkdir()
-    click(lost.lost_project.locate_button)
+    click(lost.task_projects.question.locate_button)
     qtbot.waitUntil(lambda: lost.findChild(QFileDialog) is not None)
     dialog = lost.findChild(QFileDialog)
     name = dialog.findChild(QLineEdit, "fileNameEdit")
@@ -195,9 +195,9 @@ def test_what_is_no_project_is_not_taken_for_the_lost_one(lost: MainWindow, tmp_
 
 
 def test_a_new_project_is_made_where_the_lost_one_was_when_that_is_wanted(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    assert lost.lost_project is not None
+    assert lost.task_projects.question is not None
     with qtbot.waitSignal(lost.bridge.finished):
-        click(lost.lost_project.make_button)
+        click(lost.task_projects.question.make_button)
     assert is_project(tmp_path / "project") and is_project(tmp_path / "found again")
     assert not lost.project_pane.problem.isVisible()
 
@@ -209,8 +209,8 @@ def test_a_project_of_last_week_that_is_gone_is_asked_for_too(
     filled.form.set_project_folder(tmp_path / "last week")
     qtbot.waitUntil(filled.form.run_button.isEnabled)
     click(filled.form.run_button)
-    assert filled.lost_project is not None and not (tmp_path / "last week").exists()
-    click(filled.lost_project.cancel_button)
+    assert filled.task_projects.question is not None and not (tmp_path / "last week").exists()
+    click(filled.task_projects.question.cancel_button)
 
 
 def test_one_fault_again_and_again_is_one_dialog(window: MainWindow) -> None:

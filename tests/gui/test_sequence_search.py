@@ -561,8 +561,8 @@ def test_a_run_after_the_project_was_deleted_is_not_taken_for_the_one_before(
         with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
             form.run()
             if subjects:  # the project that was deleted is asked for
-                assert window.lost_project is not None
-                window.lost_project.make_button.click()
+                assert window.task_projects.question is not None
+                window.task_projects.question.make_button.click()
         qtbot.waitUntil(lambda: window.results.run is not None and not window.results.is_busy)
         assert window.results.run is not None and window.results.run.id == "align-0001"
         subjects.append(window.results.header.text)

@@ -189,7 +189,7 @@ def test_a_database_is_built_told_about_and_searched(
 def test_a_build_is_cancelled_and_its_failure_is_told(
     window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
-    window.new_database()
+    window.dialogs.new_database()
     dialog = window.findChild(DatabaseDialog)
     assert isinstance(dialog, DatabaseDialog)
     dialog.sources.add([files[1]])

@@ -87,9 +87,10 @@ def test_it_is_offered_wherever_the_others_are(window: MainWindow) -> None:
         "reads": "New read alignment",
         "import": "New import of results",
         "evidence": "New evidence on structures",
+        "quantify": "New quantification",
         "composition": "New composition",
     }
-    assert [window.menus.new[kind].shortcut().toString() for kind in actions] == ["Ctrl+N", "Ctrl+Shift+N", *[""] * 8]
+    assert [window.menus.new[kind].shortcut().toString() for kind in actions] == ["Ctrl+N", "Ctrl+Shift+N", *[""] * 9]
     click(window.start_page.new_buttons["composition"])
     assert window.pages.currentWidget() is window.searches["composition"].form
 

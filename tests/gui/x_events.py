@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 __all__ = ["Hand", "why_no_hand"]
 
 _LEFT = 1
-_KEYS = {"ctrl": 0xFFE3, "shift": 0xFFE1, "enter": 0xFF0D, "escape": 0xFF1B, "down": 0xFF54, "up": 0xFF52}
+_KEYS = {"ctrl": 0xFFE3, "alt": 0xFFE9, "shift": 0xFFE1, "enter": 0xFF0D, "escape": 0xFF1B, "down": 0xFF54, "up": 0xFF52, "f1": 0xFFBE}
 """Keysyms by their names; letters are their own."""
 _WITH_SHIFT = '_~!@#$%^&*()+{}|:"<>?'
 _POLL_MS = 30
@@ -57,6 +57,20 @@ class Hand:
             self._test.XTestFakeButtonEvent(self._display, _LEFT, is_down, 0)
         for name in holding:
             self._key(_KEYS[name], False)
+        self._done()
+
+    def drag(self, widget: QWidget, to: QWidget, at: QPoint, steps: int = 12) -> None:
+        """Press the left button on the middle of a widget, go in steps to a place of another one, and let it go there."""
+        self.n_actions += 1
+        begin, end = widget.mapToGlobal(widget.rect().center()), to.mapToGlobal(at)
+        for step in range(steps + 1):
+            place = begin + (end - begin) * step / steps
+            self._test.XTestFakeMotionEvent(self._display, -1, place.x(), place.y(), 0)
+            if step == 0:
+                self._test.XTestFakeButtonEvent(self._display, _LEFT, True, 0)
+            self._done()
+            self._qtbot.wait(_POLL_MS)
+        self._test.XTestFakeButtonEvent(self._display, _LEFT, False, 0)
         self._done()
 
     def press(self, *names: str) -> None:

@@ -25,6 +25,7 @@ from kernels.cuda.gapsmis_plan import (
     seconds,
     shapes,
 )
+from kernels.cuda.rates import USUAL_RATES, between_looks
 from kernels.device import DeviceMemoryError, UnsupportedSearchError
 from kernels.gapsmis_layouts import LOCAL, NO_ALIGNMENT, PREFIX, WITHIN, Alignments, GapRules
 from tests.shim.read_inputs import aligned, assert_same_alignments, damaged_reads, expected_alignments, sequences
@@ -240,3 +241,38 @@ def test_the_plan_is_the_one_that_is_predicted_to_be_fastest():
     assert best(*of_proteins, TABLE, False).plan == MANY_TEXTS
     # Few pairs are shared out among more lanes.
     assert best(50, 250, 200, 2, PREFIX, NARROW, FOUR, False).lanes > best(*of_reads, FOUR, False).lanes
+
+
+def test_what_was_measured_of_a_card_changes_the_plan():
+    def best(task, **times):
+        rates = USUAL_RATES._replace(**{name: factor * getattr(USUAL_RATES, name) for name, factor in times.items()})
+        card = Properties(132, 90, 232_448, rates)
+        chosen = min(shapes(task, card), key=lambda shape: seconds(shape, task, card))
+        return chosen, seconds(chosen, task, card)
+
+    of_proteins = Task(204_800, 500, 400, 2, PREFIX, NARROW, TABLE, False, 2048, 24)
+    assert best(of_proteins)[0].plan == ONE_TEXT
+    assert best(of_proteins, maxima=50)[0].plan == MANY_TEXTS, "pairs are not sorted as fast as they are aligned there"
+    # Many lanes side by side write more directions.
+    traced = Task(399_360, 250, 100, 3, PREFIX, NARROW, FOUR, True)
+    assert best(traced, memory_bytes=0.1)[0].width < best(traced)[0].width
+    few = Task(1, 20, 10, 1, PREFIX, NARROW, FOUR, False)
+    assert best(few, launch=100)[1] > 10 * best(few)[1]
+
+
+def test_a_slower_card_takes_as_long_between_two_looks_at_a_cancel():
+    texts, patterns = damaged_reads(40, 34)
+    rules, every = GapRules(DNA, 5, 2, 2), np.arange(40)
+
+    def looks(card):
+        out = Alignments.none(40, 2)
+        return set(tuned(ReadSearch, shape=SMALL)(card, sequences(texts), sequences(patterns), rules).align(every, every, out)), out
+
+    slow = ShimCard()
+    slow.rates = USUAL_RATES._replace(maxima=USUAL_RATES.maxima * 1e-6)
+    (ends, found), (many, same) = looks(ShimCard()), looks(slow)
+    assert len(many) > 2 * len(ends)
+    for one, other in zip(found, same, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert between_looks(1e11, 2.0, 1.0) == 1e11, "a faster one takes no more than was tried"
+    assert between_looks(10, 1e-9, 1.0) == 1

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.cuda.modules import header_options, source
+from kernels.cuda.rates import USUAL_RATES
 from kernels.device import DeviceError, DeviceMemoryError
 
 __all__ = ["IS_SANITIZED", "ShimCard", "compiled", "missing_compiler"]
@@ -87,6 +88,7 @@ class ShimCard:
         self._descending, self.failing_launch = descending, failing_launch
         self.largest_buffer = 1 << 40
         self.capability = 90
+        self.rates = USUAL_RATES
         self._libraries: dict[tuple[str, tuple[str, ...]], ctypes.CDLL] = {}
         self.n_launches = 0
         self.launched: list[str] = []

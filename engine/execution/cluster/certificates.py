@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AUTHORITY",
     "ROLES",
+    "USUAL_DAYS",
     "Certificates",
     "Role",
     "make_certificates",
@@ -33,6 +34,8 @@ __all__ = [
 Role = Literal["scheduler", "worker", "client"]
 ROLES: tuple[Role, ...] = ("scheduler", "worker", "client")
 AUTHORITY = "authority.pem"
+USUAL_DAYS = 365
+"""That certificates are valid which somebody makes to keep."""
 _MAXIMUM_BYTES = 1 << 20
 _MAXIMUM_DAYS = 3650
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -28,18 +27,22 @@ from kernels.device import Device, DeviceError, twin
 __all__ = ["Run", "calibrate_card", "calibrate_kind", "calibrate_processor", "run_sample", "size_of"]
 
 _SIZES_OF_TRANSFERS = 1 << 10, 1 << 15, 1 << 19, 1 << 22, 24 << 20, 128 << 20  # bytes
-_REPEATS = 5
+_REPEATS = 3  # of which the least counts: what disturbs a run only lengthens it
 _STEPS = 1 << 12  # of the loops whose rate is measured
-_WORDS, _ADDITIONS = 1 << 24, 16  # of the vectors that tell how fast memory is, and how often they are added
+_WORDS, _ADDITIONS = (
+    {True: 1 << 22, False: 1 << 24},
+    16,
+)  # of vectors beyond the caches of the processor and a card; how often they are added
 _FIRST_SIZE, _GROWTH = 2.0**-11, 4.0
-_SECONDS_OF_KIND = 0.35  # of measured runs, on a card or the processor
-_LONGEST_RUN = {True: 0.08, False: 0.02}  # on the processor and on a card: the samples that follow would only be as fast
-_SHORT, _LONG, _FAR_TOO_LONG = 0.01, 0.1, 0.2  # seconds of runs that are repeated four times more, twice, and not
+_SECONDS_OF_KIND = 0.25  # of all runs, on a card or the processor
+_LONGEST_RUN = {True: 0.04, False: 0.02}  # on the processor and on a card: the samples that follow would only be as fast
+_SHORT, _LONG = 0.01, 0.1  # seconds of runs that are repeated twice more, and not
 _GROWN = 2.5  # times the seconds of a sample a quarter as large: it is full
 _FEWEST_SIZES, _MOST_SIZES = 3, 8
 _SEED = 20181
 _CORES = 128
 _LARGEST_PINNED = 24 << 20
+_LEAST_START = 0.3  # seconds
 
 
 @dataclass(frozen=True)
@@ -104,12 +107,14 @@ def run_sample(sample: Sample, device: Device) -> Run:
     return Run(seconds, min(kernel, seconds), max(0.0, min(transfer, seconds - kernel)))
 
 
-def calibrate_kind(name: str, device: Device, card: CardShape | None, *, seconds: float = _SECONDS_OF_KIND) -> KindCosts:
+def calibrate_kind(
+    name: str, device: Device, card: CardShape | None, *, seconds: float = _SECONDS_OF_KIND, check: Callable[[], None] = lambda: None
+) -> KindCosts:
     """Run samples of a kind of work, four times as large each time, until they take long or the seconds are over.
 
     Raises
     ------
-    DeviceError : the device failed, or cannot do this.
+    DeviceError : the device failed, or cannot do this. Cancelled : `check`, which is called before each sample, raised it.
     """
     kind = kind_of(Work(name, {}, {}))
     if not isinstance(kind, PredictableKind):
@@ -118,19 +123,20 @@ def calibrate_kind(name: str, device: Device, card: CardShape | None, *, seconds
     runs: list[Run] = []
     spent, size = 0.0, _FIRST_SIZE
     while len(sizes) < _MOST_SIZES:
+        check()
         sample = sample_of(kind, size, _SEED + len(sizes))
-        first = run_sample(sample, device).seconds  # compiles what this size wants
-        again = run_sample(sample, device)
-        found = [again, *(run_sample(sample, device) for _ in range(4 if again.seconds < _SHORT else 2 if again.seconds < _LONG else 0))]
-        spent += sum(run.seconds for run in found) + min(first, 2 * again.seconds)
+        found = [run_sample(sample, device) for _ in range(2)]  # the first may compile what this size wants
+        again = found[1].seconds
+        found += [run_sample(sample, device) for _ in range(2 if again < _SHORT else 0)]
+        spent += sum(min(run.seconds, 2 * again) for run in found)
         counted = size_of(sample.work, sample.states, card)
         if not sizes or counted.operations > sizes[-1].operations:
             sizes.append(counted)
-            runs.append(_middle(found))
+            runs.append(min(found, key=lambda run: run.seconds))
         longest = runs[-1].seconds
         grown = runs[-1].seconds / runs[-2].seconds if len(runs) > 1 else 1.0
         is_full = len(sizes) >= _FEWEST_SIZES and grown > _GROWN and longest > _LONGEST_RUN[device.is_processor]
-        if is_full or spent > seconds or (len(sizes) >= _FEWEST_SIZES and longest > _FAR_TOO_LONG):
+        if is_full or spent > seconds or (len(sizes) >= _FEWEST_SIZES and longest > _LONG):
             break
         size *= _GROWTH
     moved = [one.bytes_in + one.bytes_out for one in sizes]
@@ -145,11 +151,6 @@ def calibrate_kind(name: str, device: Device, card: CardShape | None, *, seconds
     )  # fmt: skip
 
 
-def _middle(runs: Sequence[Run]) -> Run:
-    """Each part of several runs by its median."""
-    return Run(median(run.seconds for run in runs), median(run.kernel for run in runs), median(run.transfer for run in runs))
-
-
 def calibrate_card(number: int, key: str, description: str, kinds: Sequence[str], progress: Progress) -> DeviceParameters:
     """Measure CUDA device `number` and these kinds of work on it. Kinds that it cannot do are left out.
 
@@ -157,11 +158,16 @@ def calibrate_card(number: int, key: str, description: str, kinds: Sequence[str]
     ------
     DeviceError : the device failed. Cancelled : the user asked to stop.
     """
+    began = time.perf_counter()
     from kernels.cuda.timing import TimedCard
 
     card = TimedCard(number)
+    card.wait(card.stream())
+    start = max(_LEAST_START, time.perf_counter() - began)  # less where this process had opened it before
     shape = CardShape(card.multiprocessors(), card.maximum_shared_bytes(), card.compute_capability())
-    measured = _measured(card, key, description, shape, card.free_bytes(), 0)
+    progress.stage(f"Measuring transfers and memory of {card.name}")
+    measured = _measured(card, key, description, shape, card.free_bytes(), 0, progress.check)
+    measured = measured.model_copy(update={"start": start})
     return _with_kinds(measured, card, shape, kinds, progress)
 
 
@@ -174,7 +180,8 @@ def calibrate_processor(threads: int, key: str, kinds: Sequence[str], progress: 
     """
     own = processor()
     device = Processor(threads)
-    measured = _measured(device, key, own.description, CardShape(threads, 0, 0), own.memory_bytes, threads)
+    progress.stage("Measuring memory and rates of the processor")
+    measured = _measured(device, key, own.description, CardShape(threads, 0, 0), own.memory_bytes, threads, progress.check)
     return _with_kinds(measured, device, None, kinds, progress)
 
 
@@ -186,26 +193,31 @@ def _with_kinds(
     for name in kinds:
         progress.check()
         try:
-            found[name] = calibrate_kind(name, device, shape)
+            found[name] = calibrate_kind(name, device, shape, check=progress.check)
         except DeviceError as error:
             progress.message(f"{device.name} was not measured for '{name}': {str(error).splitlines()[0]}", "warning")
         progress.advance(1)
     return measured.model_copy(update={"kinds": found})
 
 
-def _measured(device: Any, key: str, description: str, shape: CardShape, memory_bytes: int, threads: int) -> DeviceParameters:
-    """Transfers, launches, memory and rates."""
+def _measured(
+    device: Any, key: str, description: str, shape: CardShape, memory_bytes: int, threads: int, check: Callable[[], None]
+) -> DeviceParameters:
+    """Transfers, launches, memory and rates; `check` is called between them."""
     analyses = twin(device, "analyses").Analyses(device)
-    rates = {name: _rate(analyses, name) for name in OPERATIONS}
+    rates = {}
+    for name in OPERATIONS:
+        check()
+        rates[name] = _rate(analyses, name)
     tiny = np.ones(BLOCK, np.uint32)
-    repeats = 2 if threads else _ADDITIONS
+    repeats, words = 2 if threads else _ADDITIONS, _WORDS[bool(threads)]
     return DeviceParameters(
         key=key, description=description, threads=threads, multiprocessors=shape.multiprocessors, cores=1 if threads else _CORES,
         shared_bytes=shape.shared_bytes, memory_bytes=memory_bytes, capability=shape.capability,
         pinned=TransferCosts() if threads else _transfers(device, is_pinned=True),
         pageable=TransferCosts() if threads else _transfers(device, is_pinned=False),
         sigma=_least(lambda: analyses.add(tiny, tiny)[1].kernel), launch=_more(lambda n: analyses.stream(BLOCK, n), _ADDITIONS),
-        memory_bandwidth=12.0 * _WORDS / _more(lambda n: analyses.stream(_WORDS, n), repeats), rates=rates,
+        memory_bandwidth=12.0 * words / _more(lambda n: analyses.stream(words, n), repeats), rates=rates,
     )  # fmt: skip
 
 
@@ -248,9 +260,9 @@ def _transfers(card: Any, *, is_pinned: bool) -> TransferCosts:
 
 
 def _least(work: Callable[[], float], repeats: int = _REPEATS) -> float:
-    """Seconds that it tells itself: of several the median of the least, after one that is not counted."""
+    """Seconds that it tells itself: the least of several, after one that is not counted."""
     work()
-    return float(median(sorted(work() for _ in range(repeats))[:3]))
+    return float(min(work() for _ in range(repeats)))
 
 
 def _least_wall(work: Callable[[], None], repeats: int) -> float:

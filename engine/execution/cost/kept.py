@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -17,9 +18,9 @@ from engine.execution.devices import Device, processor
 from engine.files import atomic_file
 from engine.project.cache import cache_folder
 
-__all__ = ["device_key", "keep_parameters", "kept_parameters", "known_parameters"]
+__all__ = ["device_key", "keep_parameters", "kept_parameters", "known_parameters", "measured_when"]
 
-_FORMAT = 1
+_FORMAT = 2
 """Of the file, and of what the numbers in it mean: a kind of work whose operations are counted otherwise is another."""
 _MAXIMUM_BYTES = 1 << 20
 
@@ -48,6 +49,14 @@ def kept_parameters(key: str) -> DeviceParameters | None:
 def known_parameters(device: Device, threads: int) -> DeviceParameters | None:
     """Those of the processor or of a card, as it was measured on this machine."""
     return kept_parameters(device_key(device, threads))
+
+
+def measured_when(parameters: DeviceParameters) -> datetime | None:
+    """When a device was measured whose parameters are kept; None where they are not any more."""
+    try:
+        return datetime.fromtimestamp(_file(parameters.key).stat().st_mtime, UTC)
+    except (OSError, ValueError, OverflowError):
+        return None
 
 
 def keep_parameters(parameters: DeviceParameters) -> None:

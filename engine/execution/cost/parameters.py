@@ -12,8 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, model_validato
 from engine.execution.cost.atgpu import Machine
 from engine.execution.work import CardShape
 
-__all__ = ["DeviceParameters", "KindCosts", "TransferCosts", "WorkSize", "fitted"]
+__all__ = ["USUAL_START_SECONDS", "DeviceParameters", "KindCosts", "TransferCosts", "WorkSize", "fitted"]
 
+USUAL_START_SECONDS = 0.9
+"""That a card takes to be opened, where nobody has measured it: CuPy is imported, and the driver makes a context."""
 _WORD = 4
 _WARP = 32
 _RESIDENT_BLOCKS = 32  # H of every card since compute capability 7.0, but for a few with 16 or 24
@@ -128,7 +130,8 @@ class DeviceParameters(_Measured):
     threads count as multiprocessors.
     pinned, pageable : transfers from memory that the card reads by itself, and from any.
     sigma, launch : seconds of a launch that is waited for, and of one that is not. memory_bandwidth : bytes in a second, read and written
-    by a kernel. rates : inner operations in a second, by name. kinds : of kinds of work.
+    by a kernel. rates : inner operations in a second, by name. start : seconds that a card takes to be opened, the processor none.
+    kinds : of kinds of work.
     """
 
     key: str = Field(max_length=400)
@@ -145,6 +148,7 @@ class DeviceParameters(_Measured):
     launch: float = Field(ge=0)
     memory_bandwidth: PositiveFloat
     rates: dict[str, PositiveFloat] = Field(max_length=64)
+    start: float = Field(default=USUAL_START_SECONDS, ge=0)
     kinds: dict[str, KindCosts] = Field(default_factory=dict, max_length=64)
 
     @property

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from engine.errors import StorageError
@@ -21,7 +22,12 @@ __all__ = ["StepMemory"]
 
 _KEPT = 24  # of a kind of run and a device; those that are nearest in size count
 _NEAREST = 8
+_FEWEST_TO_JUDGE = 3
 _LEAST = 1e-3  # seconds: what is shorter tells nothing
+
+
+_Known = tuple[float, float, float]
+"""Of a step of a run: seconds that were predicted, those that it took, and what was predicted for the whole run."""
 
 
 class StepMemory:
@@ -38,29 +44,40 @@ class StepMemory:
 
     def corrected(self, step: str, predicted: float, size: float) -> float | None:
         """Seconds of a step for which so many were predicted, by runs of about this size; None where there was none."""
-        if self._records is None:
-            self._records = _all().get(self._key, [])
+        known = self._nearest(step, size)
+        return _corrected(known, predicted) if known else None
+
+    def typical_error(self, step: str, size: float) -> float | None:
+        """By how much a step of runs of about this size was mistaken when all others of them tell it: the median of the errors, as a share
+        of what it took. None where they are fewer than three.
+        """
+        known = self._nearest(step, size)
+        if len(known) < _FEWEST_TO_JUDGE:
+            return None
+        others = [[*known[:number], *known[number + 1 :]] for number in range(len(known))]
+        return median(
+            abs(_corrected(rest, one[0]) - one[1]) / max(one[1], _LEAST) for rest, one in zip(others, known, strict=True)
+        )  # fmt: skip
+
+    def _nearest(self, step: str, size: float) -> list[_Known]:
+        """Of the runs that are remembered, those with this step that are nearest in size."""
         known = [
             (record["predicted"][step], record["measured"][step], record["size"]["seconds"])
-            for record in self._records
+            for record in self._remembered
             if step in record["predicted"] and step in record["measured"]
         ]
-        if not known:
-            return None
-        known.sort(key=lambda one: abs(_ratio(one[2], size)))
-        known = known[:_NEAREST]
-        if len(known) == 1 or max(one[0] for one in known) < 1.2 * min(one[0] for one in known):
-            # Of one size nothing is known of how it grows but what was predicted.
-            return max(0.0, predicted + sum(one[1] - one[0] for one in known) / len(known))
-        constant, factor = fitted([(1.0, one[0]) for one in known], [max(one[1], _LEAST) for one in known])
-        return constant + factor * predicted
+        return sorted(known, key=lambda one: abs(_ratio(one[2], size)))[:_NEAREST]
+
+    @property
+    def _remembered(self) -> list[dict[str, dict[str, float]]]:
+        if self._records is None:
+            self._records = _all().get(self._key, [])
+        return self._records
 
     @property
     def n(self) -> int:
         """Runs that are remembered."""
-        if self._records is None:
-            self._records = _all().get(self._key, [])
-        return len(self._records)
+        return len(self._remembered)
 
     def remember(self, predicted: Mapping[str, float], measured: Mapping[str, float]) -> None:
         """Keep a run. A disk that refuses is no reason to complain."""
@@ -76,6 +93,15 @@ class StepMemory:
             every[self._key] = [*every.get(self._key, []), record][-_KEPT:]
             with atomic_file(path) as file:
                 file.write(json.dumps(every).encode())
+
+
+def _corrected(known: Sequence[_Known], predicted: float) -> float:
+    """What was predicted, as these runs correct it."""
+    if len(known) == 1 or max(one[0] for one in known) < 1.2 * min(one[0] for one in known):
+        # Of one size nothing is known of how it grows but what was predicted.
+        return max(0.0, predicted + sum(one[1] - one[0] for one in known) / len(known))
+    constant, factor = fitted([(1.0, one[0]) for one in known], [max(one[1], _LEAST) for one in known])
+    return constant + factor * predicted
 
 
 def _ratio(one: float, other: float) -> float:

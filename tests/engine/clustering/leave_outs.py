@@ -8,9 +8,9 @@ import numpy as np
 
 from engine.chemistry.tolerance import Tolerance
 from engine.clustering.explained_spectra import Queries, explained, library_of
-from engine.clustering.library import Identified
 from engine.clustering.parameters import ExplanationParameters
 from engine.execution.resources import Resources
+from engine.matches.identified_spectra import Identified
 from engine.spectra.columns import Spectra
 
 __all__ = ["Trial", "leave_out"]

@@ -14,11 +14,11 @@ from engine.chemistry.fragments import fragment_ions
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, residue_masses, sequence_mass
 from engine.chemistry.tolerance import Tolerance
 from engine.clustering.explained_spectra import Queries, explained, library_of
-from engine.clustering.library import Identified, read_identified, shuffled_spectra, spectra_of
 from engine.clustering.parameters import ExplanationParameters
 from engine.errors import InputError
 from engine.execution.resources import Resources
 from engine.identification.parameters import IdentificationParameters
+from engine.matches.identified_spectra import Identified, read_identified, shuffled_spectra, spectra_of
 from engine.project import Project
 from engine.spectra.columns import Spectra
 from engine.spectra.tables import read_spectra_table

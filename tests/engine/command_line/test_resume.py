@@ -13,10 +13,11 @@ import pytest
 
 from engine import resumption
 from engine.command_line.main import main
+from engine.jobs.progress import Cancelled
 from engine.project import Project
 from engine.project.kept_file import PARTITIONS
 from engine.project.locks import FileLock
-from engine.searches import run_search
+from engine.searches import resume_run, run_search
 from tests.stopped_runs import ProgressUntil, inputs_of, keep_at_once, stop_a_search, tables
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -108,6 +109,20 @@ def test_a_run_is_resumed_by_one_process_at_a_time(project: Path, stopped: str, 
     finally:
         lock.release()
     assert main(["resume", str(project), "--quiet"]) == 0
+
+
+def test_a_resumed_run_that_is_stopped_again_goes_on_once_more(project: Path, stopped: str, tmp_path: Path) -> None:
+    for title in ("Aligning and writing", "Reading", "Aligning and writing"):
+        with pytest.raises(Cancelled):
+            resume_run(project, stopped, progress=ProgressUntil(title))
+        opened = Project.open(project)
+        assert opened.runs()[-1].status == "cancelled"
+        assert opened.resumable() == {stopped}
+        assert [path.name for path in (project / "results" / stopped).iterdir()] == [PARTITIONS], "nothing half-written is left"
+    assert main(["resume", str(project), "--quiet"]) == 0
+    summary = run_search("align", inputs_of(tmp_path), project=tmp_path / "other", device="cpu", threads=2)
+    assert summary.run_id is not None
+    assert tables(project, stopped) == tables(tmp_path / "other", summary.run_id)
 
 
 def test_what_a_stranger_kept_is_neither_used_nor_removed(

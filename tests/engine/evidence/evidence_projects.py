@@ -53,7 +53,8 @@ def write_identification(folder: Path, proteins: dict[str, str], out: Path | Non
             scan += 1
             mz = (mass.fast_mass(peptide) + added) / 2 + PROTON
             spectra.append(
-                f"BEGIN IONS\nTITLE=run.{scan}.{scan}.2\nSCANS={scan}\nPEPMASS={mz:.5f}\nCHARGE=2+\n150.1 5\n250.2 7\n350.3 9\nEND IONS\n"
+                f"BEGIN IONS\nTITLE=run.{scan}.{scan}.2\nSCANS={scan}\nPEPMASS={mz:.5f} {10 * scan}\nCHARGE=2+\n"
+                "150.1 5\n250.2 7\n350.3 9\nEND IONS\n"
             )
             holders = [name for name, one in proteins.items() if peptide in one]
             rows.append("\t".join([f"run_{scan}_2_1", str(100 - k / 100), "0.001", "0.001", f"-.{written}.-", *holders]))

@@ -19,7 +19,7 @@ from engine.command_line.main import main
 from engine.entry import ExportRequest
 from engine.errors import InputError, ParameterError, ProteoscopeError
 from engine.evidence.entry import EVIDENCE
-from engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry
+from engine.evidence.identified_peptides import IdentifiedPeptides, Modifications, ProteinEntry
 from engine.evidence.places import places_of, residue_evidence
 from engine.evidence.tables import CHAINS, CONTACTS, MAPPED_RESIDUES, MISSED, PARALOGUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES
 from engine.jobs.progress import Progress
@@ -205,7 +205,10 @@ def test_shared_peptides_tell_proteins_apart(project: Path, run: str) -> None:
 
 
 def test_leucine_is_isoleucine_and_places_overlap() -> None:
-    peptides = IdentifiedPeptides(("LLL", "AIA"), ("LLL", "AIA"), ((), ()), np.array([2, 1]), np.array([0.01, 0.002]))
+    none = Modifications.of(np.zeros(2, np.int64), [], [], [])
+    peptides = IdentifiedPeptides(
+        ("LLL", "AIA"), ("LLL", "AIA"), none, np.array([2, 1]), np.array([0.01, 0.002]), np.full(2, np.nan)
+    )  # fmt: skip
     found = places_of(peptides, [ProteinEntry("P", (), "", "AILILAI", 0.0), ProteinEntry("Q", (), "", "ALA", 0.0)])
     assert [tuple(map(int, one)) for one in zip(found.peptide, found.protein, found.start, found.end, strict=True)] == [
         (0, 0, 1, 4), (0, 0, 2, 5), (1, 1, 0, 3),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from engine.execution import cards
 from engine.execution.cards import open_cards
+from engine.execution.cost.kept import device_key, keep_parameters
+from engine.execution.cost.reference import reference_parameters
 from engine.execution.devices import Device
 from engine.jobs.progress import Progress, RecordingProgress
+from kernels.cuda.rates import USUAL_RATES
 from kernels.device import DeviceError
 
 
@@ -35,3 +40,20 @@ def test_a_card_that_cannot_be_opened_is_told_in_one_line_and_left_out(monkeypat
     assert [one.name for one in opened] == ["cuda:1"]
     assert opened[0].limit == 2_000_000_000  # type: ignore[attr-defined]
     assert progress.messages[-1] == "cuda:0 failed: the driver is too old; it is not used"
+
+
+def test_a_card_is_as_fast_as_it_was_measured_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path))
+    monkeypatch.setattr("kernels.cuda.driver.identity", lambda number: f"GPU-{number}")
+    device = Device("cuda:0", "a card", 1, True, numbers=(0,))
+    monkeypatch.setattr(cards, "gpus", lambda: (device,))
+    monkeypatch.setattr(cards, "card", lambda number: SimpleNamespace(name="cuda:0", limit_memory=lambda n_bytes: None))
+    assert open_cards(device, Progress())[0].rates == USUAL_RATES
+    measured = reference_parameters(device, 0)
+    rates = {**measured.rates, "integer": 7e12}
+    keep_parameters(measured.model_copy(update={"key": device_key(device, 0), "rates": rates, "launch": 3e-5}))
+    found = open_cards(device, Progress())[0].rates
+    assert (found.maxima, found.launch) == (7e12, 3e-5)
+    assert found.lookups == pytest.approx(USUAL_RATES.lookups, rel=0.01), "the usual rates are those of the card that ships"
+    assert found.memory_bytes == pytest.approx(USUAL_RATES.memory_bytes, rel=0.01)
+    assert found.multiply_adds == pytest.approx(USUAL_RATES.multiply_adds, rel=0.01)

@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.chemistry.fragments import annotate, fragment_ions
+from engine.chemistry.modification_naming import Namer
+from engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
 from engine.chemistry.tolerance import Tolerance
 from engine.formats import read_spectra
-from engine.imported.identifications import MatchCollector, NotedPeptide
-from engine.imported.ions import count_ions
-from engine.imported.naming import Namer
-from engine.imported.notation import parse_peptide
-from engine.imported.references import AMBIGUOUS, UNKNOWN, WAYS, find_spectra
 from engine.jobs.progress import Progress
+from engine.matches.listed.identifications import MatchCollector
+from engine.matches.listed.ions import count_ions
+from engine.matches.listed.references import AMBIGUOUS, UNKNOWN, WAYS, find_spectra
 from engine.project import Project
 from tests.engine.imported.small_results import FORMATS, TRUTH, write_results, write_spectra
 from tests.searching import import_results

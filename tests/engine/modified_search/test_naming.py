@@ -8,9 +8,9 @@ import pytest
 from engine.chemistry.enzymes import enzyme
 from engine.chemistry.masses import RESIDUE_MASS
 from engine.chemistry.modifications import parse_modification, unimod
-from engine.modified_search import naming
-from engine.modified_search.naming import END_TIER, TIERS, USUAL_TIER, ShiftPlaces, name_shifts, tiers_of_shifts
-from engine.modified_search.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE, NO_LOSS
+from engine.matches import shift_names as naming
+from engine.matches.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE, NO_LOSS
+from engine.matches.shift_names import END_TIER, TIERS, USUAL_TIER, ShiftPlaces, name_shifts, tiers_of_shifts
 
 CARBAMIDOMETHYL = (parse_modification("Carbamidomethyl (C)"),)
 BEFORE, AFTER = "MAAGTKDE", "SGKLLR"

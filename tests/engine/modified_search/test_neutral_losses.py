@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from pyteomics import mass
 
+from engine.matches.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE, NO_LOSS, precursor_losses
 from engine.matches.scoring import ion_settings
-from engine.modified_search.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE, NO_LOSS, precursor_losses
 from engine.modified_search.parameters import ModifiedSearchParameters
 from engine.parameters import read_preset
 from engine.spectra.spectrum_index import SpectrumIndex

@@ -11,10 +11,11 @@ from pytestqt.qtbot import QtBot
 
 from engine.evidence.entry import EVIDENCE
 from engine.project import Project
-from engine.searches import search_of_kind
+from engine.searches import run_search, search_of_kind
+from engine.structures.reading import read_structure
 from gui.results.evidence_view import EvidenceView
 from gui.results.identification_view import IdentificationView
-from tests.engine.evidence.evidence_projects import project_with_evidence
+from tests.engine.evidence.evidence_projects import project_with_evidence, write_identification
 from tests.gui.result_views import click_row, opened, settle, shown
 
 
@@ -151,3 +152,31 @@ def test_a_psm_asks_for_the_run_that_shows_it_on_a_structure(project: Project, q
     row = view.psms.model.position_of(view.psms.view.chosen)  # type: ignore[arg-type]
     values = view.psms.model.values(row)  # type: ignore[arg-type]
     assert values is not None and asked.args == [project.latest("evidence"), values["peptide"]]
+
+
+def test_remote_chains_say_what_they_rest_on_and_homologues_colour_the_fold(shared_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    globins = {path.name: path for path in sorted((shared_data / "structures" / "globins").iterdir())}
+    sequences = {name: read_structure(path).chains.sequence(0) for name, path in globins.items()}
+    (tmp_path / "relatives.fasta").write_text("".join(f">{name}\n{letters}\n" for name, letters in sequences.items()))
+    project = write_identification(tmp_path, {"GLOBIN": sequences["d1mbaa_"]})
+    where = {"project": [project], "structures": [*globins.values()], "homologues": [tmp_path / "relatives.fasta"]}
+    run_search("evidence", where, device="cpu", threads=2, chains_per_protein=1, remote_chains=2, maximum_e_value=10.0)
+    view = EvidenceView(EVIDENCE)
+    opened(view, Project.open(project), qtbot)
+    choose(view, "GLOBIN", qtbot)
+    assert shown(view.chains, "kind") == ["same", "remote", "remote"]
+    view.tabs.setCurrentWidget(view.chains)
+    click_row(view.chains, 1, qtbot)
+    qtbot.waitUntil(lambda: view._fold is not None and view._fold.near.values["kind"] == "remote")
+    settle(view, qtbot)
+    pair, panel = view.alignment.plot.pair, view.structures
+    assert pair is not None and any("found by the fold of d1mbaa_" in fact for fact in pair.facts)
+    assert panel is not None and panel.scene.query is not None
+    evidence = panel.scene.query.evidence
+    protein = view._protein
+    assert evidence is not None and protein is not None
+    is_there = evidence.position >= 0
+    known = evidence.conservation[is_there]
+    assert np.isfinite(known).any() and np.isnan(evidence.conservation[~is_there]).all()
+    np.testing.assert_array_equal(known, protein.conservation[evidence.position[is_there]])
+    assert sorted(shown(view.panels["homologues"], "subject")) and "d1mbaa_" not in shown(view.panels["homologues"], "subject")

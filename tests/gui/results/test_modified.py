@@ -242,6 +242,27 @@ def test_no_text_is_cut_off(view: ModifiedView, width: int, qtbot: QtBot) -> Non
     assert not cut_off(view.filters) and not overlapping(view.filters)
 
 
+def test_marked_matches_alone_are_shown_when_that_is_wished(view: ModifiedView, qtbot: QtBot) -> None:
+    project, run = view._project, view.run
+    assert project is not None and run is not None
+    n_all, n_modifications = len(view.psms.model.rows), len(view.modifications.model.rows)
+    starred = int(view.psms.model.rows[2])
+    view.psms.view.choose(2)
+    settle(view, qtbot)
+    view.marks.star_action.trigger()
+    settle(view, qtbot)
+    view.filters.marked.click()
+    settle(view, qtbot)
+    assert view.psms.model.rows.tolist() == [starred] and len(view.modifications.model.rows) == n_modifications
+    view.filters.reset()
+    settle(view, qtbot)
+    assert len(view.psms.model.rows) == n_all and not view.filters.marked.isChecked()
+    view.psms.view.choose(2)
+    settle(view, qtbot)
+    view.marks.star_action.trigger()  # other tests share the project
+    settle(view, qtbot)
+
+
 def test_the_form_of_the_search_again_is_filled_and_can_be_run(
     window: MainWindow, project: Project, shared_data: Path, qtbot: QtBot
 ) -> None:

@@ -155,6 +155,6 @@ def test_the_nearest_atoms_of_two_picked_residues_are_told() -> None:
     scene.pick([one, other])
     assert scene.nearest_atoms(one, other) is None
     bonds, owner = np.array([[0, 1]], np.int32), np.zeros(2, np.int32)
-    scene.atoms[one] = Atoms(("CA", "CB"), ("C", "C"), np.array([[0, 0, 0], [1, 0, 0]], np.float32), owner, bonds)
-    scene.atoms[other] = Atoms(("CA", "NZ"), ("C", "N"), np.array([[9, 0, 0], [4, 4, 0]], np.float32), owner, bonds)
+    scene.atoms[one.trace, one.row] = Atoms(("CA", "CB"), ("C", "C"), np.array([[0, 0, 0], [1, 0, 0]], np.float32), owner, bonds)
+    scene.atoms[other.trace, other.row] = Atoms(("CA", "NZ"), ("C", "N"), np.array([[9, 0, 0], [4, 4, 0]], np.float32), owner, bonds)
     assert scene.nearest_atoms(one, other) == ("CB", "NZ", 5.0)

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
+from engine.structures.residue_atoms import Atoms
 from engine.views.structure_pair import StructurePair
 from gui.results.structure_view import StructureView
 from gui.structure.canvas import BACKGROUNDS
@@ -445,3 +446,81 @@ def test_a_window_that_shows_no_structure_imports_nothing_of_opengl(tmp_path: Pa
         text=True, timeout=120, check=True,
     )  # fmt: skip
     assert done.stdout.strip() == "[]"
+
+
+def test_atoms_of_ligands_and_side_chains_are_picked_and_measured(drawn_view: StructureView, qtbot: QtBot) -> None:
+    panel = panel_of(drawn_view)
+    query = panel.scene.query
+    assert query is not None
+    residue = front_residue(panel, 0)
+    beside = residue.place
+    # In front of all that is drawn, so that nothing else is under the pointer.
+    toward = panel.canvas.camera.projected(np.eye(3) * 0.01 + beside, panel.canvas.width(), panel.canvas.height())
+    nearer = np.eye(3)[int(np.argmin(toward[:, 2]))] * (1 if toward[:, 2].min() < toward[:, 2].max() else -1)
+    iron, oxygen = beside + 25 * nearer, beside + 25 * nearer + np.roll(nearer, 1) * 9
+    panel.scene.ligands[query] = Atoms(
+        ("HEM FE", "HEM O1A"), ("FE", "O"), np.stack([iron, oxygen]).astype(np.float32), np.zeros(2, np.int32), np.empty((0, 2), np.int32)
+    )
+    panel.canvas.refresh()
+    panel.canvas.fit(np.concatenate([panel.scene.points(), panel.scene.ligands[query].position]))
+    heard: list[str] = []
+    panel.message.connect(heard.append)
+    bound = panel.scene.ligands[query]
+    atoms = [Pick(query, -1, name, tuple(place.tolist())) for name, place in zip(bound.name, bound.position, strict=True)]
+    for atom, holding in zip(atoms, (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier), strict=True):
+        assert panel.canvas.pick_at(QPointF(place_of(panel, atom))) == atom
+        QTest.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, holding, place_of(panel, atom))
+    assert panel.scene.picks == atoms
+    apart = float(np.linalg.norm(iron.astype(np.float32).astype(float) - oxygen.astype(np.float32)))
+    assert heard[-1].endswith(f"{apart:.2f} Å") and "HEM FE" in heard[-1] and "HEM O1A" in heard[-1]
+    assert panel.canvas.text_at(QPointF(place_of(panel, atoms[0]))) == f"{query.name}: HEM FE"
+    settle(drawn_view, qtbot)
+    assert panel.scene.picks == atoms, "no residue is read for an atom of a ligand"
+    # An atom of a side chain, and a residue: from one to the other.
+    panel.scene.atoms[query, residue.row] = Atoms(
+        ("CA", "NZ"), ("C", "N"), np.stack([residue.place, iron - 6 * np.roll(nearer, 1)]).astype(np.float32),
+        np.full(2, residue.row, np.int32), np.array([[0, 1]], np.int32),
+    )  # fmt: skip
+    nitrogen = Pick(query, residue.row, "NZ", tuple(panel.scene.atoms[query, residue.row].position[1].tolist()))
+    assert panel.canvas.pick_at(QPointF(place_of(panel, nitrogen))) == nitrogen
+    panel.pick([residue, nitrogen])
+    assert nitrogen.label == f"{query.label(residue.row)} NZ"
+    apart = float(np.linalg.norm(residue.place.astype(float) - nitrogen.place))
+    assert any(f"{apart:.2f} Å" in one for one in heard)
+    panel.ligand_action.setChecked(False)
+    assert panel.canvas.pick_at(QPointF(place_of(panel, atoms[0]))) not in atoms, "what is not drawn is not picked"
+
+
+def test_surfaces_are_made_of_the_files_and_stand_around_their_chains(view: StructureView, qtbot: QtBot) -> None:
+    panel = panel_of(view)
+    panel.style_box.setCurrentIndex(panel.style_box.findData("surface"))
+    assert panel.scene.style == "surface"
+    qtbot.waitUntil(lambda: set(panel.scene.surfaces) == set(panel.scene.traces))
+    for trace, mesh in panel.scene.surfaces.items():
+        away = np.linalg.norm(mesh.vertices[:, None] - trace.position[None], axis=2)
+        assert 1.0 < away.min(axis=1).mean() < 6.0 and away.min(axis=1).max() < 12.0
+        # A vertex is coloured as the residue that it is nearest to, or as one beside it.
+        assert (np.abs(np.argmin(away, axis=1) - mesh.residue) <= 1).mean() > 0.6
+    ribbon = panel.canvas.grab().toImage()
+    bodies = panel.scene.bodies(panel.canvas.renderer.maximum_triangles)
+    assert sum(len(one.mesh.triangles) for one in bodies) >= sum(len(one.triangles) for one in panel.scene.surfaces.values())
+    panel.extent_box.setCurrentIndex(panel.extent_box.findData("residues"))
+    fewer = panel.scene.bodies(panel.canvas.renderer.maximum_triangles)
+    assert 0 < sum(len(one.mesh.triangles) for one in fewer) < sum(len(one.mesh.triangles) for one in bodies)
+    panel.style_box.setCurrentIndex(panel.style_box.findData("ribbon"))
+    assert panel.canvas.grab().toImage() != ribbon
+    panel.canvas.close_renderer()
+
+
+def test_where_a_file_is_gone_a_ribbon_stays_and_that_is_told_once(drawn_view: StructureView, qtbot: QtBot) -> None:
+    panel = panel_of(drawn_view)
+    heard: list[str] = []
+    panel.message.connect(heard.append)
+    for trace in panel.scene.traces:
+        trace.path.unlink(missing_ok=True)
+    for style in ("surface", "tube", "surface"):
+        panel.style_box.setCurrentIndex(panel.style_box.findData(style))
+        settle(drawn_view, qtbot)
+    qtbot.waitUntil(lambda: len(heard) > 0)
+    assert panel.scene.surfaces == {} and len(panel.scene.bodies(100_000)) >= 2
+    assert len(heard) == len({trace.path for trace in panel.scene.traces})

@@ -1,0 +1,47 @@
+"""Measure the devices of this machine for all kinds of work, and keep what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.execution.compilation import compile_ahead
+from engine.execution.cost.calibration import calibrate_card, calibrate_processor
+from engine.execution.cost.kept import device_key, keep_parameters
+from engine.execution.devices import Device
+from engine.execution.kinds import KINDS
+from engine.execution.threads import available_threads
+from engine.jobs.progress import Progress
+from engine.searches import SEARCHES
+from kernels.device import DeviceError
+
+__all__ = ["calibrate"]
+
+
+def calibrate(devices: Sequence[Device], progress: Progress) -> int:
+    """Each of these devices that is usable; how many of them were measured.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop; what was measured of other devices by then is kept.
+    """
+    threads, n = available_threads(), 0
+    for device in devices:
+        if not device.usable:
+            continue
+        key = device_key(device, threads)
+        try:
+            if device.numbers:
+                keep_parameters(calibrate_card(device.numbers[0], key, device.description, list(KINDS), progress))
+            else:
+                # In processes of their own, which end at once when the user asks to stop.
+                compile_ahead(_kernels(), progress)
+                keep_parameters(calibrate_processor(threads, key, list(KINDS), progress))
+            n += 1
+        except DeviceError as error:
+            progress.message(f"{device.name} was not measured: {str(error).splitlines()[0]}", "warning")
+    return n
+
+
+def _kernels() -> list[str]:
+    """Of the processor, of all searches with work of a kind that is measured."""
+    return list(dict.fromkeys(place for search in SEARCHES if any(name in KINDS for name, _ in search.work) for place in search.kernels))

@@ -1,0 +1,194 @@
+"""Modifications of result files as those of Unimod: by name where Unimod knows it, by mass where it fits the usual one of the residue."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.chemistry.masses import HYDROGEN_MASS, RESIDUE_MASS, WATER_MASS
+from engine.chemistry.modifications import Modification, SearchModification, unimod, write_mass
+from engine.chemistry.noted_peptides import NotedModification, NotedPeptide
+from engine.errors import ParameterError
+
+__all__ = ["NamedModification", "Namer"]
+
+_WITHIN = 0.01  # dalton: files write masses with two decimals and more
+_WITHIN_TENTHS = 0.05  # dalton: of masses that are rounded to a tenth, as BiblioSpec's are
+_WITHIN_WHOLE_NUMBERS = 0.6  # dalton: of masses of residues that are rounded to whole numbers
+_MAXIMUM_MASS = 100_000.0  # dalton
+_MAXIMUM_KINDS = 5000
+"""So many kinds of notes are looked up; of a file with more, the others are written by their masses."""
+_SITE_BEHIND = re.compile(r"\s*[(\[][^()\[\]]*(?:\([^()]*\)[^()\[\]]*)*[)\]]$|:[A-Za-z-]{1,12}$")
+_RECORD = re.compile(r"(?:unimod|u)\s*:\s*(\d{1,6})", re.IGNORECASE)
+_ABBREVIATED = {
+    "ox": "Oxidation", "ac": "Acetyl", "ph": "Phospho", "cam": "Carbamidomethyl", "de": "Deamidated", "me": "Methyl", "di": "Dimethyl",
+    "tr": "Trimethyl", "gl": "GlyGly", "cm": "Carbamidomethyl",
+}  # fmt: skip
+"""MaxQuant's short names, before version 1.6."""
+_OTHER_TITLES = {
+    "oxidation of m": "Oxidation", "carbamidomethylation of c": "Carbamidomethyl", "carbamidomethylation": "Carbamidomethyl",
+    "acetylation": "Acetyl", "acetylation of protein n-term": "Acetyl", "acetylation of k": "Acetyl", "phosphorylation": "Phospho",
+    "deamidation": "Deamidated", "deamidation of n": "Deamidated", "deamidation of q": "Deamidated", "pyrolidone from q": "Gln->pyro-Glu",
+    "pyrolidone from e": "Glu->pyro-Glu", "glygly": "GG",
+}  # fmt: skip
+"""Titles of PeptideShaker and others that Unimod has otherwise."""
+
+
+class NamedModification(NamedTuple):
+    """A modification: its name, as ProForma writes it, its mass in dalton, and its number in Unimod where it has one."""
+
+    name: str
+    mass: float
+    unimod_id: int | None
+
+
+class Namer:
+    """Names modifications, each kind of note once.
+
+    Attributes
+    ----------
+    modifications : those that were met, each once. unknown : names of files that nobody knows and that came without a mass.
+    """
+
+    def __init__(self, fixed: Sequence[SearchModification] = ()) -> None:
+        self.modifications: list[NamedModification] = []
+        self._fixed = fixed
+        self._numbers: dict[NamedModification, int] = {}
+        self._noted: dict[tuple[NotedModification, str, bool, bool], int | None] = {}
+        self.unknown: dict[str, int] = {}
+
+    def of_peptide(self, peptide: NotedPeptide) -> list[tuple[int, int]] | None:
+        """Positions of the modifications of a peptide, ascending, and their numbers in `modifications`, the fixed ones that the file leaves
+        out among them; None where one cannot be known."""
+        sequence, length = peptide.sequence, len(peptide.sequence)
+        placed: list[tuple[int, int]] = []
+        for noted in peptide.modifications:
+            residue = sequence[noted.position - 1] if 1 <= noted.position <= length else ""
+            is_first, is_last = noted.position <= 1, noted.position >= length
+            key = (noted._replace(position=0), residue, is_first, is_last)
+            if key not in self._noted:
+                known = (
+                    self._named(noted, residue, is_first=is_first, is_last=is_last)
+                    if len(self._noted) < _MAXIMUM_KINDS
+                    else _by_mass(noted)
+                )
+                self._noted[key] = self._number(known)
+            number = self._noted[key]
+            if number is None:
+                self.unknown[noted.name] = self.unknown.get(noted.name, 0) + 1
+                return None
+            placed.append((noted.position, number))
+        occupied = {position for position, _ in placed}
+        for one in self._fixed:
+            number = self._number(NamedModification(one.name, one.mass, one.unimod_id))
+            assert number is not None
+            if one.position != "anywhere":
+                places = [0 if one.position.endswith("N-term") else length + 1]
+            else:
+                places = [place for place, letter in enumerate(sequence, 1) if letter in one.residues]
+            placed += [(place, number) for place in places if place not in occupied]
+        return sorted(placed)
+
+    def _number(self, named: NamedModification | None) -> int | None:
+        if named is None:
+            return None
+        if named not in self._numbers:
+            self._numbers[named] = len(self.modifications)
+            self.modifications.append(named)
+        return self._numbers[named]
+
+    def _named(self, noted: NotedModification, residue: str, *, is_first: bool, is_last: bool) -> NamedModification | None:
+        known = _of_unimod(noted.name) if noted.name else None
+        if noted.mass is None:
+            return _as_named(known) if known is not None else None
+        if not abs(noted.mass) < _MAXIMUM_MASS:
+            return None
+        sites = _sites(residue, is_first=is_first, is_last=is_last)
+        added = noted.mass
+        carrier = _carrier_mass(residue, is_first=is_first)
+        if noted.is_whole:
+            added = noted.mass - carrier
+        elif noted.is_whole is None and known is None:
+            # M[147], M[147.0354] and M[15.9949] are all written. A whole number is the TPP's, of the residue with what it carries;
+            # another that adds nothing usual is taken for the whole where that then does.
+            is_rounded = noted.mass == round(noted.mass)
+            if is_rounded or _usual(noted.mass, sites, _WITHIN) is None:
+                whole = _usual(noted.mass - carrier, sites, _WITHIN_WHOLE_NUMBERS if is_rounded else _WITHIN)
+                if whole is not None:
+                    return _as_named(whole)
+        if known is not None and abs(known.mass - added) <= _WITHIN:
+            return _as_named(known)
+        usual = _usual(added, sites, _WITHIN if added != round(added, 1) else _WITHIN_TENTHS)
+        if usual is not None:
+            return _as_named(usual)
+        return _by_mass(noted._replace(mass=added))
+
+
+def _by_mass(noted: NotedModification) -> NamedModification | None:
+    if noted.mass is None:
+        return None
+    mass = round(noted.mass, 6)
+    return NamedModification(write_mass(mass), mass, None)
+
+
+def _as_named(found: Modification) -> NamedModification:
+    return NamedModification(found.title, found.mass, found.id)
+
+
+def _carrier_mass(residue: str, *, is_first: bool) -> float:
+    """Mass of what carries a modification: a residue, the hydrogen of the N-terminus or the hydroxyl of the C-terminus."""
+    if residue:
+        mass = float(RESIDUE_MASS[ord(residue) - ord("A")])
+        return 0.0 if np.isnan(mass) else mass
+    return HYDROGEN_MASS if is_first else WATER_MASS - HYDROGEN_MASS
+
+
+def _sites(residue: str, *, is_first: bool, is_last: bool) -> list[str]:
+    """Sites, as `engine.chemistry.modifications.parse_site` reads them, that a modification there may be known at, the nearest first."""
+    if not residue:
+        return ["N-term", "Protein N-term"] if is_first else ["C-term", "Protein C-term"]
+    sites = [residue]
+    if is_first:
+        sites += [f"N-term {residue}", f"Protein N-term {residue}", "N-term", "Protein N-term"]
+    if is_last:
+        sites += [f"C-term {residue}", "C-term", "Protein C-term"]
+    return sites
+
+
+def _usual(mass: float, sites: Sequence[str], within: float) -> Modification | None:
+    """The likeliest modification of such a mass that Unimod lists, and does not hide, for one of the sites; None where there is none."""
+    for site in sites:
+        try:
+            found = unimod().search(site=site, mass=mass, tolerance=within, limit=1)
+        except ParameterError:
+            continue
+        if found and not found[0].is_hidden:
+            return found[0]
+    return None
+
+
+def _of_unimod(name: str) -> Modification | None:
+    """The entry that a name of a file means, with or without its site behind; None where there is none."""
+    record = _RECORD.fullmatch(name.strip())
+    try:
+        if record is not None:
+            return unimod().by_id(int(record[1]))
+    except ParameterError:
+        return None
+    while name := name.strip():
+        lowered = name.lower()
+        title = _ABBREVIATED.get(lowered) or _OTHER_TITLES.get(lowered) or name
+        for one in (title, name.removeprefix("Label:").strip()):
+            if one in unimod():
+                return unimod().by_name(one)
+        alike = unimod().search(name, limit=1)
+        if alike and lowered in (alike[0].full_name.lower(), *(other.lower() for other in alike[0].alternative_names)):
+            return alike[0]
+        shorter = _SITE_BEHIND.sub("", name)
+        if shorter == name:
+            return None
+        name = shorter
+    return None

@@ -1,0 +1,110 @@
+"""Homologues of each protein: exhaustive Smith-Waterman over sequences that were given, and how conserved its residues are among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of
+from engine.evidence.identified_peptides import ProteinEntry
+from engine.evidence.nearest_chains import align_proteins
+from engine.evidence.tables import HOMOLOGUES
+from engine.execution.resources import Resources
+from engine.sequences.conservation import conservation
+from engine.sequences.database import SequenceDatabase
+from engine.sequences.hits import Hits, QueryHits
+from engine.sequences.stack import OUTSIDE, Stack
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["FEWEST_HOMOLOGUES", "Conservation", "find_homologues", "no_homologues"]
+
+FEWEST_HOMOLOGUES = 3
+"""Of a protein, below which nothing is told of its residues' conservation."""
+_GAP = ord("-")
+
+
+@dataclass(frozen=True, eq=False)
+class Conservation:
+    """How conserved residues are among homologues.
+
+    Attributes
+    ----------
+    n_of_protein : (proteins,) int64, homologues of each.
+    n_of_residue : (r,) int64, those of them that have a residue there, of all residues of all proteins.
+    of_residue : (r,) float64, Jensen-Shannon divergence (`engine.sequences.conservation`) in the stack of the protein and its homologues,
+        0 to 1; NaN where these are fewer than `FEWEST_HOMOLOGUES`.
+    """
+
+    n_of_protein: NDArray[np.int64]
+    n_of_residue: NDArray[np.int64]
+    of_residue: NDArray[np.float64]
+
+
+def no_homologues(proteins: Sequence[ProteinEntry]) -> Conservation:
+    """Where none were given."""
+    n = sum(len(one.sequence) for one in proteins)
+    return Conservation(np.zeros(len(proteins), np.int64), np.zeros(n, np.int64), np.full(n, np.nan))
+
+
+def find_homologues(
+    proteins: Sequence[ProteinEntry], subjects: SequenceDatabase, n: int, maximum_e_value: float, resources: Resources,
+    write: Callable[[pa.Table], None],
+) -> Conservation:  # fmt: skip
+    """The n best homologues of each protein, as rows of `HOMOLOGUES` to `write`, some proteins after the other; the protein itself,
+    whole and without a difference, is none.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop. StorageError : the disk refused.
+    """
+    found = no_homologues(proteins)
+    offsets = offsets_of(np.array([len(one.sequence) for one in proteins], np.int64))
+
+    def take(batch: QueryHits) -> None:
+        hits = _without_itself(batch.hits)
+        write(_rows(hits, proteins))
+        for protein, own in _of_queries(hits):
+            resources.progress.check()
+            _look_at(found, protein, slice(int(offsets[protein]), int(offsets[protein + 1])), proteins[protein], own)
+
+    align_proteins(proteins, subjects, n, maximum_e_value, resources, take)
+    return found
+
+
+def _without_itself(hits: Hits) -> Hits:
+    # The same residues from end to end; whether the database has it by the same name does not matter.
+    is_whole = (hits.identity == 1) & (hits.alignment_length == hits.query_length) & (hits.alignment_length == hits.subject_length)
+    return hits.taken(np.flatnonzero(~is_whole)) if is_whole.any() else hits
+
+
+def _of_queries(hits: Hits) -> Iterator[tuple[int, Hits]]:
+    """The hits of each query, which stand together."""
+    cuts = [0, *(np.flatnonzero(np.diff(hits.query_index)) + 1).tolist(), len(hits)]
+    for first, last in pairwise(cuts):
+        if first < last:
+            yield int(hits.query_index[first]), hits.part(slice(first, last))
+
+
+def _look_at(found: Conservation, protein: int, rows: slice, entry: ProteinEntry, own: Hits) -> None:
+    """Count the homologues of a protein, and how conserved its residues are."""
+    stack = Stack.of(entry.accession, entry.description, entry.sequence, own.aligned)
+    letters = stack.letters[:, ~stack.is_opened]
+    found.n_of_protein[protein] = len(own)
+    found.n_of_residue[rows] = ((letters[1:] != _GAP) & (letters[1:] != OUTSIDE)).sum(axis=0)
+    if len(own) >= FEWEST_HOMOLOGUES:
+        found.of_residue[rows] = conservation(letters)
+
+
+def _rows(hits: Hits, proteins: Sequence[ProteinEntry]) -> pa.Table:
+    columns = {name: getattr(hits, name) for name in HOMOLOGUES.by_name if hasattr(hits, name)}
+    for name in ("subject", "description", "aligned_query", "aligned_subject"):
+        columns[name] = columns[name].arrow()
+    accessions = [proteins[number].accession for number in hits.query_index.tolist()]
+    return HOMOLOGUES.arrow({"protein": hits.query_index, "accession": accessions, **columns})

@@ -1,0 +1,102 @@
+"""Chains with the fold of a protein's nearest chain, whatever their sequence: searched by structure, superposed, and mapped through it.
+
+A residue of the protein stands on one of the remote chain where the nearest chain has a residue that both are aligned with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.evidence.identified_peptides import ProteinEntry
+from engine.evidence.nearest_chains import NearChain
+from engine.execution.executor import Executor
+from engine.execution.resources import Resources
+from engine.sequences.matrices import LETTERS
+from engine.structure_search.hits import StructureHitSearch
+from engine.structure_search.parameters import StructureSearchParameters
+from engine.structure_search.scoring import work_of
+from engine.structure_search.structures import DescribedChains, described
+from engine.structure_search.superposing import work_of_superposing
+from engine.structures.outputs import AlignedChains
+
+__all__ = ["with_remote_chains"]
+
+_FEWEST_PAIRS = 20  # residues, below which an alignment through another chain tells nothing
+
+
+def with_remote_chains(
+    near: Sequence[NearChain],
+    proteins: Sequence[ProteinEntry],
+    chains: DescribedChains,
+    n: int,
+    minimum_tm_score: float,
+    resources: Resources,
+) -> list[NearChain]:
+    """The near chains, and behind those of each protein as many as `n` that have the fold of the nearest.
+
+    Parameters
+    ----------
+    chains : among which they are, by the numbers that near chains have. minimum_tm_score : by the length of the nearest chain.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    nearest = {one.protein: one for one in near if one.rank == 1}
+    through = np.unique([one.chain for one in nearest.values()]).astype(np.int64)
+    if not len(through):
+        return list(near)
+    own: dict[int, list[NearChain]] = {}
+    for one in near:
+        own.setdefault(one.protein, []).append(one)
+    # Near ones may be among the best, and the chain itself is.
+    most = 1 + n + max(len(some) for some in own.values())
+    queries = described(chains.chains.taken(through), threads=resources.threads)
+    wanted = StructureSearchParameters(hits_per_query=most)
+    alike: dict[int, list[AlignedChains]] = {}
+    with ExitStack() as stack:
+        session = stack.enter_context(Executor(resources).session(work_of(chains.arrays)))
+        superposing = stack.enter_context(Executor(resources).session(work_of_superposing("quick")))
+        search = StructureHitSearch(queries, chains, wanted, session, resources, superposing=superposing)
+        for found in search.score():
+            is_alike = found.hits["tm_score_query"].to_numpy() >= minimum_tm_score
+            alike[int(through[found.index])] = [one for one, is_one in zip(found.beside, is_alike.tolist(), strict=True) if is_one]
+    every = []
+    for protein, some in sorted(own.items()):
+        every += some
+        known = {one.chain for one in some}
+        first = nearest[protein]
+        remote = [one for one in alike[first.chain] if one.target_number not in known]
+        mapped = (_remote(first, proteins[protein], one) for one in remote)
+        fitting = [one for one in mapped if len(one.pairs) >= _FEWEST_PAIRS][:n]
+        every += [replace(one, rank=len(some) + k) for k, one in enumerate(fitting, 1)]
+    return every
+
+
+def _remote(first: NearChain, protein: ProteinEntry, beside: AlignedChains) -> NearChain:
+    """A chain with the fold of a near one, its residues under those of the protein that stand on the near one."""
+    pairs = _through(first.pairs, beside.pairs)
+    letters = np.frombuffer(protein.sequence.encode(), np.uint8)[pairs[:, 0]]
+    codes = beside.target.residue[beside.target.rows(beside.target_number)][pairs[:, 1]]
+    is_same = (letters == np.frombuffer(LETTERS.encode(), np.uint8)[codes]) & (letters != ord("X"))
+    gaps = int((np.diff(pairs, axis=0) - 1).sum()) if len(pairs) else 0
+    return NearChain(
+        first.protein, beside.target_number, 0, pairs, float(is_same.mean()) if len(pairs) else 0.0, gaps,
+        tm_score=float(beside.found.tm_score_query[beside.k]), through=first.chain,
+    )  # fmt: skip
+
+
+def _through(near: NDArray[np.int64], beside: NDArray[np.integer]) -> NDArray[np.int64]:
+    """(k, 2) residues of a protein and of a third chain that are aligned with the same residue of a chain; both ascending.
+
+    Parameters
+    ----------
+    near : (m, 2) of protein and chain. beside : (n, 2) of the chain and the third one.
+    """
+    _, own, other = np.intersect1d(near[:, 1], beside[:, 0], return_indices=True)
+    return np.stack([near[own, 0], beside[other, 1].astype(np.int64)], axis=1)

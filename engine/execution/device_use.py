@@ -1,0 +1,69 @@
+"""How much devices are used now: of a card by everybody, of the processor by this program."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.execution.devices import Device
+from engine.execution.threads import available_threads
+
+__all__ = ["DeviceUse", "UseMeter"]
+
+_PAGES = Path("/proc/self/statm")
+
+
+@dataclass(frozen=True)
+class DeviceUse:
+    """Use of a device.
+
+    Attributes
+    ----------
+    used_bytes : of its memory; of the processor what this program holds, 0 where the system does not tell it. busy_share : of its time; of
+        the processor what this program took of all threads that it may use, None where that is not known.
+    """
+
+    used_bytes: int
+    busy_share: float | None
+
+
+class UseMeter:
+    """Tells the use of devices, that of the processor since it was asked last."""
+
+    def __init__(self) -> None:
+        self._when, self._spent = time.monotonic(), _processor_seconds()
+
+    def uses(self, devices: tuple[Device, ...]) -> dict[str, DeviceUse]:
+        """Of usable devices, by their names; those that tell nothing are left out."""
+        found = {}
+        for device in devices:
+            if device.usable and device.numbers:
+                from kernels.cuda.management import card_use
+
+                use = card_use(device.numbers[0])
+                if use is not None:
+                    found[device.name] = DeviceUse(use.used_bytes, use.busy_share)
+            elif device.usable:
+                found[device.name] = DeviceUse(_resident_bytes(), self._share())
+        return found
+
+    def _share(self) -> float | None:
+        when, spent = time.monotonic(), _processor_seconds()
+        passed, took = when - self._when, spent - self._spent
+        self._when, self._spent = when, spent
+        return min(1.0, max(0.0, took / passed / available_threads())) if passed > 0 else None
+
+
+def _processor_seconds() -> float:
+    """Of all threads of this program, and of the programs that it has started and waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def _resident_bytes() -> int:
+    try:
+        return int(_PAGES.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, AttributeError, IndexError):
+        return 0

@@ -1,0 +1,1 @@
+"""Libraries of spectra: the readers and writers of their formats."""

@@ -1,0 +1,210 @@
+"""BiblioSpec's libraries (blib), as Skyline keeps them: an SQLite database of a stranger, read and never written.
+
+Peaks are doubles and floats, packed by zlib where that is shorter (Frewen and MacCoss 2007, Curr. Protoc. Bioinformatics 13.7).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of
+from engine.chemistry.noted_peptides import NotedModification, NotedPeptide, parse_peptide
+from engine.errors import InputError
+from engine.formats.libraries.entries import Entry, LibraryCollector
+from engine.formats.libraries.msp import adduct_charge
+from engine.formats.sources import ByteSource
+from engine.formats.spectrum_blocks import MAXIMUM_PEAKS
+from engine.jobs.progress import Progress
+
+__all__ = ["read_blib"]
+
+_TABLES = ("RefSpectra", "RefSpectraPeaks")
+_COLUMNS = (
+    "peptideSeq", "peptideModSeq", "precursorCharge", "precursorMZ", "retentionTime", "numPeaks", "copies", "moleculeName",
+    "chemicalFormula", "inchiKey", "precursorAdduct",
+)  # fmt: skip
+_NEEDED = ("id", "precursorCharge", "precursorMZ", "numPeaks")
+_ROWS = 500
+_LONGEST_VALUE = 12 * MAXIMUM_PEAKS + (1 << 16)
+_STEPS_BETWEEN_LOOKS = 100_000
+_STEPS_PER_BYTE, _FREE_STEPS = 1_000, 10_000
+"""Instructions of SQLite for each byte of the file (and looks beyond that): an honest library takes some ten."""
+_MAXIMUM_MODIFICATIONS = 200
+"""Of one spectrum."""
+
+
+def read_blib(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
+    """Add the entries of a blib to a library.
+
+    Raises
+    ------
+    InputError : it is packed, or none of BiblioSpec's, or damaged.
+    """
+    path = source.path
+    if source.is_gzip:
+        raise InputError(path, "is a packed database", remedy="Unpack it first")
+    n_looks = 0
+    most_looks = _FREE_STEPS + source.size * _STEPS_PER_BYTE // _STEPS_BETWEEN_LOOKS
+
+    def look() -> int:
+        nonlocal n_looks
+        n_looks += 1
+        return int(progress.is_cancelled or n_looks > most_looks)
+
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            # Nothing that a schema names is run: functions, virtual tables and extensions of it stay shut.
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+            connection.set_progress_handler(look, _STEPS_BETWEEN_LOOKS)
+            _read(connection, source, library, progress)
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError, MemoryError) as error:
+        progress.check()
+        raise InputError(path, f"the database cannot be read ({error!s:.100})", remedy="Copy it again, or write it again") from None
+
+
+def _read(connection: sqlite3.Connection, source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
+    kinds = {
+        str(name): (kind, str(text)) for name, kind, text in connection.execute("SELECT name, type, sql FROM sqlite_schema LIMIT 10000")
+    }
+    for name in _TABLES:
+        kind, text = kinds.get(name, ("", ""))
+        if kind != "table" or text.upper().lstrip().startswith("CREATE VIRTUAL"):
+            raise InputError(
+                source.path, f"the database has no table {name}: it is no library of BiblioSpec", remedy="Give another library"
+            )
+    present = {str(row[1]).lower() for row in connection.execute("PRAGMA table_info(RefSpectra)")}
+    missing = next((name for name in _NEEDED if name.lower() not in present), "")
+    if missing:
+        raise InputError(source.path, f"its table RefSpectra has no column {missing}", remedy="Write it again with BiblioSpec or Skyline")
+    # The names are ours; what the file calls anything else is never asked for.
+    columns = ", ".join(f"r.{name}" if name.lower() in present else "NULL" for name in _COLUMNS)
+    query = (
+        f"SELECT r.id, {columns}, p.peakMZ, p.peakIntensity FROM RefSpectra AS r"
+        " LEFT JOIN RefSpectraPeaks AS p ON p.RefSpectraID = r.id ORDER BY r.id"
+    )
+    modifications = _Modifications(connection, kinds)
+    proteins = _proteins(connection, kinds)
+    n_peaks, per_row = 0, source.size / max(1, _count(connection))
+    for rows in _batches(connection.execute(query)):
+        progress.check()
+        parts = [_entry(library.n_read + i, row, modifications, proteins) for i, row in enumerate(rows, 1)]
+        entries = [entry for entry, _, _ in parts]
+        offsets = offsets_of(np.array([len(mz) for _, mz, _ in parts], np.int64))
+        library.add(entries, offsets, np.concatenate([mz for _, mz, _ in parts]), np.concatenate([height for _, _, height in parts]))
+        n_peaks += int(offsets[-1])
+        library.check_proportions(source.size)
+        if n_peaks > (1 << 20) + 10 * source.size:
+            raise InputError(
+                source.path, f"there are more than {n_peaks:,} peaks in {source.size:,} bytes, which no measured spectra are packed to",
+                remedy="Give another library",
+            )  # fmt: skip
+        progress.advance(round(per_row * len(rows)))
+
+
+def _batches(cursor: sqlite3.Cursor) -> Iterator[list[Any]]:
+    while rows := cursor.fetchmany(_ROWS):
+        yield rows
+
+
+def _count(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM RefSpectra").fetchone()[0])
+
+
+class _Modifications:
+    """What BiblioSpec notes of modifications besides the text of the peptide: their masses in full."""
+
+    def __init__(self, connection: sqlite3.Connection, kinds: dict[str, tuple[str, str]]) -> None:
+        self._by_spectrum: dict[int, list[NotedModification]] = {}
+        if kinds.get("Modifications", ("", ""))[0] != "table":
+            return
+        for batch in _batches(connection.execute("SELECT RefSpectraID, position, mass FROM Modifications")):
+            for spectrum, position, mass in batch:
+                if isinstance(spectrum, int) and isinstance(position, int) and isinstance(mass, float | int):
+                    noted = self._by_spectrum.setdefault(spectrum, [])
+                    if len(noted) < _MAXIMUM_MODIFICATIONS:
+                        noted.append(NotedModification(position, "", float(mass)))
+
+    def of(self, spectrum: int) -> list[NotedModification]:
+        """The modifications of a spectrum's peptide, by position."""
+        return sorted(self._by_spectrum.get(spectrum, ()))
+
+
+def _proteins(connection: sqlite3.Connection, kinds: dict[str, tuple[str, str]]) -> dict[int, str]:
+    """Accessions by spectrum, where the library has them."""
+    if any(kinds.get(name, ("", ""))[0] != "table" for name in ("Proteins", "RefSpectraProteins")):
+        return {}
+    accessions = {number: str(accession)[:_ROWS] for number, accession in connection.execute("SELECT id, accession FROM Proteins")}
+    found: dict[int, str] = {}
+    for batch in _batches(connection.execute("SELECT RefSpectraId, ProteinId FROM RefSpectraProteins")):
+        for spectrum, protein in batch:
+            if isinstance(spectrum, int) and protein in accessions and len(before := found.get(spectrum, "")) < (1 << 14):
+                found[spectrum] = f"{before};{accessions[protein]}" if before else accessions[protein]
+    return found
+
+
+def _entry(
+    line: int, row: Any, modifications: _Modifications, proteins: dict[int, str]
+) -> tuple[Entry, NDArray[np.float64], NDArray[np.float64]]:
+    """An entry of a row of the query, and its peaks."""
+    number, sequence, noted, charge, mz, minutes, n_peaks, copies, molecule, formula, inchikey, adduct, packed_mz, packed_intensity = row
+    entry = Entry(line, str(noted or sequence or molecule or ""), proteins=proteins.get(number, "") if isinstance(number, int) else "")
+    entry.formula, entry.inchikey, entry.adduct = (str(text or "") for text in (formula, inchikey, adduct))
+    nothing = np.empty(0)
+    if not (isinstance(charge, int) and isinstance(mz, float | int) and isinstance(n_peaks, int) and 0 <= n_peaks <= MAXIMUM_PEAKS):
+        entry.fault = "a number of it is missing or of another kind"
+        return entry, nothing, nothing
+    entry.charge = charge if charge > -1000 and charge < 1000 else 1000
+    if entry.charge > 0 and adduct_charge(entry.adduct) < 0:
+        entry.charge = -entry.charge
+    entry.precursor_mz = float(mz)
+    if isinstance(minutes, float | int) and minutes > 0:
+        entry.retention_time = 60.0 * minutes
+    entry.n_members = copies if isinstance(copies, int) and 1 <= copies < 1e9 else 1
+    if isinstance(sequence, str) and sequence:
+        entry.fault = _take_peptide(entry, sequence, str(noted or ""), modifications.of(number) if isinstance(number, int) else [])
+    elif molecule:
+        entry.name = str(molecule)
+    entry.n_announced = n_peaks
+    peaks = _unpacked(packed_mz, n_peaks, np.float64), _unpacked(packed_intensity, n_peaks, np.float32)
+    if peaks[0] is None or peaks[1] is None:
+        entry.fault = entry.fault or "its peaks are missing or cannot be unpacked"
+        return entry, nothing, nothing
+    return entry, peaks[0], peaks[1].astype(np.float64)
+
+
+def _take_peptide(entry: Entry, sequence: str, noted: str, modifications: list[NotedModification]) -> str:
+    try:
+        peptide = parse_peptide(noted or sequence)
+    except ValueError:
+        return "its peptide cannot be read"
+    if modifications and peptide.modifications:
+        # The text has them rounded to a tenth; termini stand at the residues beside them in both.
+        peptide = NotedPeptide(peptide.sequence, tuple(modifications))
+    entry.peptide = peptide
+    return ""
+
+
+def _unpacked(packed: object, n: int, dtype: type) -> NDArray | None:
+    """`n` numbers of a blob, None where it does not hold them."""
+    if not isinstance(packed, bytes):
+        return None
+    size = n * np.dtype(dtype).itemsize
+    if len(packed) != size:
+        unpacker = zlib.decompressobj()
+        try:
+            packed = unpacker.decompress(packed, size + 1)
+        except zlib.error:
+            return None
+        if len(packed) != size:
+            return None
+    return np.frombuffer(packed, np.dtype(dtype).newbyteorder("<")).astype(dtype)

@@ -1,0 +1,120 @@
+"""mzSpecLib 1.0 (HUPO-PSI, Klein et al. 2024, Anal. Chem. 96:18491): what its attributes say, in its text and its JSON alike."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
+from engine.chemistry.peptidoforms import Peptidoform, parse
+from engine.errors import ParameterError
+from engine.formats.libraries.entries import Entry, first_charge
+
+__all__ = ["Attribute", "AttributeSets", "described"]
+
+_SPECTRUM_NAME, _CHARGE, _SET_NAME = "MS:1003061", "MS:1000041", "MS:1003212"
+_MZ = ("MS:1003208", "MS:1000744", "MS:1003053")
+"""Measured monoisotopic m/z of the precursor, the m/z that was selected, and the theoretical one."""
+_RETENTION_TIME, _UNIT, _MINUTE = "MS:1000894", "UO:0000000", "UO:0000031"
+_PROFORMA_ION, _PROFORMA, _STRIPPED = "MS:1003270", "MS:1003169", "MS:1000888"
+_PROTEIN, _FORMULA, _INCHIKEY, _ADDUCT = "MS:1000885", "MS:1000866", "MS:1002894", "MS:1002813"
+_N_PEAKS, _N_REPLICATES, _POLARITY, _NEGATIVE = "MS:1003059", "MS:1003070", "MS:1000465", "MS:1000129"
+_ORIGIN = "MS:1003072"
+_DECOYS = frozenset({"MS:1003192", "MS:1003193", "MS:1003194", "MS:1003195", "MS:1003196", "MS:1003197", "MS:1003198"})
+_KEPT = frozenset(
+    {
+        _SPECTRUM_NAME, _CHARGE, _SET_NAME, *_MZ, _RETENTION_TIME, _UNIT, _PROFORMA_ION, _PROFORMA, _STRIPPED, _PROTEIN, _FORMULA,
+        _INCHIKEY, _ADDUCT, _N_PEAKS, _N_REPLICATES, _POLARITY, _ORIGIN,
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute: accession of its term, its value as text, accession of the value where it is a term too, and its group or empty."""
+
+    term: str
+    value: str
+    value_term: str = ""
+    group: str = ""
+
+    @property
+    def is_used(self) -> bool:
+        """Whether an entry is described by it."""
+        return self.term in _KEPT
+
+
+@dataclass
+class AttributeSets:
+    """Attributes that a library gives many entries, by the name of the set; those of ``all`` belong to every entry."""
+
+    spectrum: dict[str, list[Attribute]] = field(default_factory=dict)
+    analyte: dict[str, list[Attribute]] = field(default_factory=dict)
+
+
+def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribute]], sets: AttributeSets) -> Entry:
+    """The entry that attributes describe, of its spectrum and of each of its analytes."""
+    entry = Entry(line)
+    if len(analytes) > 1:
+        entry.fault = "it is of several analytes together"
+        return entry
+    attributes = _with_sets(spectrum, sets.spectrum) + _with_sets(analytes[0] if analytes else [], sets.analyte)
+    by_term: dict[str, Attribute] = {}
+    for one in attributes:
+        by_term.setdefault(one.term, one)
+
+    def text(term: str) -> str:
+        return by_term[term].value if term in by_term else ""
+
+    entry.name = text(_SPECTRUM_NAME)
+    entry.proteins = ";".join(dict.fromkeys(one.value for one in attributes if one.term == _PROTEIN))
+    entry.formula, entry.inchikey, entry.adduct = text(_FORMULA), text(_INCHIKEY), text(_ADDUCT)
+    entry.charge = first_charge(text(_CHARGE))
+    entry.precursor_mz = next((number for term in _MZ if (number := _number(text(term))) > 0), math.nan)
+    entry.n_announced = _whole(text(_N_PEAKS), -1)
+    entry.n_members = max(1, _whole(text(_N_REPLICATES), 1))
+    entry.is_decoy = _ORIGIN in by_term and by_term[_ORIGIN].value_term in _DECOYS
+    if _RETENTION_TIME in by_term:
+        entry.retention_time = _seconds(by_term[_RETENTION_TIME], attributes)
+    _take_peptide(entry, text(_PROFORMA_ION) or text(_PROFORMA), text(_STRIPPED))
+    if entry.charge > 0 and _POLARITY in by_term and by_term[_POLARITY].value_term == _NEGATIVE:
+        entry.charge = -entry.charge
+    return entry
+
+
+def _with_sets(own: list[Attribute], sets: dict[str, list[Attribute]]) -> list[Attribute]:
+    """Attributes, those of the sets that they name, and those of all: what stands first counts."""
+    named = [one for name in own if name.term == _SET_NAME for one in sets.get(name.value, ())]
+    return [*own, *named, *sets.get("all", ())]
+
+
+def _take_peptide(entry: Entry, proforma: str, stripped: str) -> None:
+    found: Peptidoform | NotedPeptide
+    try:
+        if proforma:
+            found = parse(proforma)
+            entry.charge = entry.charge or found.charge or 0
+            entry.peptide = Peptidoform(found.sequence, found.modifications, None, found.unlocalised, found.labile)
+        elif stripped:
+            entry.peptide = parse_peptide(stripped)
+    except (ParameterError, ValueError):
+        entry.fault = "its peptide cannot be read"
+
+
+def _seconds(time: Attribute, attributes: list[Attribute]) -> float:
+    """A retention time in seconds, by the unit in its group."""
+    unit = next((one.value_term for one in attributes if time.group and one.group == time.group and one.term == _UNIT), "")
+    seconds = _number(time.value) * (60.0 if unit == _MINUTE else 1.0)
+    return seconds if seconds >= 0 else math.nan
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text) if len(text) <= 40 else math.nan
+    except ValueError:
+        return math.nan
+
+
+def _whole(text: str, missing: int) -> int:
+    number = _number(text)
+    return int(number) if 0 <= number < 1e15 else missing

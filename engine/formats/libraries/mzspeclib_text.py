@@ -1,0 +1,77 @@
+"""mzSpecLib as text: sections in angle brackets, attributes line by line, and the peaks."""
+
+from __future__ import annotations
+
+import re
+
+from engine.formats.libraries.entries import Entry, LibraryCollector
+from engine.formats.libraries.mzspeclib import Attribute, AttributeSets, described
+from engine.formats.libraries.text_entries import Line, TextLibrary, last_of
+from engine.formats.sources import ByteSource
+from engine.jobs.progress import Progress
+
+__all__ = ["MzSpecLibText", "read_mzspeclib_text"]
+
+_ATTRIBUTE = re.compile(r"(?:\[([^\]]{1,20})\])?([A-Za-z]{1,10}:\d{1,10})\|[^=]{0,400}=(.*)", re.DOTALL)
+_TERM = re.compile(r"([A-Za-z]{1,10}:\d{1,10})\|")
+_SET = re.compile(r"<AttributeSet (\w{1,40})=([^>]{0,1000})>")
+_MAXIMUM_IN_SETS = 10_000
+
+
+def read_mzspeclib_text(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
+    """Add the entries of an mzSpecLib text to a library."""
+    MzSpecLibText(source).read(library, progress)
+
+
+class MzSpecLibText(TextLibrary):
+    """Reader of mzSpecLib's text."""
+
+    def __init__(self, source: ByteSource) -> None:
+        super().__init__(source)
+        self._sets = AttributeSets()
+
+    def cut(self, text: bytes) -> int:
+        """Before the last ``<Spectrum=``."""
+        return last_of(text, (b"<Spectrum=",))
+
+    def begins_entry(self, line: bytes) -> bool:
+        """Whether it is a ``<Spectrum=``."""
+        return line.startswith(b"<Spectrum=")
+
+    def header(self, lines: list[Line]) -> None:
+        """Take the sets of attributes."""
+        chosen: list[Attribute] | None = None
+        n = 0
+        for _, text in lines:
+            if text.startswith("<"):
+                found = _SET.match(text)
+                sets = {"Spectrum": self._sets.spectrum, "Analyte": self._sets.analyte}.get(found[1]) if found else None
+                chosen = sets.setdefault(found[2], []) if found and sets is not None else None
+            elif chosen is not None and n < _MAXIMUM_IN_SETS and (attribute := _attribute(text)) is not None:
+                chosen.append(attribute)
+                n += 1
+
+    def entry(self, lines: list[Line]) -> Entry:
+        """An entry from its lines."""
+        spectrum: list[Attribute] = []
+        analytes: list[list[Attribute]] = []
+        section: list[Attribute] | None = spectrum
+        for _, text in lines[1:]:
+            if text.startswith("<"):
+                section = None
+                if text.startswith("<Analyte="):
+                    section = []
+                    analytes.append(section)
+            elif section is not None and (attribute := _attribute(text)) is not None:
+                section.append(attribute)
+        return described(lines[0][0], spectrum, analytes, self._sets)
+
+
+def _attribute(text: str) -> Attribute | None:
+    """An attribute of those that describe an entry, None of any other."""
+    found = _ATTRIBUTE.match(text)
+    if found is None:
+        return None
+    term = _TERM.match(found[3])
+    attribute = Attribute(found[2], found[3], term[1] if term else "", found[1] or "")
+    return attribute if attribute.is_used else None

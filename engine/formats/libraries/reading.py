@@ -1,0 +1,59 @@
+"""Read spectral libraries: recognised by what they begin with, each by the reader of its format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from engine.errors import InputError
+from engine.formats.libraries.entries import LibraryCollector
+from engine.formats.recognition import recognise
+from engine.formats.registry import names_of
+from engine.formats.sources import ByteSource
+from engine.jobs.progress import Progress
+from engine.spectra.spectral_library import SpectralLibrary
+
+__all__ = ["read_libraries"]
+
+
+def read_libraries(paths: Sequence[str | Path], progress: Progress | None = None) -> SpectralLibrary:
+    """The entries of spectral libraries, of whichever formats, in their order.
+
+    Entries that are broken, or whose peptide cannot be known, are left out and counted (`SpectralLibrary.skipped`), and the user is told.
+
+    Raises
+    ------
+    InputError : a file is missing, or no library, or broken as a whole, or has no entry that can be taken; where, and what to do.
+    Cancelled : the user asked to stop.
+    """
+    progress = progress or Progress()
+    files = [Path(path) for path in paths]
+    if not files:
+        raise ValueError("no libraries were given")
+    library = LibraryCollector(files)
+    for path in files:
+        with ByteSource(path) as source:
+            written_as = recognise(source)
+            reader = written_as.reader if written_as.sort == "libraries" else written_as.library_reader
+            if not reader:
+                remedy = "Give it as SPECTRA" if written_as.sort == "spectra" else f"Give {names_of('libraries')}"
+                raise InputError(path, f"is {written_as.name}, where a spectral library belongs", remedy=remedy)
+            progress.stage(f"Reading {path.name}", source.size)
+            library.begin()
+            module, _, name = reader.partition(":")
+            getattr(import_module(module), name)(source, library, progress)
+        line, reason = library.first_fault()
+        if not library.n_taken:
+            if not library.n_read:
+                raise InputError(path, "holds no spectrum", remedy="Give another library")
+            raise InputError(
+                path, f"holds no entry that can be taken; the first: {reason}", place=f"line {line}" if line else "",
+                remedy="Download or write it again",
+            )  # fmt: skip
+        if library.n_taken < library.n_read:
+            progress.message(
+                f"{path}: {library.n_read - library.n_taken:,} of {library.n_read:,} entries left out; the first: line {line}, {reason}",
+                "warning",
+            )
+    return library.finish()

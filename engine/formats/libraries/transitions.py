@@ -1,0 +1,91 @@
+"""Libraries as tables of transitions, a line for each fragment: DIA-NN's and Spectronaut's (and OpenSWATH's, whose names DIA-NN has)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
+from engine.formats.libraries.entries import Entry, LibraryCollector
+from engine.formats.separated_cells import read_cells
+from engine.formats.sources import ByteSource
+from engine.jobs.progress import Progress
+
+__all__ = ["read_transitions"]
+
+_PEPTIDE = ("FullUniModPeptideName", "ModifiedPeptideSequence", "ModifiedPeptide", "Modified.Sequence")
+_SEQUENCE = ("PeptideSequence", "StrippedPeptide", "Stripped.Sequence")
+_CHARGE, _PRECURSOR_MZ = ("PrecursorCharge", "Precursor.Charge"), ("PrecursorMz", "Precursor.Mz")
+_MZ, _INTENSITY = ("ProductMz", "FragmentMz", "Product.Mz"), ("LibraryIntensity", "RelativeIntensity", "Relative.Intensity")
+_PROTEINS = ("UniprotID", "UniProtIds", "ProteinGroup", "ProteinGroups", "Protein.Group", "ProteinId", "ProteinName")
+_DECOY = ("decoy",)
+_BATCH = 10_000
+
+
+def read_transitions(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
+    """Add the entries of a table of transitions to a library: one for each modified peptide and charge, wherever its lines stand.
+
+    Normalised retention times (``iRT``, ``Tr_recalibrated``) are no times, and are not read.
+
+    Raises
+    ------
+    InputError : the table is broken, or has not the columns of such a library.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = (*_PEPTIDE, *_SEQUENCE, *_CHARGE, *_PRECURSOR_MZ, *_MZ, *_INTENSITY, *_PROTEINS, *_DECOY)
+    cells = read_cells(source, progress, columns=names)
+    text = cells.required(*_PEPTIDE, *_SEQUENCE)
+    cells.required(*_CHARGE)
+    charge = cells.whole(*_CHARGE, missing=0)
+    precursor_mz, mz, intensity = (cells.numbers(*some) for some in (_PRECURSOR_MZ, _MZ, _INTENSITY))
+    is_decoy = _truths(cells.text(*_DECOY))
+    proteins = pc.replace_substring(cells.text(*_PROTEINS), ",", ";")
+    if not len(cells):
+        return
+    coded = text.dictionary_encode()
+    peptide = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    key = (peptide * 4096 + np.clip(charge, -1000, 1000) + 1000) * 2 + is_decoy
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    # In the order in which they first stand in the file.
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    owner = rank[group]
+    order = np.argsort(owner, kind="stable")
+    bounds = np.append(np.searchsorted(owner[order], np.arange(len(first))), len(order))
+    rows = np.sort(first)
+    noted = _peptides(coded.dictionary.to_pylist())
+    for begin in range(0, len(rows), _BATCH):
+        progress.check()
+        some = rows[begin : begin + _BATCH]
+        entries = []
+        taken = proteins.take(pa.array(some)).to_pylist()
+        for row, accessions in zip(some.tolist(), taken, strict=True):
+            name, found = noted[peptide[row]]
+            entry = Entry(int(cells.line[row]), f"{name}/{charge[row]}", found, accessions)
+            entry.charge, entry.precursor_mz, entry.is_decoy = int(charge[row]), float(precursor_mz[row]), bool(is_decoy[row])
+            entry.fault = "" if found is not None else "its peptide cannot be read"
+            entries.append(entry)
+        places = bounds[begin : begin + _BATCH + 1]
+        its = order[places[0] : places[-1]]
+        library.add(entries, places - places[0], mz[its], intensity[its])
+        library.check_proportions(source.consumed)
+
+
+def _peptides(texts: list[str]) -> list[tuple[str, NotedPeptide | None]]:
+    """Name of each peptide as the file has it, and the peptide; None where its text is none."""
+    found: list[tuple[str, NotedPeptide | None]] = []
+    for text in texts:
+        try:
+            found.append((text.strip("_"), parse_peptide(text)))
+        except ValueError:
+            found.append((text, None))
+    return found
+
+
+def _truths(texts: object) -> np.ndarray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    is_true = pc.is_in(pc.utf8_lower(texts), value_set=pa.array(["1", "true", "decoy"]))
+    return np.asarray(is_true.to_numpy(zero_copy_only=False), np.bool_)

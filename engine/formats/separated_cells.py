@@ -1,0 +1,279 @@
+"""Tables of tab-separated texts as columns: what other programs write, read block by block without a line of Python for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of
+from engine.chemistry.noted_peptides import NotedPeptide
+from engine.errors import InputError, shortened
+from engine.formats.sources import ByteSource, blocks
+from engine.jobs.progress import Progress
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Cells", "read_cells"]
+
+_MAXIMUM_COLUMNS = 2000
+_MAXIMUM_LINE_BYTES = 16 << 20
+_LARGEST_NUMBER = 1e100
+_SHORT = ("na", "nan", "null", "none", "n/a", "-", "")
+"""Texts that stand for no value, in lower case."""
+
+
+class Cells:
+    """The cells of a table, as texts in columns of their names.
+
+    Attributes
+    ----------
+    path : of the file. line : (n,) int64, the line of each row, from 1. names : of the columns, in their order. is_ended : whether the last
+        line has an end, without which the file may be cut off in it.
+    """
+
+    def __init__(
+        self, path: Path, names: Sequence[str], columns: Sequence[pa.StringArray], line: NDArray[np.int64], *, is_ended: bool = True
+    ) -> None:
+        self.path, self.line, self.names, self.is_ended = path, line, list(names), is_ended
+        self._columns = {name.strip().lower(): column for name, column in zip(names, columns, strict=True)}
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a column of the name, whatever its case."""
+        return name.lower() in self._columns
+
+    def text(self, *names: str) -> pa.StringArray:
+        """The first column that there is of these names; empty texts where there is none."""
+        import pyarrow as pa
+
+        for name in names:
+            if self.has(name):
+                return self._columns[name.lower()]
+        return pa.array([""], pa.string()).take(pa.array(np.zeros(len(self), np.int64)))
+
+    def required(self, *names: str) -> pa.StringArray:
+        """The first column that there is of these names.
+
+        Raises
+        ------
+        InputError : there is none.
+        """
+        if not any(map(self.has, names)):
+            raise InputError(
+                self.path, f"the table has no column {' or '.join(names)}", place="line 1", remedy="Give the table as its program wrote it"
+            )
+        return self.text(*names)
+
+    def numbers(self, *names: str) -> NDArray[np.float64]:
+        """The first column that there is of these names as numbers, NaN where a cell is empty; NaN everywhere where there is none.
+
+        Raises
+        ------
+        InputError : a cell is neither empty nor a number.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not any(map(self.has, names)):
+            return np.full(len(self), np.nan)
+        texts = pc.utf8_trim_whitespace(self.text(*names))
+        try:
+            return _bounded(texts.cast(pa.float64()))
+        except pa.ArrowInvalid:
+            is_empty = pc.is_in(pc.utf8_lower(texts), value_set=pa.array(_SHORT))
+            texts = pc.if_else(is_empty, pa.scalar(None, pa.string()), texts)
+        is_number = pc.fill_null(pc.match_substring_regex(texts, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|(?i)^[+-]?inf(inity)?$"), True)
+        wrong = np.flatnonzero(~is_number.to_numpy(zero_copy_only=False))
+        if len(wrong):
+            row = int(wrong[0])
+            name = next(name for name in names if self.has(name))
+            raise InputError(
+                self.path, f"{shortened(repr(texts[row].as_py()), 60)} in column {name} is no number", place=f"line {self.line[row]}",
+                remedy="Give the table as its program wrote it",
+            )  # fmt: skip
+        return _bounded(pc.cast(pc.utf8_ltrim(texts, "+"), pa.float64()))
+
+    def whole(self, *names: str, missing: int) -> NDArray[np.int64]:
+        """As `numbers`, as whole numbers; `missing` where there is none, or none that is one."""
+        found = self.numbers(*names)
+        usable = np.isfinite(found) & (np.abs(found) < 2**53) & (found == np.round(found))
+        return np.where(usable, np.where(usable, found, 0), missing).astype(np.int64)
+
+    def lists(self, separator: str, *names: str) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
+        """A column of lists, CSR: offsets, numbers of the items, and the items, each once; empty items are left out. `separator` is a
+        regular expression."""
+        import pyarrow.compute as pc
+
+        parts = pc.split_pattern_regex(self.text(*names), separator)
+        items = pc.utf8_trim_whitespace(parts.flatten())
+        owner = np.repeat(np.arange(len(self)), pc.list_value_length(parts).to_numpy(zero_copy_only=False))
+        kept = pc.not_equal(items, "").to_numpy(zero_copy_only=False)
+        coded = items.dictionary_encode()
+        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)[kept]
+        return offsets_of(np.bincount(owner[kept], minlength=len(self))), codes, tuple(coded.dictionary.to_pylist())
+
+    def peptides(
+        self, parse: Callable[[str], NotedPeptide], texts: pa.StringArray
+    ) -> tuple[NDArray[np.int64], tuple[NotedPeptide, ...], dict[str, int]]:
+        """Peptides from texts, each form read once: numbers of the rows, -1 where a text is none; the peptides; and how many are none, by
+        the reason."""
+        coded = texts.dictionary_encode()
+        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        found: dict[NotedPeptide, int] = {}
+        number = np.full(len(coded.dictionary) + 1, -1, np.int64)
+        unread: dict[str, int] = {}
+        counts = np.bincount(codes, minlength=len(coded.dictionary))
+        for code, text in enumerate(coded.dictionary.to_pylist()):
+            try:
+                number[code] = found.setdefault(parse(text), len(found))
+            except ValueError as error:
+                reason = f"no peptide can be read from its text: {error}"
+                unread[reason] = unread.get(reason, 0) + int(counts[code])
+        return number[codes], tuple(found), unread
+
+
+def _bounded(numbers: pa.Array) -> NDArray[np.float64]:
+    """Numbers, NaN where one is missing, infinite or so large that nobody can compute with it."""
+    found = numbers.to_numpy(zero_copy_only=False).astype(np.float64)
+    return np.where(np.abs(found) < _LARGEST_NUMBER, found, np.nan)
+
+
+def read_cells(
+    source: ByteSource, progress: Progress, *, begins: Callable[[str], bool] | None = None, strip: str = "", joins_last: bool = False,
+    columns: Sequence[str] | None = None,
+) -> Cells:  # fmt: skip
+    """The cells of a table of tab-separated values with a line of names.
+
+    Parameters
+    ----------
+    begins : whether a line is that of the names, among the first of the file; lines before it are passed over. The first line when None.
+    strip : of the rows only those that begin with this text, and a tab, are read (mzTab).
+    joins_last : fields behind the last column belong to it, as proteins of Percolator do.
+    columns : the names of those that are kept, in any case, besides the last; all when None.
+
+    Raises
+    ------
+    InputError : it is no such table: no names, a row with too few or too many cells, or not UTF-8.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names: list[str] = []
+    wanted = None if columns is None else {name.lower() for name in columns}
+    kept_columns: list[int] = []
+    parts_of: list[list[Any]] = []
+    lines: list[NDArray[np.int64]] = []
+    n_lines, is_ended = 0, True
+    for block in blocks(source, lambda text: text.rfind(b"\n") + 1, most=_MAXIMUM_LINE_BYTES):
+        progress.check()
+        is_ended = block.text.endswith((b"\n", b"\r")) if block.text else is_ended
+        text = _decoded(source.path, block.text, n_lines)
+        rows = pc.split_pattern(pa.array([text], pa.large_string()), "\n").flatten().cast(pa.string())
+        if rows[-1].as_py() == "":
+            rows = rows[:-1]  # behind the last line break, or an empty block
+        number = np.arange(n_lines + 1, n_lines + len(rows) + 1)
+        n_lines += len(rows)
+        progress.advance(block.consumed)
+        if not names:
+            at = next((i for i, line in enumerate(rows.slice(0, 5000).to_pylist()) if begins is None or begins(line)), None)
+            if at is None:
+                if block.is_last or n_lines >= 5000:
+                    break
+                continue
+            names = [name.strip().strip('"') for name in rows[at].as_py().split("\t")]
+            _check_names(source.path, names, at + 1)
+            # The last one tells whether the file is cut off.
+            kept_columns = [i for i, name in enumerate(names) if wanted is None or name.lower() in wanted or i == len(names) - 1]
+            parts_of = [[] for _ in kept_columns]
+            rows, number = rows[at + 1 :], number[at + 1 :]
+        is_row = pc.starts_with(rows, f"{strip}\t") if strip else pc.not_equal(pc.utf8_trim_whitespace(rows), "")
+        kept = is_row.to_numpy(zero_copy_only=False)
+        rows, number = rows.filter(is_row), number[kept]
+        if not len(rows):
+            continue
+        n = len(names)
+        parts = pc.split_pattern(rows, "\t", max_splits=n - 1 if joins_last else n)
+        lengths = pc.list_value_length(parts).to_numpy(zero_copy_only=False)
+        # An empty last cell is left out by some programs, and some add one.
+        if (lengths != n).any():
+            parts = _evened(source.path, rows, lengths, n, number)
+        cells = parts.flatten()
+        for i, into in zip(kept_columns, parts_of, strict=True):
+            into.append(pc.utf8_trim(cells.take(pa.array(np.arange(i, len(cells), n))), ' "'))
+        lines.append(number)
+    if not names:
+        raise InputError(source.path, "has no line with the names of its columns", remedy="Give the table as its program wrote it")
+    whole = [pa.concat_arrays(parts) if parts else pa.array([], pa.string()) for parts in parts_of]
+    kept_names = [names[i] for i in kept_columns]
+    found = Cells(source.path, kept_names, whole, np.concatenate(lines) if lines else np.empty(0, np.int64), is_ended=is_ended)
+    if kept_columns and kept_columns[-1] == len(names) - 1:
+        _tell_cut_off(found, whole[-1], progress)
+    return found
+
+
+def _tell_cut_off(cells: Cells, last: pa.StringArray, progress: Progress) -> None:
+    """Warn where the last line has no end, and nothing in the last column, as no other row: many programs write none behind the last row,
+    and some leave out empty cells, but then not of one row alone."""
+    import pyarrow.compute as pc
+
+    if cells.is_ended or not len(cells):
+        return
+    is_empty = pc.equal(last, "").to_numpy(zero_copy_only=False)
+    if is_empty[-1] and not is_empty[:-1].any():
+        reason = f"has nothing in column {shortened(cells.names[-1])}, as no other, and no end: the file may be cut off"
+        progress.message(f"{cells.path}: line {cells.line[-1]}, the last, {reason}", "warning")
+
+
+def _decoded(path: Path, text: bytes, n_lines: int) -> str:
+    try:
+        found = text.removeprefix(b"\xef\xbb\xbf").decode() if n_lines == 0 else text.decode()
+    except UnicodeDecodeError as error:
+        line = n_lines + text.count(b"\n", 0, error.start) + 1
+        raise InputError(path, "the text is not UTF-8", place=f"line {line}", remedy="Save it as UTF-8") from None
+    return found.replace("\r\n", "\n").replace("\r", "\n") if "\r" in found else found
+
+
+def _check_names(path: Path, names: list[str], line: int) -> None:
+    if len(names) > _MAXIMUM_COLUMNS:
+        raise InputError(path, f"the table has more than {_MAXIMUM_COLUMNS:,} columns", place=f"line {line}")
+    lowered = [name.lower() for name in names]
+    twice = next((name for name in lowered if name and lowered.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(path, f"the table has two columns {shortened(twice)}", place=f"line {line}", remedy="Rename one of them")
+
+
+def _evened(path: Path, rows: pa.StringArray, lengths: NDArray[np.int64], n: int, number: NDArray[np.int64]) -> Any:
+    """The cells of rows, with empty ones where some end before the last column.
+
+    Raises
+    ------
+    InputError : a row has more cells than there are columns, or is cut off.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    split = [line.split("\t") for line in rows.filter(pa.array(lengths != n)).to_pylist()]
+    for line, cells in zip(number[lengths != n].tolist(), split, strict=True):
+        if len(cells) > n and any(cells[n:]):
+            raise InputError(
+                path,
+                f"has {len(cells)} cells where there are {n} columns",
+                place=f"line {line}",
+                remedy="Give the table as its program wrote it",
+            )
+        if len(cells) < n - 1:
+            raise InputError(
+                path,
+                f"has {len(cells)} cells where there are {n} columns",
+                place=f"line {line}",
+                remedy="Is the file cut off? Copy it again",
+            )
+    evened = pa.array([line.split("\t")[:n] + [""] * (n - len(line.split("\t"))) for line in rows.to_pylist()], pa.list_(pa.string()))
+    return pc.list_slice(evened, 0, n)

@@ -1,0 +1,98 @@
+"""Decoys of a library: spectra of shuffled peptides beside those of its peptides.
+
+Residues are shuffled, and the peaks that the peptide's fragments explain go where those of the shuffled one are (Lam, Deutsch & Aebersold
+2010, J Proteome Res 9:605). A library's own decoys go before these. Small molecules have no others than those: nothing is made up where no
+method was shown to count rightly here, and then no error rate is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import take_runs
+from engine.chemistry.enzymes import enzyme
+from engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
+from engine.chemistry.tolerance import Tolerance
+from engine.execution.resources import Resources
+from engine.matches.identified_spectra import Identified, shuffled_spectra
+from engine.matches.listed.matches import ListedPeptides, listed_peptides
+from engine.spectra.columns import Spectra
+from engine.spectra.spectral_library import SpectralLibrary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["LibraryPeptides", "library_peptides", "shuffled_references"]
+
+_SHORTEST = 4  # residues: of fewer, nothing can be shuffled
+_ENTRIES_AT_ONCE = 20_000
+
+
+class LibraryPeptides:
+    """The peptides of a library, each form once.
+
+    Attributes
+    ----------
+    peptide : (n,) int64, of each entry, -1 where it is none, or none that has a mass. noted : p peptides. listed : what is known of them.
+    """
+
+    def __init__(self, peptide: NDArray[np.int64], noted: tuple[NotedPeptide, ...], listed: ListedPeptides) -> None:
+        self.peptide, self.noted, self.listed = peptide, noted, listed
+
+
+def library_peptides(texts: pa.StringArray) -> LibraryPeptides:
+    """The peptides that a column of peptidoforms, null where an entry is none, tells."""
+    coded = texts.dictionary_encode()
+    noted: list[NotedPeptide] = []
+    number = np.full(len(coded.dictionary), -1, np.int64)
+    for place, text in enumerate(coded.dictionary.to_pylist()):
+        try:
+            one = parse_peptide(text)
+        except ValueError:
+            continue
+        number[place] = len(noted)
+        noted.append(one)
+    made = listed_peptides(noted, (), enzyme("Trypsin"))
+    has_mass = np.isfinite(made.peptides.mass)
+    number[number >= 0] = np.where(has_mass[number[number >= 0]], number[number >= 0], -1)
+    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    peptide = np.where(codes >= 0, number[codes] if len(number) else -1, -1)
+    return LibraryPeptides(peptide, tuple(noted), made.peptides)
+
+
+def shuffled_references(
+    library: SpectralLibrary, rows: NDArray[np.int64], peptides: LibraryPeptides, seed: int, tolerance: Tolerance, resources: Resources
+) -> Iterator[tuple[NDArray[np.int64], Spectra]]:
+    """Spectra of shuffled peptides of the entries `rows`, some at a time: those that can be shuffled, and their spectra."""
+    listed = peptides.listed
+    length = np.diff(listed.residue_offsets)
+    of = peptides.peptide[rows]
+    rows = rows[(of >= 0) & (length[np.maximum(of, 0)] >= _SHORTEST) & (library.charge[rows] > 0)] if len(length) else rows[:0]
+    numbers: dict[str, int] = {}
+    sequence = np.array([numbers.setdefault(one, len(numbers)) for one in listed.sequences] or [0], np.int64)
+    for first in range(0, len(rows), _ENTRIES_AT_ONCE):
+        some = rows[first : first + _ENTRIES_AT_ONCE]
+        form, own = np.unique(peptides.peptide[some], return_inverse=True)
+        residues, offsets = take_runs(listed.residue_masses, listed.residue_offsets, form)
+        none = np.zeros(len(form))
+        # All sequences are there in each piece, so that one is shuffled alike wherever its entries stand.
+        identified = Identified(
+            np.arange(len(some)), library.charge[some], listed.mass[peptides.peptide[some]], own.astype(np.int64),
+            tuple(listed.texts[i] for i in form.tolist()), sequence[form], tuple(numbers), offsets, residues, none, none,
+        )  # fmt: skip
+        yield some, shuffled_spectra(_spectra_of(library, some), identified, seed, tolerance, resources)
+
+
+def _spectra_of(library: SpectralLibrary, rows: NDArray[np.int64]) -> Spectra:
+    """Entries of a library as spectra."""
+    mz, offsets = take_runs(library.mz, library.offsets, rows)
+    intensity, _ = take_runs(library.intensity, library.offsets, rows)
+    n = len(rows)
+    return Spectra(
+        (), np.zeros(n, np.int32), [], np.full(n, -1, np.int64), rows, np.full(n, np.nan), library.precursor_mz[rows],
+        np.zeros(n, np.float32), np.zeros(n, np.uint32), offsets, mz, intensity,
+    )  # fmt: skip

@@ -1,0 +1,88 @@
+"""The entry of the search of spectral libraries in the list of searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.entry import Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from engine.formats.registry import names_of
+from engine.jobs.progress import Progress
+
+if TYPE_CHECKING:
+    from engine.library_search.summary import LibrarySummary
+    from engine.project import Project
+
+__all__ = ["LIBRARY_SEARCH"]
+
+_EPILOG = """
+Each spectrum is compared with the entries of spectral libraries whose mass agrees (--precursor-tolerance "10 ppm"), by the entropy of their
+peaks or by their cosine (--similarity). A tolerance wider than 3 Da ("200 Da") finds modified peptides and related compounds too: their
+fragments may be where the entry has them, or moved by the difference of the masses, which gets a name where one fits.
+
+Error rates come from the library's own decoys, or from shuffled peptides; matches of the same mass and of another are judged apart. A
+library of small molecules without decoys has no error rates, and the summary says so. With --database, peptides are placed in proteins.
+"""
+
+
+def _run(request: SearchRequest, progress: Progress) -> LibrarySummary:
+    from engine.library_search.search import search_library
+
+    return search_library(request, progress)
+
+
+def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    from engine.library_search.exporting import export_library_matches
+
+    return export_library_matches(project, request, progress)
+
+
+LIBRARY_SEARCH = Search(
+    kind="library",
+    name="library search",
+    question="Which spectra does a library know?",
+    purpose="Search spectral libraries of peptides or small molecules",
+    description="Search spectral libraries. Results go into a project folder: exports/*.tsv for people, run.json for scripts.",
+    epilog=_EPILOG,
+    job="Search {spectra} in {library}",
+    icon="spectrum",
+    parameters="engine.library_search.parameters:LibrarySearchParameters",
+    preset="high-resolution",
+    inputs=(
+        Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
+        Input(
+            "library", "Spectral libraries", "libraries", "LIBRARY",
+            f"spectral library ({names_of('libraries')}); may be given several times",
+            option="--library", is_kept=True, wanted="a spectral library", one="library",
+            hint=f"one or more libraries ({names_of('libraries')})",
+        ),
+        Input(
+            "database", "Protein databases", "proteins", "FASTA", "proteins in which peptides are placed; may be given several times",
+            option="--database", is_kept=True, wanted="a protein database", one="database", hint="one or more FASTA files, if you like",
+            is_optional=True,
+        ),
+    ),
+    options=(
+        Option(
+            "skip_broken", "Leave out spectra that cannot be read, and count them", "leave out spectra that cannot be read, and count them"
+        ),
+    ),
+    shortcuts=("precursor_tolerance", "similarity"),
+    writes="project",
+    run=_run,
+    kernels=("engine.library_search.compilation:LIBRARY",),
+    modules=("engine.library_search.search", "engine.library_search.results", "engine.matches.exporting"),
+    expecting="engine.library_search.expecting",
+    tables="engine.library_search.tables:TABLES",
+    stored="engine.library_search.tables:STORED",
+    methods="engine.library_search.methods_paragraph:methods",
+    exports=(
+        Export("tsv", "Tables, tab-separated"),
+        Export("mzid", "mzIdentML", (".mzid",)),
+        Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
+    ),
+    export=_export,
+    work=(("library-spectra", "engine.library_search.scoring:SpectraAgainstReferences"),),
+    keeps=(KeptKind("library", "spectral libraries"),),
+    identifies=True,
+)  # fmt: skip

@@ -1,0 +1,35 @@
+"""Export a finished search of libraries to the files that other programs read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.entry import ExportRequest
+from engine.jobs.progress import Progress
+from engine.library_search.tables import MATCHES
+from engine.matches.run_exporting import export_run
+from engine.project import Project
+from engine.project.outputs import check_outputs
+from engine.results.reader import read_stored
+from engine.results.separated import ROUNDED, write_separated
+
+__all__ = ["export_library_matches"]
+
+
+def export_library_matches(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write a run in one of the formats of `engine.matches.exporting`; as tables, all library matches with the others. The paths.
+
+    Raises
+    ------
+    ParameterError : there is no such format, or something that is needed would be written over.
+    InputError : the project has no such finished run. StorageError : the disk refused, or a table is damaged.
+    Cancelled : the user asked to stop.
+    """
+    written = export_run(project, request, progress)
+    if request.format != "tsv":
+        return written
+    out = request.target / f"{MATCHES.name}.tsv"
+    check_outputs([out], [one.path for one in project.inputs(request.run_id)], project.folder)
+    found = read_stored(project, request.run_id, MATCHES, MATCHES.saved)
+    write_separated(out, found, MATCHES.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
+    return [*written, out]

@@ -1,0 +1,52 @@
+"""How libraries were searched, as a paragraph for a paper; see `engine.results.methods`."""
+
+from __future__ import annotations
+
+from engine.matches.methods_paragraph import accepted_sentence
+from engine.results.methods import Methods, RunFacts, listed, plural
+
+__all__ = ["methods"]
+
+_LI = (
+    "Li Y et al. Spectral entropy outperforms MS/MS dot product similarity for small-molecule compound identification. Nat Methods 2021, "
+    "18:1524."
+)
+_LAM = "Lam H, Deutsch EW, Aebersold R. Artificial decoy spectral libraries. J Proteome Res 2010, 9:605."
+_KERTESZ_FARKAS = (
+    "Kertesz-Farkas A, Keich U, Noble WS. Tandem mass spectrum identification via cascaded search. J Proteome Res 2015, 14:3027."
+)
+_NARROW = 3.0  # dalton
+
+
+def methods(facts: RunFacts) -> Methods:
+    """Of a search of libraries."""
+    n_spectra, n_entries = facts.count("spectra"), facts.count("entries")
+    of_spectra = "" if n_spectra is None else f" ({plural(n_spectra, 'spectrum', 'spectra')})"
+    of_entries = "" if n_entries is None else f" ({plural(n_entries, 'entry', 'entries')})"
+    is_entropy, tolerance = facts.text("similarity") == "entropy", facts.text("precursor_tolerance")
+    decoys, shifted = facts.record.get("decoys_made"), facts.record.get("shifted")
+    is_open = isinstance(shifted, int) and _is_wide(tolerance)
+    rates = {
+        "shuffle": "False matches were counted by spectra of shuffled peptides.",
+        "existing": "False matches were counted by the library's own decoys.",
+    }.get(decoys if isinstance(decoys, str) else "", "No error rate was estimated.")
+    sentences = [
+        f"The MS/MS spectra of {listed(facts.names('spectra'))}{of_spectra} were compared with the entries of "
+        f"{listed(facts.names('library'))}{of_entries} within {tolerance} of the precursor, by "
+        f"{'spectral entropy' if is_entropy else 'the cosine'}; peaks matched within {facts.text('fragment_tolerance')}.",
+        "Fragments were compared where they are and moved by the difference of the precursor masses; matches of the same and of another "
+        "mass were judged apart, in a cascade." if is_open else "",
+        rates,
+        accepted_sentence(facts) if decoys in ("shuffle", "existing") else "",
+    ]  # fmt: skip
+    sources = [*([_LI] if is_entropy else []), *([_LAM] if decoys == "shuffle" else []), *([_KERTESZ_FARKAS] if is_open else [])]
+    return Methods([one for one in sentences if one], sources)
+
+
+def _is_wide(tolerance: str) -> bool:
+    """Whether a tolerance, as text, was meant to find other masses."""
+    value, _, unit = tolerance.partition(" ")
+    try:
+        return unit == "Da" and float(value) > _NARROW
+    except ValueError:
+        return False

@@ -1,0 +1,77 @@
+"""Spectra and reference spectra as peak lists that are compared."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of, take_runs
+from engine.chemistry.tolerance import Tolerance
+from engine.execution.resources import Resources
+from engine.execution.threads import run_on_threads
+from kernels.cpu.library_peaks import PeakRules, copy_peaks, fill_peaks
+from kernels.layouts import PeakArrays
+from kernels.library_layouts import UNITS, PeakLists
+from kernels.partitions import Partition, equal_partitions
+
+__all__ = ["HIGHEST_MZ", "PeakSettings", "peak_lists", "peak_rules", "taken", "width_in_units"]
+
+HIGHEST_MZ = 20_000.0
+"""Thomson, and dalton: what is higher is not compared."""
+
+
+class PeakSettings(Protocol):
+    """Settings that decide which peaks are compared, by the names that every search's parameters have for it."""
+
+    fragment_tolerance: Tolerance
+    similarity: Literal["entropy", "cosine"]
+    intensity_power: float
+    maximum_peaks: int
+    noise: float
+    minimum_peaks: int
+    minimum_fragment_mz: float
+    precursor_removal: float
+
+
+def width_in_units(tolerance: Tolerance) -> tuple[int, int]:
+    """A tolerance as the kernels take it: units, and thousandths of ppm."""
+    return (0, round(tolerance.value * 1000)) if tolerance.unit == "ppm" else (round(tolerance.value * UNITS), 0)
+
+
+def peak_rules(settings: PeakSettings) -> PeakRules:
+    """Which peaks are compared."""
+    return PeakRules(
+        *width_in_units(settings.fragment_tolerance), settings.minimum_fragment_mz, HIGHEST_MZ, settings.precursor_removal, settings.noise,
+        settings.maximum_peaks, settings.minimum_peaks, settings.intensity_power, settings.similarity == "entropy",
+    )  # fmt: skip
+
+
+def peak_lists(peaks: PeakArrays, precursor_mz: NDArray[np.float64], settings: PeakSettings, resources: Resources) -> PeakLists:
+    """The lists of n spectra; of one with too few peaks it is empty. `precursor_mz` : (n,) thomson, NaN unknown."""
+    n, rules = len(precursor_mz), peak_rules(settings)
+    count, mz, weight = np.zeros(n, np.int64), np.empty(len(peaks.mz), np.int32), np.empty(len(peaks.mz), np.uint16)
+
+    def fill(part: Partition) -> None:
+        fill_peaks(peaks, precursor_mz, part.first, part.last, rules, count, mz, weight)
+
+    threads, progress = resources.threads, resources.progress
+    run_on_threads(
+        fill, equal_partitions(np.diff(peaks.offsets) + 1, threads), threads, progress, steps=lambda part: part.last - part.first
+    )
+    offsets = offsets_of(count)
+    own_mz, own_weight = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.uint16)
+
+    def copy(part: Partition) -> None:
+        copy_peaks(peaks.offsets, offsets, mz, weight, part.first, part.last, own_mz, own_weight)
+
+    run_on_threads(copy, equal_partitions(np.diff(offsets) + 1, threads), threads, progress, steps=lambda _: 0)
+    return PeakLists(offsets, own_mz, own_weight)
+
+
+def taken(lists: PeakLists, rows: NDArray[np.int64]) -> PeakLists:
+    """Some of the lists, some perhaps twice, in the order given."""
+    mz, offsets = take_runs(lists.mz, lists.offsets, rows)
+    weight, _ = take_runs(lists.weight, lists.offsets, rows)
+    return PeakLists(offsets, mz, weight)

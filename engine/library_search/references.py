@@ -1,0 +1,283 @@
+"""Index: the entries of libraries in the order in which they are searched, with their decoys, kept in the user's cache.
+
+::
+
+    charge      | -1        | 0 (unknown) | 2            | 3          |      starts[charge + 31]
+    m/z         | 90 ... 800| 100 ...     | 350.2 .. 900 | 310 ...    |
+    references  | peaks, mass, entry, is_decoy                         |      a shuffled peptide stands before its own
+    entries     | names, peptides, formulas, peaks as read, ...        |      in the order of the files
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of, take_runs
+from engine.chemistry.masses import PROTON_MASS
+from engine.errors import InputError, StorageError
+from engine.execution.resources import Resources
+from engine.library_search.decoys import library_peptides, shuffled_references
+from engine.library_search.parameters import LibrarySearchParameters
+from engine.library_search.peak_lists import HIGHEST_MZ, peak_lists, peak_rules, taken
+from engine.project.cache import index_store
+from engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
+from engine.spectra.spectral_library import SpectralLibrary
+from kernels.layouts import PeakArrays
+from kernels.library_layouts import MOST_PEAKS, UNITS, PeakLists
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["HIGHEST_CHARGE", "Entries", "References", "load_references", "open_references", "save_references"]
+
+HIGHEST_CHARGE = 31
+_FORMAT = 1
+_ENTRIES_AT_ONCE = 50_000
+_TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", "adduct")
+_NUMBERS: tuple[tuple[str, type], ...] = (
+    ("source", np.int64), ("number", np.int64), ("charge", np.int64), ("precursor_mz", np.float64), ("n_members", np.int64),
+)  # fmt: skip
+
+
+class Entries(NamedTuple):
+    """What is known of the n entries of the libraries, besides what is searched.
+
+    Attributes
+    ----------
+    texts : by name, each n texts that may be null. numbers : by name, (n,). offsets, mz, intensity : peaks as read, CSR.
+    """
+
+    texts: dict[str, pa.StringArray]
+    numbers: dict[str, NDArray]
+    offsets: NDArray[np.int64]
+    mz: NDArray[np.float64]
+    intensity: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class References:
+    """Reference spectra, m of them, in the order in which they are searched.
+
+    Attributes
+    ----------
+    entries : what they were made of. entry : (m,) int64. is_decoy : (m,) bool. charge : (m,) int64. mz : (m,) float64, of the precursor,
+        thomson. mass : (m,) int32, neutral, in `UNITS`. peaks : their lists. starts : (64,) int64, where those of each charge begin.
+    n_left_out : entries that cannot be searched. decoys : how they came about: ``existing``, ``shuffle`` or ``none``.
+    """
+
+    entries: Entries
+    entry: NDArray[np.int64]
+    is_decoy: NDArray[np.bool_]
+    charge: NDArray[np.int64]
+    mz: NDArray[np.float64]
+    mass: NDArray[np.int32]
+    peaks: PeakLists
+    starts: NDArray[np.int64]
+    n_left_out: int
+    decoys: str
+
+    def __len__(self) -> int:
+        return len(self.entry)
+
+    @property
+    def decoy_ratio(self) -> float:
+        """Decoys for each target."""
+        n = int(np.count_nonzero(self.is_decoy))
+        return n / max(1, len(self) - n)
+
+
+def open_references(
+    paths: Sequence[Path], digests: Sequence[str], parameters: LibrarySearchParameters, spare: Path, resources: Resources
+) -> References:
+    """The index of some libraries, opened where the user's cache has it, else built; in `spare` where it cannot be kept.
+
+    Raises
+    ------
+    InputError : a file is no library, or none of its entries can be searched.
+    """
+    progress = resources.progress
+    parts = {
+        "format": _FORMAT, "libraries": list(digests), "rules": list(peak_rules(parameters)), "decoys": parameters.decoys,
+        "seed": parameters.seed, "fragment_tolerance": str(parameters.fragment_tolerance),
+    }  # fmt: skip
+
+    def build(folder: Path) -> None:
+        _build(paths, folder, parameters, resources)
+
+    progress.stage("Opening the index of the library")
+    title = ", ".join([*(path.name for path in paths), parameters.similarity, str(parameters.fragment_tolerance)])
+    try:
+        return index_store("library").get(parts, title, build, load_references, progress)
+    except StorageError as error:
+        progress.message(f"The index could not be kept for other searches, and is made for this run alone: {error}", "warning")
+        spare.mkdir(parents=True, exist_ok=True)
+        build(spare)
+        return load_references(spare)
+
+
+def _build(paths: Sequence[Path], folder: Path, parameters: LibrarySearchParameters, resources: Resources) -> None:
+    from engine.formats.libraries.reading import read_libraries
+
+    library = read_libraries(list(paths), resources.progress)
+    for reason, n in library.skipped.counts.items():
+        resources.progress.message(f"{n:,} {'entry' if n == 1 else 'entries'} of the library left out: {reason}", "warning")
+    save_references(library, folder, parameters, resources)
+
+
+def save_references(library: SpectralLibrary, folder: Path, parameters: LibrarySearchParameters, resources: Resources) -> None:
+    """Write the index of a library into an empty folder.
+
+    Raises
+    ------
+    InputError : none of its entries can be searched.
+    """
+    charge, mz = np.asarray(library.charge), np.asarray(library.precursor_mz)
+    count = np.maximum(np.abs(charge), 1)
+    mass = count * mz - np.where(charge == 0, 1, charge) * PROTON_MASS
+    is_usable = (mz > 0) & (mass > 0) & (mass < HIGHEST_MZ) & (np.abs(charge) <= HIGHEST_CHARGE) & (np.diff(library.offsets) > 0)
+    rows = np.flatnonzero(is_usable)
+    made = _Lists(parameters, resources)
+    resources.progress.stage("Preparing the spectra of the library", len(rows))
+    for first in range(0, len(rows), _ENTRIES_AT_ONCE):
+        some = rows[first : first + _ENTRIES_AT_ONCE]
+        peak_mz, offsets = take_runs(library.mz, library.offsets, some)
+        intensity, _ = take_runs(library.intensity, library.offsets, some)
+        made.add(some, library.is_decoy[some], PeakArrays(offsets, peak_mz, intensity), mz[some])
+    if not made.n:
+        raise InputError(
+            library.sources[0] if library.sources else "library", f"none of its {len(library):,} entries can be searched",
+            remedy=f"Give a library whose entries have precursors and {parameters.minimum_peaks} peaks",
+        )  # fmt: skip
+    n_targets, has_own = made.n, bool(library.is_decoy[rows].any())
+    decoys = "existing" if has_own and parameters.decoys in ("automatic", "existing") else "none"
+    if parameters.decoys == "shuffle" or (parameters.decoys == "automatic" and not has_own):
+        peptides = library_peptides(library.peptidoform)
+        resources.progress.stage("Shuffling the peptides of the library", len(rows))
+        for some, spectra in shuffled_references(
+            library, rows[~library.is_decoy[rows]], peptides, parameters.seed, parameters.fragment_tolerance, resources
+        ):
+            made.add(some, np.ones(len(some), np.bool_), spectra.peak_arrays, mz[some])
+        decoys = "shuffle" if made.n > n_targets else "none"
+    entry, is_decoy, peaks = made.finish()
+    if decoys != "existing" and has_own:  # which are not wanted then
+        kept = np.flatnonzero(~(is_decoy & library.is_decoy[entry]))
+        entry, is_decoy, peaks = entry[kept], is_decoy[kept], taken(peaks, kept)
+    # Of equal ones the first wins: a decoy.
+    order = np.lexsort((entry, ~is_decoy, mz[entry], charge[entry]))
+    peaks = taken(peaks, order)
+    columns = {
+        "entry": entry[order], "is_decoy": is_decoy[order].astype(np.uint8), "peak_offsets": peaks.offsets, "peak_mz": peaks.mz,
+        "peak_weight": peaks.weight, "mass": np.rint(mass[entry[order]] * UNITS).astype(np.int32),
+        "offsets": library.offsets, "mz": library.mz, "intensity": library.intensity,
+        **{name: getattr(library, name).astype(kind) for name, kind in _NUMBERS},
+    }  # fmt: skip
+    for name in _TEXTS:
+        columns |= _text_columns(name, getattr(library, name))
+    for name, values in columns.items():
+        np.save(folder / f"{name}.npy", np.ascontiguousarray(values))
+    _write_numbers(folder / "numbers.json", {"left_out": len(library) - n_targets, "decoys": decoys})
+
+
+class _Lists:
+    """Peak lists that are made piece by piece; those that are empty are left out."""
+
+    def __init__(self, parameters: LibrarySearchParameters, resources: Resources) -> None:
+        self._parameters, self._resources, self.n = parameters, resources, 0
+        self._entries, self._decoys = list[NDArray[np.int64]](), list[NDArray[np.bool_]]()
+        self._counts, self._mz, self._weights = list[NDArray](), list[NDArray](), list[NDArray]()
+
+    def add(self, entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peaks: PeakArrays, precursor_mz: NDArray[np.float64]) -> None:
+        """Some spectra more."""
+        lists = peak_lists(peaks, precursor_mz, self._parameters, self._resources)
+        counts = np.diff(lists.offsets)
+        kept = counts > 0
+        self._entries.append(entry[kept])
+        self._decoys.append(np.asarray(is_decoy)[kept])
+        self._counts.append(counts[kept])
+        self._mz.append(lists.mz)
+        self._weights.append(lists.weight)
+        self.n += int(kept.sum())
+
+    def finish(self) -> tuple[NDArray[np.int64], NDArray[np.bool_], PeakLists]:
+        """Entries, whether they are decoys, and their lists."""
+        lists = PeakLists(offsets_of(np.concatenate(self._counts)), np.concatenate(self._mz), np.concatenate(self._weights))
+        return np.concatenate(self._entries), np.concatenate(self._decoys), lists
+
+
+def _text_columns(name: str, texts: pa.StringArray) -> dict[str, NDArray]:
+    """Texts as characters, offsets, and which there are."""
+    import pyarrow as pa
+
+    is_there = np.asarray(texts.is_valid().to_numpy(zero_copy_only=False), np.uint8)
+    whole = texts.fill_null("").cast(pa.large_string())
+    n = len(whole)
+    buffers = whole.buffers()
+    offsets = np.frombuffer(buffers[1], np.int64, n + 1, whole.offset * 8) if n else np.zeros(1, np.int64)
+    characters = np.empty(0, np.uint8) if buffers[2] is None else np.frombuffer(buffers[2], np.uint8)[offsets[0] : offsets[-1]]
+    return {f"{name}_letters": characters, f"{name}_offsets": offsets - offsets[0], f"{name}_is_there": is_there}
+
+
+def _write_numbers(path: Path, values: dict[str, Any]) -> None:
+    import json
+
+    path.write_text(json.dumps(values), encoding="utf-8")
+
+
+def load_references(folder: Path) -> References:
+    """Open an index, checked.
+
+    Raises
+    ------
+    UnsoundIndexError : it is not what the program writes.
+    """
+    numbers = read_numbers(folder / "numbers.json", ("left_out",), ("decoys",))
+    require(numbers["decoys"] in ("existing", "shuffle", "none"), "numbers.json holds other decoys than there are")
+
+    def column(name: str, kind: type) -> NDArray:
+        return open_column(folder / f"{name}.npy", kind)
+
+    of_entries = {name: column(name, kind) for name, kind in _NUMBERS}
+    offsets, mz, intensity = column("offsets", np.int64), column("mz", np.float64), column("intensity", np.float32)
+    n = len(of_entries["charge"])
+    require(all(len(one) == n for one in of_entries.values()) and len(offsets) == n + 1, "columns of entries have different lengths")
+    require(len(mz) == len(intensity), "peaks have no intensities")
+    checked_offsets(offsets, len(mz), "peaks")
+    charge = of_entries["charge"]
+    entry, is_decoy, mass = column("entry", np.int64), column("is_decoy", np.uint8), column("mass", np.int32)
+    peaks = PeakLists(column("peak_offsets", np.int64), column("peak_mz", np.int32), column("peak_weight", np.uint16))
+    m = len(entry)
+    require(m > 0 and len(is_decoy) == m and len(mass) == m and len(peaks.offsets) == m + 1, "columns of references have other lengths")
+    require(len(peaks.mz) == len(peaks.weight), "peaks of references have no weights")
+    checked_offsets(peaks.offsets, len(peaks.mz), "references")
+    require(np.diff(peaks.offsets).max() <= MOST_PEAKS, "references have too many peaks")
+    require(entry.min() >= 0 and entry.max() < n and is_decoy.max(initial=0) <= 1, "references are of no entry")
+    own_charge, own_mz = charge[entry], of_entries["precursor_mz"][entry]
+    require((np.abs(own_charge) <= HIGHEST_CHARGE).all() and np.isfinite(own_mz).all(), "references have other charges than there are")
+    is_ordered = (own_charge[1:] > own_charge[:-1]) | ((own_charge[1:] == own_charge[:-1]) & (own_mz[1:] >= own_mz[:-1]))
+    require(is_ordered.all(), "references are not in order")
+    starts = np.searchsorted(own_charge, np.arange(-HIGHEST_CHARGE, HIGHEST_CHARGE + 2))
+    texts = {name: _opened_texts(folder, name, n) for name in _TEXTS}
+    entries = Entries(texts, of_entries, offsets, mz, intensity)
+    return References(
+        entries, entry, is_decoy.view(np.bool_), own_charge, own_mz, mass, peaks, starts, numbers["left_out"], numbers["decoys"]
+    )
+
+
+def _opened_texts(folder: Path, name: str, n: int) -> pa.StringArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    letters, offsets, is_there = (
+        open_column(folder / f"{name}_{one}.npy", kind)
+        for one, kind in (("letters", np.uint8), ("offsets", np.int64), ("is_there", np.uint8))
+    )
+    require(len(offsets) == n + 1 and len(is_there) == n, f"the column {name} has another length")
+    checked_texts(letters, offsets, name)
+    whole = pa.LargeStringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(letters))
+    return pc.if_else(pa.array(is_there > 0), whole, pa.scalar(None, pa.large_string()))

@@ -1,0 +1,98 @@
+"""What differences of mass to library entries are: names of Unimod, and the residue where each fits the spectrum best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of
+from engine.chemistry.enzymes import enzyme
+from engine.chemistry.modifications import write_mass
+from engine.chemistry.noted_peptides import NotedModification, NotedPeptide
+from engine.chemistry.tolerance import Tolerance
+from engine.jobs.progress import Progress
+from engine.matches.listed.ions import count_ions
+from engine.matches.listed.judging import ListParameters
+from engine.matches.listed.matches import ListedPeptides
+from engine.matches.shift_names import ShiftPlaces, name_shifts
+from engine.spectra.columns import Spectra
+
+__all__ = ["NamedShifts", "carrying", "name_differences"]
+
+_PLACES = 64  # residues that naming looks at
+_PER_ION = 2.0  # naming may draw a shift to a place that has no ion less; scores of naming differ by 1.5 at the most
+
+
+@dataclass(frozen=True)
+class NamedShifts:
+    """Of n shifts: `name`, or the mass as text; `possible`: all names that fit; `mass` of the name, dalton; `site`: 0 the N-terminus, 1 to
+    L, L + 1 the C-terminus, -1 where there is no peptide."""
+
+    name: list[str]
+    possible: list[str]
+    mass: NDArray[np.float64]
+    site: NDArray[np.int64]
+
+
+def name_differences(
+    peptides: ListedPeptides, peptide: NDArray[np.int64], shift: NDArray[np.float64], mass: NDArray[np.float64],
+    spectrum: NDArray[np.int64], charge: NDArray[np.int64], spectra: Spectra, tolerance: Tolerance, parameters: ListParameters,
+    progress: Progress,
+) -> NamedShifts:  # fmt: skip
+    """Name shifts, and place them where most fragment ions are then explained; of equal residues at the first.
+
+    Parameters
+    ----------
+    peptide : (n,) into `peptides`, -1 where there is none: then the mass is the name. shift, mass : (n,) dalton, the difference and the
+        measured mass. spectrum, charge : (n,) of the match. tolerance : of masses.
+    """
+    n = len(peptide)
+    lengths = np.diff(peptides.residue_offsets)
+    name, possible = [write_mass(round(one, 4)) for one in shift.tolist()], [""] * n
+    named_mass, site = shift.copy(), np.full(n, -1)
+    rows = np.flatnonzero((peptide >= 0) & (lengths[np.maximum(peptide, 0)] < _PLACES) if len(lengths) else np.zeros(n, np.bool_))
+    if not len(rows):
+        return NamedShifts(name, possible, named_mass, site)
+    of = peptide[rows]
+    score = _ions_by_place(peptides, of, shift[rows], spectrum[rows], charge[rows], spectra, parameters, progress)
+    begin = peptides.residue_offsets[of]
+    # The entry says nothing of what lies beside the peptide, so that it stands for its protein.
+    places = ShiftPlaces(
+        shift[rows], tolerance.width(mass[rows]), score, begin, lengths[of], begin, begin + lengths[of], peptides.letters, 1
+    )
+    named = name_shifts(places, (), enzyme("Trypsin"))
+    for k, row in enumerate(rows.tolist()):
+        which = int(named.modification[k])
+        site[row], possible[row] = named.site[k], named.possible[k]
+        if which >= 0:
+            name[row], named_mass[row] = named.modifications[which].name, named.modifications[which].mass
+    return NamedShifts(name, possible, named_mass, site)
+
+
+def _ions_by_place(
+    peptides: ListedPeptides, of: NDArray[np.int64], shift: NDArray[np.float64], spectrum: NDArray[np.int64], charge: NDArray[np.int64],
+    spectra: Spectra, parameters: ListParameters, progress: Progress,
+) -> NDArray[np.float32]:  # fmt: skip
+    """(n, 64) ions that are found with the shift at each residue, weighed so that one less is no place for a name; -inf behind the last."""
+    lengths = np.diff(peptides.residue_offsets)[of]
+    row = np.repeat(np.arange(len(of)), lengths)  # of each candidate: a peptide with the shift at one of its residues
+    place = np.arange(len(row)) - np.repeat(offsets_of(lengths)[:-1], lengths)
+    offsets = offsets_of(lengths[row])
+    at = np.arange(offsets[-1]) + np.repeat(peptides.residue_offsets[of[row]] - offsets[:-1], lengths[row])
+    masses = peptides.residue_masses[at]
+    masses[offsets[:-1] + place] += shift[row]
+    matched, _ = count_ions(
+        offsets, masses, peptides.letters[at], spectrum[row], charge[row], spectra, parameters.fragment_tolerance, parameters.ion_series,
+        parameters.maximum_fragment_charge, progress,
+    )  # fmt: skip
+    score = np.full((len(of), _PLACES), -np.inf, np.float32)
+    score[row, place] = matched * _PER_ION
+    return score
+
+
+def carrying(peptide: NotedPeptide, site: int, name: str, mass: float) -> NotedPeptide:
+    """A peptide with one modification more."""
+    more = NotedModification(site, "" if name[:1] in "+-" else name, mass)
+    return NotedPeptide(peptide.sequence, tuple(sorted((*peptide.modifications, more), key=lambda one: one.position)))

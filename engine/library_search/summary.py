@@ -1,0 +1,64 @@
+"""Summary of a search of spectral libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.results.counts import Certainty, Count, counted
+from engine.summary import Summary
+
+__all__ = ["LibrarySummary"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibrarySummary(Summary):
+    """What was found in a library; matches, peptides and proteins are targets at the false discovery rate, all where that is not known.
+
+    `n_entries`: of the libraries that were searched; `n_decoys` beside them, made as `decoys` says. `unknown`: why no error rate is told,
+    empty where it is. `certainty`: of matches, as `engine.matches.tables.Counted.certainty`.
+    """
+
+    n_spectra: int
+    n_searched: int
+    n_entries: int
+    n_decoys: int
+    n_matches: int
+    n_shifted: int
+    n_compounds: int
+    n_psms: int
+    n_peptides: int
+    n_proteins: int
+    decoys: str
+    similarity: str
+    is_open: bool
+    unknown: str = ""
+    certainty: Mapping[str, float] = field(default_factory=dict)
+    fdr: float = 0.01
+
+    def counts(self) -> list[Count]:
+        """Spectra with a match."""
+        told = self.certainty
+        certainty = Certainty(int(told["decoys"]), told["false_share_low"], told["false_share_high"]) if told else None
+        matched = Count(self.n_matches, "spectrum matched", "spectra matched", certainty, self.n_spectra)
+        return [matched, Count(self.n_peptides, "peptide", "peptides"), Count(self.n_proteins, "protein", "proteins")]
+
+    def lines(self) -> list[str]:
+        """What was searched, and what was found."""
+        made = {"existing": "of its own", "shuffle": "of shuffled peptides", "none": ""}[self.decoys]
+        beside = f", beside {self.n_decoys:,} decoys {made}" if self.n_decoys else ""
+        lines = [
+            f"{self.n_searched:,} of {counted(self.n_spectra, 'spectrum', 'spectra')} compared with "
+            f"{counted(self.n_entries, 'library entry', 'library entries')}{beside}, by {self.similarity}"
+        ]
+        shifted = f", {self.n_shifted:,} of these with another mass" if self.is_open else ""
+        if self.unknown:
+            lines.append(f"No error rate is known: {self.unknown}")
+            lines.append(f"{counted(self.n_matches, 'spectrum', 'spectra')} resemble an entry ({self.n_compounds:,} names){shifted}")
+            return lines
+        low, high = self.certainty["false_share_low"] * 100, self.certainty["false_share_high"] * 100
+        n_decoys = int(self.certainty["decoys"])
+        lines.append(f"At {self.fdr * 100:.3g} % FDR {counted(self.n_matches, 'spectrum', 'spectra')} resemble an entry{shifted}")
+        lines.append(f"  with {counted(n_decoys, 'decoy')}: {low:.1f} to {high:.1f} % false (95 % interval)")
+        lines.append(f"  {counted(self.n_peptides, 'peptide')} of {counted(self.n_proteins, 'protein')}")
+        return lines

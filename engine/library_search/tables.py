@@ -1,0 +1,63 @@
+"""The result tables of a search of spectral libraries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.matches.columns import LIBRARY_COLUMNS, LIBRARY_PSMS, PEPTIDES, PROTEINS
+from engine.results.columns import Column, Table
+from engine.spectra.tables import SPECTRA
+
+__all__ = ["MATCHES", "REFERENCES", "STORED", "TABLES"]
+
+_REFERENCE, _SIMILARITY, _DIFFERENCE = (replace(one, is_optional=False) for one in LIBRARY_COLUMNS)
+
+MATCHES = Table.of(
+    "matches",
+    "Library matches",
+    (
+        Column("spectrum", meaning="Row of the spectrum among those of the run, from 0", kind="identifier", rows_of="spectra"),
+        Column("reference", meaning="Row of the entry among those that were matched, from 0", kind="identifier", rows_of="references"),
+        Column("spectrum_file", "File", "File of the spectrum", width=24),
+        Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=20),
+        Column("scan", "Scan", "Number of the scan in its file", "identifier", 7, is_nullable=True),
+        _REFERENCE,
+        Column("peptide", "Peptide", "Of the entry, in ProForma", width=24, is_nullable=True),
+        Column("formula", "Formula", "Of the entry's compound", width=14, is_nullable=True),
+        Column("inchikey", "InChIKey", "Of the entry's compound", width=28, is_nullable=True),
+        Column("adduct", "Adduct", "Ion that the entry is of", width=10, is_nullable=True),
+        Column("charge", "z", "Charge; 0 where neither the spectrum nor the library tells it", "integer", 3, type="int32"),
+        _SIMILARITY,
+        Column("matched_peaks", "Peaks", "Peaks of the entry that are in the spectrum", "integer", 6, type="int32", low=0),
+        _DIFFERENCE,
+        Column("modification", "Modification", "Name of the difference, or its mass; empty where masses are the same", width=22),
+        Column("possible_names", "Possible names", "All names that mass and residues fit, the likeliest first", width=30, is_shown=False),
+        Column(
+            "q_value", "q-value", "Smallest false discovery rate at which the match is accepted, among those of its kind", "probability", 9,
+            is_nullable=True,
+        ),
+        Column(
+            "posterior_error_probability", "PEP", "Probability that the match is wrong", "probability", 9, is_shown=False, is_nullable=True
+        ),
+        Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, unit="Th"),
+        Column("retention_time", "RT", "Retention time", "minutes", 8, is_nullable=True),
+        Column("kind", "Kind", "same: the mass of the entry; shifted: another one", width=8, pattern="same|shifted"),
+        Column("library", "Library", "File of the entry", width=24, is_shown=False),
+        Column("library_entry", "Entry", "Its place in that file, from 1", "identifier", 8, is_shown=False),
+    ),
+    shown="scan library_spectrum peptide formula charge similarity q_value matched_peaks mass_difference modification kind adduct inchikey "
+    "precursor_mz retention_time possible_names posterior_error_probability spectrum_file spectrum_id library library_entry",
+    links="spectrum reference kind peptide",
+    saved="spectrum_file spectrum_id scan library_spectrum peptide formula inchikey adduct charge similarity matched_peaks mass_difference "
+    "modification possible_names q_value posterior_error_probability precursor_mz retention_time kind library library_entry",
+    takes_marks=True,
+)  # fmt: skip
+"""Of each spectrum the entry that it resembles most; no decoys."""
+
+REFERENCES = replace(SPECTRA, name="references", title="Library spectra")
+"""The entries that were matched, with their peaks as the library has them."""
+
+TABLES = (PROTEINS, PEPTIDES, LIBRARY_PSMS, MATCHES)
+"""From the group to its peptides, their PSMs, and all matches."""
+STORED = (SPECTRA, REFERENCES)
+"""Further tables that a run keeps."""

@@ -1,0 +1,191 @@
+"""What the result files of other search engines say, as columns: the one table that every reader of them makes.
+
+The matches of a file are rows; peptides with their modifications stand apart, each form once, since a file repeats them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.noted_peptides import NotedPeptide
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Identifications", "MatchCollector", "joined"]
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Identifications:
+    """n matches of spectra and peptides, as files have them.
+
+    Attributes
+    ----------
+    format : of the files, as `engine.formats.registry.FileFormat` calls it. program : that made the matches, empty where no file says.
+    files : the files. file : (n,) int64, which of them. place : (n,) int64, line of a table, or number of the match in it, from 1.
+    run : n texts, the file of the spectrum as the results name it, empty where they do not. native_id, title : n texts, likewise.
+    scan, index, row : (n,) int64, -1 where not given: scan number; place of the spectrum in its file from 0; place among the MS2 spectra
+        of all files from 0.
+    retention_time : (n,) float64, seconds. precursor_mz : (n,) float64, thomson. calculated_mass : (n,) float64, neutral, dalton, of the
+        peptide. NaN where not given.
+    charge, rank : (n,) int64, 0 where not given.
+    peptide : (n,) int64, into `peptides`, each of which stands there once.
+    protein_offsets, protein : CSR, int64, into `accessions`, each once; none where the file names none.
+    is_decoy : (n,) int8, 1, 0, or -1 where the file does not say.
+    q_value, posterior_error : (n,) float64, NaN where not given.
+    scores : float64 (n,) by the names of columns (`engine.matches.engine_scores`), NaN where not given.
+    senses : of scores whose sense the file says: 1 where the higher is the better, -1 where the lower is.
+    unread : matches that the file has and that stand not here, by the reason.
+    unended : numbers of matches with whose last protein a file ends, without an end of the line: it may be cut off there.
+    """
+
+    format: str
+    files: tuple[Path, ...]
+    file: Integers
+    place: Integers
+    run: pa.StringArray
+    native_id: pa.StringArray
+    title: pa.StringArray
+    scan: Integers
+    index: Integers
+    row: Integers
+    retention_time: Floats
+    precursor_mz: Floats
+    calculated_mass: Floats
+    charge: Integers
+    rank: Integers
+    peptide: Integers
+    peptides: tuple[NotedPeptide, ...]
+    protein_offsets: Integers
+    protein: Integers
+    accessions: tuple[str, ...]
+    is_decoy: NDArray[np.int8]
+    q_value: Floats
+    posterior_error: Floats
+    scores: Mapping[str, Floats]
+    senses: Mapping[str, int] = field(default_factory=dict)
+    program: str = ""
+    unread: Mapping[str, int] = field(default_factory=dict)
+    unended: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.peptide)
+
+
+class MatchCollector:
+    """The matches of one file while it is read: columns grow by one match, or by a block of a table."""
+
+    _NUMBERS: Mapping[str, tuple[type, float]] = {
+        "place": (np.int64, 0), "scan": (np.int64, -1), "index": (np.int64, -1), "row": (np.int64, -1), "charge": (np.int64, 0),
+        "rank": (np.int64, 0), "retention_time": (np.float64, np.nan), "precursor_mz": (np.float64, np.nan),
+        "calculated_mass": (np.float64, np.nan), "is_decoy": (np.int8, -1), "q_value": (np.float64, np.nan),
+        "posterior_error": (np.float64, np.nan),
+    }  # fmt: skip
+    _TEXTS = ("run", "native_id", "title")
+
+    def __init__(self, format: str, path: Path) -> None:
+        self.format, self.path, self.program = format, path, ""
+        self.n = 0
+        self.senses: dict[str, int] = {}
+        self.unread: dict[str, int] = {}
+        self._numbers: dict[str, list[Any]] = {name: [] for name in self._NUMBERS}
+        self._texts: dict[str, list[Any]] = {name: [] for name in self._TEXTS}
+        self._scores: dict[str, list[tuple[int, Any]]] = {}
+        self._peptides: dict[NotedPeptide, int] = {}
+        self._accessions: dict[str, int] = {}
+        self._peptide: list[Any] = []
+        self._counts: list[Any] = []
+        self._protein: list[Any] = []
+
+    def peptide(self, noted: NotedPeptide) -> int:
+        """The number of a peptide."""
+        return self._peptides.setdefault(noted, len(self._peptides))
+
+    def accession(self, accession: str) -> int:
+        """The number of a protein."""
+        return self._accessions.setdefault(accession, len(self._accessions))
+
+    def leave(self, reason: str, n: int = 1) -> None:
+        """Count matches that are not taken."""
+        if n:
+            self.unread[reason] = self.unread.get(reason, 0) + n
+
+    def add(self, peptide: int, proteins: Sequence[int], scores: Mapping[str, float], **values: Any) -> None:
+        """Add a match: numbers of its peptide and proteins, scores by their columns, and what else is known of it by the names of
+        `Identifications`."""
+        for name, column in self._numbers.items():
+            column.append(values.get(name, self._NUMBERS[name][1]))
+        for name, texts in self._texts.items():
+            texts.append(values.get(name, ""))
+        for name, score in scores.items():
+            self._scores.setdefault(name, []).append((self.n, score))
+        self._peptide.append(peptide)
+        self._counts.append(len(proteins))
+        self._protein.extend(proteins)
+        self.n += 1
+
+    def finish(self) -> Identifications:
+        """The table."""
+        import pyarrow as pa
+
+        scores = {}
+        for name, found in self._scores.items():
+            scores[name] = np.full(self.n, np.nan)
+            scores[name][[row for row, _ in found]] = [value for _, value in found]
+        numbers: dict[str, Any] = {name: np.array(self._numbers[name], dtype) for name, (dtype, _) in self._NUMBERS.items()}
+        return Identifications(
+            format=self.format, files=(self.path,), file=np.zeros(self.n, np.int64),
+            **numbers,
+            **{name: pa.array(texts, pa.string()) for name, texts in self._texts.items()},
+            peptide=np.array(self._peptide, np.int64), peptides=tuple(self._peptides),
+            protein_offsets=np.concatenate(([0], np.cumsum(np.array(self._counts, np.int64)))).astype(np.int64),
+            protein=np.array(self._protein, np.int64), accessions=tuple(self._accessions), scores=scores, senses=self.senses,
+            program=self.program, unread=self.unread,
+        )  # fmt: skip
+
+
+def joined(parts: Sequence[Identifications]) -> Identifications:
+    """The matches of several files of one format, in their order."""
+    import pyarrow as pa
+
+    if len(parts) == 1:
+        return parts[0]
+    peptides: dict[NotedPeptide, int] = {}
+    accessions: dict[str, int] = {}
+    of_peptide = [np.array([peptides.setdefault(one, len(peptides)) for one in part.peptides], np.int64) for part in parts]
+    of_protein = [np.array([accessions.setdefault(one, len(accessions)) for one in part.accessions], np.int64) for part in parts]
+    counts = np.concatenate([np.diff(part.protein_offsets) for part in parts])
+    names = dict.fromkeys(name for part in parts for name in part.scores)
+    unread: dict[str, int] = {}
+    for part in parts:
+        for reason, n in part.unread.items():
+            unread[reason] = unread.get(reason, 0) + n
+
+    begins = np.cumsum([0, *map(len, parts)]).tolist()
+
+    def together(name: str) -> Any:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    numbers = ("place", "scan", "index", "row", "retention_time", "precursor_mz", "calculated_mass", "charge", "rank", "is_decoy")
+    return Identifications(
+        format=parts[0].format, files=tuple(path for part in parts for path in part.files),
+        file=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
+        **{name: together(name) for name in (*numbers, "q_value", "posterior_error")},
+        **{name: pa.concat_arrays([getattr(part, name) for part in parts]) for name in ("run", "native_id", "title")},
+        peptide=np.concatenate([of[part.peptide] for of, part in zip(of_peptide, parts, strict=True)]), peptides=tuple(peptides),
+        protein_offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        protein=np.concatenate([of[part.protein] for of, part in zip(of_protein, parts, strict=True)]), accessions=tuple(accessions),
+        scores={name: np.concatenate([part.scores.get(name, np.full(len(part), np.nan)) for part in parts]) for name in names},
+        senses={name: sense for part in parts for name, sense in part.senses.items()},
+        program=next((part.program for part in parts if part.program), ""), unread=unread,
+        unended=tuple(begin + row for begin, part in zip(begins, parts, strict=False) for row in part.unended),
+    )  # fmt: skip

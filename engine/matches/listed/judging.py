@@ -1,0 +1,156 @@
+"""How sure matches of a result file are: the score that decides, the q-values of the file or those of its decoys, and which is whose.
+
+A q-value of the file is kept. Where it has none, matches of rank 1 compete in one list and its decoys say how many are false
+(`engine.statistics.target_decoy`). Without either nothing is known, and nothing is made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ParameterError
+from engine.matches.engine_scores import ENGINE_SCORES
+from engine.matches.listed.identifications import Identifications
+from engine.matches.tables import error_rates
+
+__all__ = ["DecidingScore", "ErrorRates", "JudgingSettings", "ListParameters", "are_decoys", "deciding_score", "error_rates_of", "ranks_of"]
+
+Floats = NDArray[np.float64]
+Source = Literal["file", "decoys", "best match", "none"]
+"""Whose a q-value is: the file's; computed here from decoys; that of the best match of the peptide or group; nobody's."""
+
+_LEAST = 1e-300
+_MAXIMUM_RANK = 127
+_SUFFIXES = (":reversed", ":reverse", "-decoy", "_decoy")
+
+
+class ListParameters(Protocol):
+    """Parameters that decide what a list of matches becomes, by the names that every search's parameters have for it."""
+
+    fragment_tolerance: Tolerance
+    ion_series: str
+    maximum_fragment_charge: int
+    fdr: float
+    plus_one: bool
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        """All parameters by name."""
+
+
+@dataclass
+class JudgingSettings:
+    """What tables of results are made by, as `engine.matches.run_tables.TableSettings` asks it: the parameters, and whether anything is
+    known of error rates (``existing``) or not (``none``)."""
+
+    parameters: ListParameters
+    decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
+    fdr: float
+    plus_one: bool
+    decoy_prefixes: tuple[str, ...]
+    """What accessions of decoys begin with, behind which their targets' follow."""
+    is_by_group: bool = False
+    """Whether matches were judged in groups, by distinct peptides too: then a peptide is as sure as its best match."""
+
+    @classmethod
+    def of(cls, parameters: ListParameters, decoy_prefixes: tuple[str, ...] = ()) -> JudgingSettings:
+        """Those that parameters ask for."""
+        return cls(parameters, "existing", parameters.fdr, parameters.plus_one, decoy_prefixes)
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        """The parameters by name."""
+        return self.parameters.model_dump(mode=mode)
+
+
+class DecidingScore(NamedTuple):
+    """The score that ranks matches: its title, and (n,) float64, the higher the better, NaN where a match has none."""
+
+    title: str
+    value: Floats
+
+
+class ErrorRates(NamedTuple):
+    """q-values and posterior error probabilities of n rows, NaN where not known, and whose they are."""
+
+    q_value: Floats
+    posterior_error: Floats
+    q_value_of: Source
+    posterior_error_of: Source
+
+
+def deciding_score(found: Identifications, chosen: str) -> DecidingScore:
+    """The score that decides: the one that is chosen, else the first of `ENGINE_SCORES` that the file has; without any, what its error
+    probabilities or q-values say.
+
+    Raises
+    ------
+    ParameterError : the file has not the one that is chosen.
+    """
+    for one in ENGINE_SCORES:
+        if not one.sense or one.column not in found.scores or (chosen and one.name != chosen):
+            continue
+        value = found.scores[one.column]
+        if one.is_logarithmic:
+            return DecidingScore(f"-log10 of {one.title}", -np.log10(np.maximum(value, _LEAST)))
+        return DecidingScore(one.title, value * found.senses.get(one.column, one.sense))
+    if chosen:
+        there = [one.name for one in ENGINE_SCORES if one.sense and one.column in found.scores]
+        raise ParameterError(f"score = '{chosen}': the results have no such score; they have {', '.join(there) or 'none that is known'}")
+    for title, rate in (("posterior error probability", found.posterior_error), ("q-value", found.q_value)):
+        if np.isfinite(rate).any():
+            return DecidingScore(f"-log10 of the {title}", -np.log10(np.maximum(rate, _LEAST)))
+    return DecidingScore("", np.full(len(found), np.nan))
+
+
+def are_decoys(found: Identifications, prefixes: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether each match is a decoy: as the file says, and where it does not, all of its proteins have such names."""
+    lowered = tuple(prefix.lower() for prefix in prefixes)
+    named = np.array([_is_named_decoy(name.lower(), lowered) for name in found.accessions] or [False], np.bool_)
+    counts = np.diff(found.protein_offsets)
+    decoys = np.bincount(np.repeat(np.arange(len(found)), counts), named[found.protein] if len(found.protein) else None, len(found))
+    by_name = (counts > 0) & (decoys == counts)
+    is_decoy: NDArray[np.bool_] = np.where(found.is_decoy >= 0, found.is_decoy == 1, by_name)
+    return is_decoy
+
+
+def _is_named_decoy(name: str, prefixes: tuple[str, ...]) -> bool:
+    return name.startswith(prefixes) or any(part.startswith(prefixes) for part in name.split("|")[:1]) or name.endswith(_SUFFIXES)
+
+
+def ranks_of(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: Floats) -> NDArray[np.int64]:
+    """Places of matches of each spectrum, (n,) from 1: by the file's ranks, then by score, then in the file's order. Of several precursors
+    of a spectrum the best match comes first."""
+    value = np.where(np.isnan(score), -np.inf, score)
+    order = np.lexsort((np.arange(len(score)), -value, np.where(given > 0, given, 1), spectrum))
+    first = np.append(True, np.diff(spectrum[order]) != 0)[: len(order)]
+    place = np.arange(len(order))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = place - np.maximum.accumulate(np.where(first, place, 0)) + 1
+    return np.minimum(rank, _MAXIMUM_RANK)
+
+
+def error_rates_of(
+    score: Floats, is_decoy: NDArray[np.bool_], competes: NDArray[np.bool_], given: tuple[Floats, Floats], settings: JudgingSettings
+) -> ErrorRates:
+    """q-values and posterior error probabilities of rows: those given where there are any, else by decoys among those that compete.
+
+    `given`: q-values and error probabilities of the file, NaN where it has none.
+    """
+    q_value, posterior_error = (np.where((rate >= 0) & (rate <= 1), rate, np.nan) for rate in given)
+    has_q, has_error = (bool(np.isfinite(rate).any()) for rate in (q_value, posterior_error))
+    can_compute = competes & np.isfinite(score)
+    decoys = is_decoy & can_compute
+    if (has_q and has_error) or not decoys.any():
+        return ErrorRates(q_value, posterior_error, "file" if has_q else "none", "file" if has_error else "none")
+    rates = error_rates(score[can_compute], is_decoy[can_compute], settings)
+    computed = np.full((2, len(score)), np.nan)
+    computed[:, can_compute] = rates
+    return ErrorRates(
+        q_value if has_q else computed[0], posterior_error if has_error else computed[1], "file" if has_q else "decoys",
+        "file" if has_error else "decoys",
+    )  # fmt: skip

@@ -1,0 +1,197 @@
+"""Which spectrum each match of a result file is of: by native id, scan number or title, in that order.
+
+Files that name spectra by none of these are still served: by the place of the spectrum in its file (``index=12``, and the scan numbers of
+those who number the spectra of a file that has none), and last by retention time and m/z together.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.formats.registry import bare_name
+from engine.matches.listed.identifications import Identifications
+from engine.spectra.columns import Spectra
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["AMBIGUOUS", "UNKNOWN", "WAYS", "FoundSpectra", "find_spectra"]
+
+WAYS = ("native id", "scan", "title", "place in the file", "retention time and m/z")
+"""What a spectrum is found by, in the order in which it is tried."""
+UNKNOWN, AMBIGUOUS = -1, -2
+
+_SECONDS, _THOMSON = 0.5, 0.01  # within which retention time and m/z of a spectrum are what a result says
+_SCAN_OF_ID = r"(?:^|[\s_.;])scan(?:Id)?=(?P<n>\d{1,15})(?:$|[\s;])"
+_INDEX_OF_ID = r"^index=(?P<n>\d{1,15})$"
+_NUMBER_OF_ID = r"^(?P<n>\d{1,15})$"
+_SCAN_OF_TITLE = (
+    r"\.(?P<n>\d{1,15})\.\d{1,15}\.\d{1,3}(?:\.dta)?(?:\s|$)", r"(?i)\bscans?[=:\s]\s*(?P<n>\d{1,15})\b", r"^(?P<n>\d{1,15})$",
+)  # fmt: skip
+_ID_OF_TITLE = r'NativeID:"(?P<n>[^"]+)"'
+
+
+class FoundSpectra(NamedTuple):
+    """Of n matches the spectrum and how it was found.
+
+    Attributes
+    ----------
+    spectrum : (n,) int64, row of the spectra; `UNKNOWN` where there is none, `AMBIGUOUS` where several files have one.
+    way : (n,) int64, into `WAYS`, -1 where none was found.
+    ignores_files : whether results name another file than the only one that was given, which is taken for it all the same.
+    """
+
+    spectrum: NDArray[np.int64]
+    way: NDArray[np.int64]
+    ignores_files: bool
+
+
+def find_spectra(found: Identifications, spectra: Spectra) -> FoundSpectra:
+    """Find the spectrum of each match."""
+    import pyarrow as pa
+
+    n = len(found)
+    file, ignores_files = _files(found.run, spectra)
+    spectrum, way = np.full(n, UNKNOWN, np.int64), np.full(n, -1, np.int64)
+
+    def settle(candidates: NDArray[np.int64], number: int) -> None:
+        is_new = (way < 0) & (candidates != UNKNOWN)
+        spectrum[is_new] = candidates[is_new]
+        way[is_new & (candidates >= 0)] = number
+
+    names = pa.array(spectra.identifier, pa.string())
+    native = _first_text(found.native_id, _extracted(found.title, _ID_OF_TITLE))
+    settle(_rows_of_texts(native, file, names, spectra), 0)
+    scans = found.scan.copy()
+    for texts, patterns in ((native, (_SCAN_OF_ID,)), (found.title, _SCAN_OF_TITLE)):
+        for pattern in patterns:
+            missing = scans < 0
+            scans[missing] = _digits(texts, pattern)[missing]
+    if (spectra.scan >= 0).any():
+        numbers = np.where(scans >= 0, scans, _digits(native, _NUMBER_OF_ID))
+        settle(_rows_of_numbers(numbers, file, spectra.scan, spectra), 1)
+    titles = _first_text(found.title, native)
+    settle(_rows_of_texts(titles, file, names, spectra), 2)
+    index = np.where(found.index >= 0, found.index, _digits(native, _INDEX_OF_ID))
+    settle(_rows_of_numbers(index, file, spectra.index, spectra), 3)
+    settle(np.where((found.row >= 0) & (found.row < len(spectra)), found.row, UNKNOWN), 3)
+    without_scans = np.bincount(spectra.file, spectra.scan >= 0, len(spectra.files)) == 0
+    if without_scans.any():
+        # Comet and others number the spectra of such files from 1.
+        counted = np.where(without_scans[np.maximum(file, 0)] & ((file >= 0) | (len(spectra.files) == 1)), scans - 1, -1)
+        settle(_rows_of_numbers(counted, file, spectra.index, spectra), 3)
+    settle(_rows_of_times(found, file, spectra, (way < 0) & (spectrum == UNKNOWN)), 4)
+    return FoundSpectra(spectrum, way, ignores_files)
+
+
+def _stem(name: str) -> str:
+    """The name of a file without folders, packing and suffix, in lower case."""
+    bare = bare_name(PurePosixPath(name.replace("\\", "/").strip()).name)
+    bare = bare.removesuffix(".pep.xml").removesuffix(".t.xml")
+    return re.sub(r"\.(mzml|mzxml|mgf|ms2|raw|d|wiff|dta|pkl|mzdata|dia|cms2|xml)$", "", bare)
+
+
+def _files(run: pa.StringArray, spectra: Spectra) -> tuple[NDArray[np.int64], bool]:
+    """Number of the spectrum file of each match, -1 where results do not say, and -2 where they name another; whether that was waived."""
+    coded = run.dictionary_encode()
+    stems: dict[str, int] = {}
+    for number, path in enumerate(spectra.files):
+        stems[_stem(path)] = number if _stem(path) not in stems else -1
+    distinct = coded.dictionary.to_pylist()
+    number_of = np.array([-1 if not name.strip() else stems.get(_stem(name), -2) for name in distinct] or [-1], np.int64)
+    ignores = len(spectra.files) == 1 and bool(len(distinct)) and not (number_of[: len(distinct)] >= 0).any()
+    ignores = ignores and len({_stem(name) for name in distinct if name.strip()}) == 1
+    if ignores:
+        number_of[:] = 0
+    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return number_of[codes] if len(codes) else codes, ignores
+
+
+def _first_text(first: pa.StringArray, second: pa.StringArray) -> pa.StringArray:
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.equal(first, ""), second, first)
+
+
+def _extracted(texts: pa.StringArray, pattern: str) -> pa.StringArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not len(texts):
+        return pa.array([], pa.string())
+    return pc.fill_null(pc.extract_regex(texts, pattern).field("n"), "")
+
+
+def _digits(texts: pa.StringArray, pattern: str) -> NDArray[np.int64]:
+    """The number that each text holds, -1 where it holds none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = _extracted(texts, pattern)
+    numbers: NDArray[np.int64] = (
+        pc.if_else(pc.equal(found, ""), pa.scalar("-1"), found).cast(pa.int64()).to_numpy(zero_copy_only=False).astype(np.int64)
+    )
+    return numbers
+
+
+def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.StringArray, spectra: Spectra) -> NDArray[np.int64]:
+    """The spectrum of each name."""
+    import pyarrow.compute as pc
+
+    known = names.dictionary_encode()
+    codes = pc.fill_null(pc.index_in(texts, value_set=known.dictionary), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes[pc.equal(texts, "").to_numpy(zero_copy_only=False)] = -1
+    return _rows_of_numbers(codes, file, known.indices.to_numpy(zero_copy_only=False).astype(np.int64), spectra)
+
+
+def _rows_of_numbers(wanted: NDArray[np.int64], file: NDArray[np.int64], number: NDArray[np.int64], spectra: Spectra) -> NDArray[np.int64]:
+    """The spectrum with a number in its file; in any file, if one alone has it, where the file is not known."""
+    found = np.full(len(wanted), UNKNOWN, np.int64)
+    has_number = np.flatnonzero(number >= 0)
+    asked = np.flatnonzero((wanted >= 0) & (file >= -1))
+    if not len(has_number) or not len(asked):
+        return found
+    n_files = len(spectra.files)
+    for knows_file in (True, False):
+        rows = asked[(file[asked] >= 0) == knows_file]
+        keys = number[has_number] * (n_files if knows_file else 1) + (spectra.file[has_number] if knows_file else 0)
+        order = np.argsort(keys, kind="stable")
+        most = np.iinfo(np.int64).max // max(2, n_files + 1)
+        asked_keys = np.minimum(wanted[rows], most - 1) * (n_files if knows_file else 1) + (file[rows] if knows_file else 0)
+        first, last = (np.searchsorted(keys[order], asked_keys, side=side) for side in ("left", "right"))
+        at = has_number[order[np.minimum(first, len(order) - 1)]]
+        found[rows] = np.where(last == first, UNKNOWN, np.where(last - first > 1, AMBIGUOUS, at))
+    return found
+
+
+def _rows_of_times(found: Identifications, file: NDArray[np.int64], spectra: Spectra, is_open: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The one spectrum at a retention time with an m/z, where results tell no name."""
+    rows = np.full(len(found), UNKNOWN, np.int64)
+    nameless = (found.scan < 0) & (found.index < 0) & (found.row < 0)
+    for texts in (found.native_id, found.title):
+        nameless &= np.array([not text for text in texts.dictionary_encode().dictionary.to_pylist()] or [True])[
+            texts.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        ]
+    asked = np.flatnonzero(is_open & nameless & np.isfinite(found.retention_time) & np.isfinite(found.precursor_mz) & (file >= -1))
+    known = np.flatnonzero(np.isfinite(spectra.retention_time))
+    if not len(asked) or not len(known):
+        return rows
+    order = known[np.argsort(spectra.retention_time[known], kind="stable")]
+    times = spectra.retention_time[order]
+    low = np.searchsorted(times, found.retention_time[asked] - _SECONDS, side="left")
+    high = np.searchsorted(times, found.retention_time[asked] + _SECONDS, side="right")
+    most = int((high - low).max(initial=0))
+    n_fitting = np.zeros(len(asked), np.int64)
+    for step in range(min(most, 200)):  # spectra within a second of each other
+        at = order[np.minimum(low + step, len(order) - 1)]
+        fits = (low + step < high) & (np.abs(spectra.precursor_mz[at] - found.precursor_mz[asked]) <= _THOMSON)
+        fits &= (file[asked] < 0) | (spectra.file[at] == file[asked])
+        rows[asked[fits]] = at[fits]
+        n_fitting += fits
+    rows[asked[n_fitting > 1]] = AMBIGUOUS
+    return rows

@@ -1,0 +1,442 @@
+"""What a difference of mass is: another end of the peptide, a modification of Unimod, another amino acid, or two modifications at once.
+
+A name needs a mass within the tolerance and a site that fits, at a place that the spectrum allows. All that fit are told, and of several
+the first of these leads: what Unimod shows as usual at that site; the rest of Unimod; other ends of the peptide, whose residues the protein
+has; amino-acid exchanges; two usual modifications. So chemistry goes before what only a mass speaks for. Of equal ones it is the nearest
+mass, then the oldest entry; a loss that the precursor has shown decides between phosphate and sulfate. A residue that carries a fixed
+modification carries another one instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations_with_replacement, groupby
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import ranges
+from engine.chemistry.enzymes import Enzyme
+from engine.chemistry.masses import RESIDUE_MASS
+from engine.chemistry.modifications import Position, SearchModification, unimod
+from engine.matches.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE
+
+__all__ = ["END_TIER", "TIERS", "USUAL_TIER", "Named", "ShiftPlaces", "name_shifts", "tiers_of_shifts", "usual_shifts"]
+
+_STANDARD = "ACDEFGHIKLMNPQRSTVWY"
+_SHORT = dict(
+    zip(
+        _STANDARD,
+        [
+            "Ala",
+            "Cys",
+            "Asp",
+            "Glu",
+            "Phe",
+            "Gly",
+            "His",
+            "Ile",
+            "Lys",
+            "Leu",
+            "Met",
+            "Asn",
+            "Pro",
+            "Gln",
+            "Arg",
+            "Ser",
+            "Thr",
+            "Val",
+            "Trp",
+            "Tyr",
+        ],
+        strict=True,
+    )
+)
+_EXCHANGE = "AA substitution"
+USUAL_TIER, END_TIER, _TIER_OF_OTHER, _TIER_OF_EXCHANGE, _TIER_OF_PAIR = range(5)
+TIERS = 6
+"""Usual modifications, other ends, other modifications, exchanges, pairs, and none of these, from the most to the least likely."""
+_NO_TIER = TIERS - 1
+_STANDING = np.array([0, 2, 1, 3, 4, 5])
+"""Of each tier the place among the names of a shift: any modification of Unimod goes before another end."""
+_STANDING_OF_PAIR = 2 * int(_STANDING[_TIER_OF_PAIR])  # standings are even, so that what a loss speaks for goes between
+_NEWEST = 1 << 20
+_ANY = 26  # a letter that stands for all
+_NEAR = 1.5  # of hyperscore: a name may draw a shift to a place that scores so little less than the best
+_ROWS_AT_ONCE = 8192
+_MAXIMUM_ADDED = 8  # residues
+_PHOSPHATE, _SULFATE = "Phospho", "Sulfo"
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+class ShiftPlaces(NamedTuple):
+    """n peptides with a shift.
+
+    Attributes
+    ----------
+    shift, tolerance : (n,) float64, dalton. score : (n, 64) float32, of each residue, -inf behind the last.
+    position, length : (n,) int64, of the peptide in `residues`, uint8; begin, end : (n,) int64, of its protein there.
+    shortest : residues that another end leaves at least.
+    is_protein_start, is_protein_end : (n,) bool.
+    """
+
+    shift: NDArray[np.float64]
+    tolerance: NDArray[np.float64]
+    score: NDArray[np.float32]
+    position: NDArray[np.int64]
+    length: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    residues: NDArray[np.uint8]
+    shortest: int
+
+    def part(self, rows: slice | NDArray[np.int64]) -> ShiftPlaces:
+        """Some of the peptides."""
+        return ShiftPlaces(
+            self.shift[rows], self.tolerance[rows], self.score[rows], self.position[rows], self.length[rows], self.begin[rows],
+            self.end[rows], self.residues, self.shortest,
+        )  # fmt: skip
+
+    @property
+    def is_protein_start(self) -> NDArray[np.bool_]:
+        """Whether it begins the protein, with the methionine there or without."""
+        lost = (self.position == self.begin + 1) & (self.residues[self.begin] == ord("M"))
+        return (self.position == self.begin) | lost
+
+    @property
+    def is_protein_end(self) -> NDArray[np.bool_]:
+        """Whether it ends the protein."""
+        return self.position + self.length == self.end
+
+
+@dataclass(frozen=True)
+class Named:
+    """Names of n shifts.
+
+    Attributes
+    ----------
+    modification : (n,) int64, into `modifications`, -1 where nothing fits. site : (n,) int64: 0 the N-terminus, 1 to L, L + 1 the
+        C-terminus: the place that fits the name best, or the best place. is_pair : (n,) bool, the name is of two modifications.
+    modifications : a name and a mass each; other ends and pairs have no number of Unimod.
+    possible : n texts, all names that fit, with their masses, the likeliest first: ``Phospho (+79.9663) or Sulfo (+79.9568); …``. Between
+        names as likely as the first, which the tolerance does not tell apart, stands "or".
+    """
+
+    modification: NDArray[np.int64]
+    site: NDArray[np.int64]
+    is_pair: NDArray[np.bool_]
+    modifications: tuple[SearchModification, ...]
+    possible: list[str]
+
+
+class _Entry(NamedTuple):
+    """A name at one kind of place: `letter` 0 to 25, 26 for any."""
+
+    mass: float
+    tier: int
+    name: str
+    unimod_id: int | None
+    letter: int
+    place: Position
+
+
+@cache
+def _catalogue() -> tuple[_Entry, ...]:
+    """Unimod by site, and the amino-acid exchanges, for residues without a fixed modification."""
+    entries, exchanges, ids = list[_Entry](), set[str](), dict[str, int]()
+    for one in unimod():
+        ids[one.title] = one.id
+        for site in one.sites:
+            if site.classification == _EXCHANGE or not one.mass:
+                continue
+            letter = ord(site.residue) - 65 if site.residue else _ANY
+            tier = _TIER_OF_OTHER if site.is_hidden else USUAL_TIER
+            entries.append(_Entry(one.mass, tier, one.title, one.id, letter, site.position))
+    for before in _STANDARD:
+        for after in _STANDARD:
+            mass = float(RESIDUE_MASS[ord(after) - 65] - RESIDUE_MASS[ord(before) - 65])
+            name = f"{_SHORT[before]}->{_SHORT[after]}"
+            if abs(mass) > 1e-6 and name not in exchanges:
+                exchanges.add(name)
+                entries.append(_Entry(mass, _TIER_OF_EXCHANGE, name, ids.get(name), ord(before) - 65, "anywhere"))
+    return tuple(entries)
+
+
+def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
+    """All names in order of mass, with those of residues and ends that a fixed modification holds already."""
+    held = {ord(letter) - 65: one for one in fixed if one.position == "anywhere" for letter in one.residues}
+    ends = {one.position for one in fixed if one.position != "anywhere"}
+    entries = []
+    for one in _catalogue():
+        holder = held.get(one.letter)
+        if one.place in ends and one.letter == _ANY:
+            continue
+        if holder is None:
+            entries.append(one)
+        elif one.tier == _TIER_OF_EXCHANGE:
+            entries.append(one._replace(mass=one.mass - holder.mass))
+        elif one.unimod_id != holder.unimod_id:
+            entries.append(one._replace(mass=one.mass - holder.mass, name=f"{one.name} instead of {holder.name}", unimod_id=None))
+    entries += [
+        _Entry(-one.mass, USUAL_TIER, f"without {one.name}", None, ord(letter) - 65, "anywhere")
+        for one in fixed if one.position == "anywhere" for letter in one.residues
+    ]  # fmt: skip
+    return sorted(entries)
+
+
+def usual_shifts(fixed: tuple[SearchModification, ...]) -> NDArray[np.float64]:
+    """Masses of the usual modifications, ascending, dalton."""
+    return np.unique([entry.mass for entry in _entries(fixed) if entry.tier == USUAL_TIER])
+
+
+def tiers_of_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """How likely each shift is beforehand, and how far it is from the mass of the nearest name as likely.
+
+    Returns
+    -------
+    (n,) int64, the first tier that has a name which fits, pairs left out (`TIERS` - 1 is none); (n,) float64, dalton, infinite for none.
+    """
+    tier, distance = np.full(len(shifts.shift), _NO_TIER), np.full(len(shifts.shift), np.inf)
+    entries = _entries(fixed)
+    mass, of_entry = np.array([entry.mass for entry in entries]), np.array([entry.tier for entry in entries])
+    for part in (slice(first, first + _ROWS_AT_ONCE) for first in range(0, len(shifts.shift), _ROWS_AT_ONCE)):
+        some = shifts.part(part)
+        allowed = _bits(some.score >= some.score.max(axis=1, initial=-np.inf)[:, None] - _NEAR)
+        rows, which, _ = _fitting(some, entries, allowed, _letter_bits(some))
+        ends = [(end.rows, end.mass) for end in _ends(some, allowed)]
+        rows = np.concatenate([rows, *(one for one, _ in ends)])
+        error = np.abs(some.shift[rows] - np.concatenate([mass[which], *(one for _, one in ends)]))
+        likely = np.concatenate([of_entry[which], np.full(len(rows) - len(which), END_TIER)])
+        order = np.lexsort((error, likely, rows))
+        leads = order[np.append(True, rows[order][1:] != rows[order][:-1])] if len(rows) else order
+        tier[part][rows[leads]], distance[part][rows[leads]] = likely[leads], error[leads]
+    return tier, distance
+
+
+class _Fit(NamedTuple):
+    """A name that fits a row. Of a row the least leads, by `standing`, `error` (dalton), and age."""
+
+    row: int
+    standing: int
+    error: float
+    age: int
+    site: int
+    modification: SearchModification
+
+    @property
+    def order(self) -> tuple[int, int, float, int]:
+        """Order of fits."""
+        return self.row, self.standing, round(self.error, 6), self.age
+
+
+def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzyme: Enzyme, loss: NDArray[np.int64] | None = None) -> Named:
+    """Name and place of each shift.
+
+    Parameters
+    ----------
+    loss : (n,) int64, what the precursor has lost in the spectrum (`engine.matches.neutral_losses`); nothing is known when None.
+    """
+    n = len(shifts.shift)
+    best = shifts.score.max(axis=1, initial=-np.inf)
+    allowed = _bits(shifts.score >= best[:, None] - _NEAR)
+    first = shifts.score.argmax(axis=1).astype(np.int64) + 1
+    loss = np.zeros(n, np.int64) if loss is None else loss
+    entries, letters = _entries(fixed), _letter_bits(shifts)
+    fits = list(_fits_of_entries(shifts, entries, allowed, letters, loss))
+    for row, name, mass, place in _other_ends(shifts, allowed, enzyme):
+        end: Position = "peptide N-term" if place == 0 else "peptide C-term"
+        error = abs(float(shifts.shift[row]) - mass)
+        fits.append(_Fit(row, 2 * int(_STANDING[END_TIER]), error, _NEWEST, place, SearchModification(name, None, mass, "", end)))
+    for row, name, mass in _pairs(shifts, entries, letters):
+        error = abs(float(shifts.shift[row]) - mass)
+        fits.append(_Fit(row, _STANDING_OF_PAIR, error, _NEWEST, int(first[row]), SearchModification(name, None, mass, "", "anywhere")))
+    return _chosen(sorted(fits, key=lambda fit: fit.order), first)
+
+
+def _fits_of_entries(
+    shifts: ShiftPlaces, entries: list[_Entry], allowed: NDArray[np.uint64], letters: NDArray[np.uint64], loss: NDArray[np.int64]
+) -> Iterator[_Fit]:
+    """Modifications and exchanges. The one that the precursor's loss speaks for goes before all others."""
+    rows, which, places = _fitting(shifts, entries, allowed, letters)
+    error = np.abs(shifts.shift[rows] - np.array([entry.mass for entry in entries])[which])
+    lost_by = np.array([{_PHOSPHATE: LOSS_OF_PHOSPHATE, _SULFATE: LOSS_OF_SULFATE}.get(entry.name, -1) for entry in entries])[which]
+    standing = 2 * _STANDING[np.array([entry.tier for entry in entries])[which]] - (lost_by == loss[rows])
+    modifications = [
+        SearchModification(one.name, one.unimod_id, one.mass, "" if one.letter == _ANY else chr(one.letter + 65), one.place)
+        for one in entries
+    ]
+    for row, number, one, far, place in zip(*(column.tolist() for column in (rows, which, standing, error, places)), strict=True):
+        entry = entries[number]
+        age = entry.unimod_id or _NEWEST  # of names for one mass the oldest is the usual
+        yield _Fit(row, one, far, age, _site(entry, place, shifts, row), modifications[number])
+
+
+def _chosen(fits: list[_Fit], first: NDArray[np.int64]) -> Named:
+    """Of each row the leading name, and all; `first` is the best place of each, where no name is."""
+    n = len(first)
+    site, chosen, is_pair, possible = first.copy(), np.full(n, -1, np.int64), np.zeros(n, np.bool_), [""] * n
+    numbers: dict[tuple[str, float], int] = {}
+    modifications: list[SearchModification] = []
+    for row, of_row in groupby(fits, key=lambda fit: fit.row):
+        every = list(of_row)
+        lead = every[0]
+        key = lead.modification.name, round(lead.modification.mass, 6)
+        if key not in numbers:
+            numbers[key] = len(modifications)
+            modifications.append(lead.modification)
+        chosen[row], site[row], is_pair[row] = numbers[key], lead.site, lead.standing == _STANDING_OF_PAIR
+        is_as_likely: dict[str, bool] = {}
+        for fit in every:
+            is_as_likely.setdefault(f"{fit.modification.name} ({fit.modification.mass:+.4f})", fit.standing == lead.standing)
+        alike, others = ([text for text, holds in is_as_likely.items() if holds == wanted] for wanted in (True, False))
+        possible[row] = "; ".join((" or ".join(alike), *others))
+    return Named(chosen, site, is_pair, tuple(modifications), possible)
+
+
+def _bits(truths: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """(n,) uint64: bit p of column p."""
+    return (truths.astype(np.uint64) << np.arange(truths.shape[1], dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
+
+
+def _letter_bits(shifts: ShiftPlaces) -> NDArray[np.uint64]:
+    """(n, 27) uint64: places of each letter, and of any."""
+    offsets, index = ranges(shifts.position, shifts.position + shifts.length)
+    row = np.repeat(np.arange(len(shifts.shift)), shifts.length)
+    bit = np.uint64(1) << (np.arange(offsets[-1]) - offsets[row]).astype(np.uint64)
+    letters = np.zeros((len(shifts.shift), _ANY + 1), np.uint64)
+    np.bitwise_or.at(letters, (row, shifts.residues[index].astype(np.int64) - 65), bit)
+    letters[:, _ANY] = np.bitwise_or.reduce(letters[:, :_ANY], axis=1)
+    return letters
+
+
+def _fitting(
+    shifts: ShiftPlaces, entries: list[_Entry], allowed: NDArray[np.uint64], letters: NDArray[np.uint64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Rows, entries that fit them, and the residue (from 0) where they fit best."""
+    mass = np.array([entry.mass for entry in entries])
+    low = np.searchsorted(mass, shifts.shift - shifts.tolerance)
+    high = np.searchsorted(mass, shifts.shift + shifts.tolerance, side="right")
+    offsets, which = ranges(low, high)
+    rows = np.repeat(np.arange(len(shifts.shift)), np.diff(offsets))
+    letter = np.array([entry.letter for entry in entries], np.int64)[which]
+    kinds: list[Position] = ["anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term"]
+    place = np.array([kinds.index(entry.place) for entry in entries])[which]
+    at_start, at_end = np.uint64(1), np.uint64(1) << (shifts.length[rows] - 1).astype(np.uint64)
+    mask = np.where(np.isin(place, (1, 3)), at_start, np.where(np.isin(place, (2, 4)), at_end, _ALL))
+    mask = np.where((place == 3) & ~shifts.is_protein_start[rows] | (place == 4) & ~shifts.is_protein_end[rows], np.uint64(0), mask)
+    places = allowed[rows] & letters[rows, letter] & mask
+    fits = np.flatnonzero(places)
+    rows, which, places = rows[fits], which[fits], places[fits]
+    is_place = (places[:, None] >> np.arange(64, dtype=np.uint64)[None]) & np.uint64(1) > 0
+    return rows, which, np.where(is_place, shifts.score[rows], -np.inf).argmax(axis=1)
+
+
+def _site(entry: _Entry, place: int, shifts: ShiftPlaces, row: int) -> int:
+    """The site of a name that fits residue `place`, from 0: the terminus itself, where it is one of the terminus."""
+    if entry.letter == _ANY and entry.place.endswith("N-term"):
+        return 0
+    return int(shifts.length[row]) + 1 if entry.letter == _ANY and entry.place.endswith("C-term") else place + 1
+
+
+class _End(NamedTuple):
+    """Rows whose shift is that of `k` residues more (`sign` 1) or less (-1) at an end; `mass` of these, dalton."""
+
+    rows: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    k: int
+    sign: int
+    is_start: bool
+
+
+def _ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64]) -> Iterator[_End]:
+    """The rows whose shift is that of residues more or less at an end."""
+    residues, mass = shifts.residues, np.append(RESIDUE_MASS, np.nan)
+    stop = shifts.position + shifts.length
+    longest = int(shifts.length.max(initial=0))
+    for is_start in (True, False):
+        for sign, most in ((1, _MAXIMUM_ADDED), (-1, longest - shifts.shortest)):
+            total = np.zeros(len(shifts.shift))
+            for k in range(1, most + 1):
+                if is_start:
+                    at = shifts.position - k if sign > 0 else shifts.position + k - 1
+                    is_there = at >= shifts.begin if sign > 0 else k <= shifts.length - shifts.shortest
+                    touched = (np.uint64(1) << np.uint64(k + 1 if sign < 0 else 1)) - np.uint64(1)
+                    fits = allowed & touched > 0
+                else:
+                    at = stop + k - 1 if sign > 0 else stop - k
+                    is_there = at < shifts.end if sign > 0 else k <= shifts.length - shifts.shortest
+                    least = np.maximum(shifts.length - (k + 1 if sign < 0 else 1), 0)
+                    fits = allowed >> least.astype(np.uint64) > 0
+                letter = residues[np.clip(at, 0, len(residues) - 1)].astype(np.int64) - 65
+                total = total + np.where(is_there, mass[letter], np.nan)
+                with np.errstate(invalid="ignore"):
+                    rows = np.flatnonzero(is_there & fits & (np.abs(shifts.shift - sign * total) <= shifts.tolerance))
+                yield _End(rows, sign * total[rows], k, sign, is_start)
+
+
+def _other_ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64], enzyme: Enzyme) -> list[tuple[int, str, float, int]]:
+    """Rows whose shift is that of residues more or less at an end; name, mass and site (0 or L + 1)."""
+    cuts = enzyme.cleavage_table()
+    return [
+        _described(shifts, cuts, row, end.k, end.sign, mass, is_start=end.is_start)
+        for end in _ends(shifts, allowed)
+        for row, mass in zip(end.rows.tolist(), end.mass.tolist(), strict=True)
+    ]
+
+
+def _described(
+    shifts: ShiftPlaces, cuts: NDArray[np.bool_], row: int, k: int, sign: int, mass: float, *, is_start: bool
+) -> tuple[int, str, float, int]:
+    """An end that is longer or shorter by k residues: what it is called, as ``missed cleavage +AGK (C-terminus)``."""
+    position, stop = int(shifts.position[row]), int(shifts.position[row] + shifts.length[row])
+    first = (position - k if sign > 0 else position) if is_start else (stop if sign > 0 else stop - k)
+    text = shifts.residues[first : first + k].tobytes().decode("ascii")
+    edge = (first if sign > 0 else first + k) if is_start else (first + k if sign > 0 else first)
+    is_cut = edge in (int(shifts.begin[row]), int(shifts.end[row])) or bool(
+        cuts[int(shifts.residues[edge - 1]) - 65, int(shifts.residues[edge]) - 65]
+    )
+    what = ("missed cleavage" if sign > 0 else "further cleavage") if is_cut else "semi-specific end"
+    end = "N-terminus" if is_start else "C-terminus"
+    return row, f"{what} {'+' if sign > 0 else '-'}{text} ({end})", mass, 0 if is_start else int(shifts.length[row]) + 1
+
+
+def _pairs(shifts: ShiftPlaces, entries: list[_Entry], letters: NDArray[np.uint64]) -> list[tuple[int, str, float]]:
+    """Rows that two usual modifications explain which the peptide has sites for, and these."""
+    usual: dict[tuple[str, float], list[_Entry]] = {}
+    for entry in entries:
+        if entry.tier == USUAL_TIER:
+            usual.setdefault((entry.name, entry.mass), []).append(entry)
+    keys = list(usual)
+    pairs = sorted(
+        (a[1] + b[1], i, j) for (i, a), (j, b) in combinations_with_replacement(list(enumerate(keys)), 2) if abs(a[1] + b[1]) > 1.0
+    )
+    mass = np.array([pair[0] for pair in pairs])
+    sites = np.stack([_sites_of(usual[key], shifts, letters) for key in keys]) if keys else np.zeros((0, len(shifts.shift)), np.uint64)
+    low = np.searchsorted(mass, shifts.shift - shifts.tolerance)
+    offsets, which = ranges(low, np.searchsorted(mass, shifts.shift + shifts.tolerance, side="right"))
+    row = np.repeat(np.arange(len(shifts.shift)), np.diff(offsets))
+    of_pair = np.array([pair[1:] for pair in pairs], np.int64).reshape(-1, 2)[which]
+    a, b = sites[of_pair[:, 0], row], sites[of_pair[:, 1], row]
+    fits = np.flatnonzero((a > 0) & (b > 0) & (np.bitwise_count(a | b) > 1))
+    return [(int(row[i]), f"{keys[of_pair[i, 0]][0]} + {keys[of_pair[i, 1]][0]}", float(mass[which[i]])) for i in fits.tolist()]
+
+
+def _sites_of(entries: list[_Entry], shifts: ShiftPlaces, letters: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """(n,) uint64: places where a modification may sit, wherever the spectrum has the shift."""
+    at_end = np.uint64(1) << (shifts.length - 1).astype(np.uint64)
+    bits = np.zeros(len(shifts.shift), np.uint64)
+    for entry in entries:
+        own = letters[:, entry.letter]
+        if entry.place.endswith("N-term"):
+            own = own & np.uint64(1)
+        elif entry.place.endswith("C-term"):
+            own = own & at_end
+        if entry.place == "protein N-term":
+            own = np.where(shifts.is_protein_start, own, np.uint64(0))
+        elif entry.place == "protein C-term":
+            own = np.where(shifts.is_protein_end, own, np.uint64(0))
+        bits |= own
+    return bits

@@ -1,0 +1,151 @@
+"""Amounts by sample: what was measured, and why what was not; from ions to peptidoforms to peptides to proteins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of
+from engine.quantification.pairwise_ratios import group_medians, pairwise_amounts
+
+__all__ = ["Amounts", "State", "normalisation_factors", "protein_amounts"]
+
+_TOP = 3
+
+
+class State(IntEnum):
+    """What is known of an amount; of several the least counts."""
+
+    MEASURED = 0
+    TRANSFERRED = 1
+    TOO_LOW = 2
+    REFUSED = 3
+    NOT_SEEN = 4
+
+    @property
+    def text(self) -> str:
+        """As tables have it."""
+        return self.name.lower().replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """Amounts of n things in s samples.
+
+    Attributes
+    ----------
+    value : (n, s) float64, NaN where there is none. state : (n, s) int8, `State`.
+    """
+
+    value: NDArray[np.float64]
+    state: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @classmethod
+    def of(cls, value: NDArray[np.float64]) -> Amounts:
+        """Amounts that are measured, or where they are NaN, not seen."""
+        return cls(value, np.where(np.isnan(value), State.NOT_SEEN, State.MEASURED).astype(np.int8))
+
+    def summed(self, group: NDArray[np.int64], n_groups: int) -> Amounts:
+        """Amounts of groups: the sum of what is there. `group` (n,), -1 for none; (n_groups, s)."""
+        rows = np.flatnonzero(group >= 0)
+        order = rows[np.argsort(group[rows], kind="stable")]
+        found = np.full((n_groups, self.value.shape[1]), np.nan)
+        state = np.full(found.shape, State.NOT_SEEN, np.int8)
+        some, first = np.unique(group[order], return_index=True)
+        if len(some):
+            values = self.value[order]
+            total = np.add.reduceat(np.nan_to_num(values), first, axis=0)
+            has_any = np.add.reduceat(~np.isnan(values), first, axis=0) > 0
+            found[some] = np.where(has_any, total, np.nan)
+            state[some] = np.minimum.reduceat(self.state[order], first, axis=0)
+        return Amounts(found, state)
+
+    def of_samples(self, sample: NDArray[np.int64], n_samples: int) -> Amounts:
+        """The same by sample, where columns are files: `sample` (s,), -1 for none; fractions of a sample are added up."""
+        turned = Amounts(self.value.T, self.state.T).summed(sample, n_samples)
+        return Amounts(np.ascontiguousarray(turned.value.T), np.ascontiguousarray(turned.state.T))
+
+    def scaled(self, factor: NDArray[np.float64]) -> Amounts:
+        """Amounts times the factor of each sample, (s,)."""
+        return replace(self, value=self.value * factor)
+
+
+def normalisation_factors(value: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Factors that make the median thing the same in all samples.
+
+    Each sample's is the median ratio, to the geometric mean over samples, of what all samples have; where less than a few things are in
+    all, of what each has.
+
+    Parameters
+    ----------
+    value : (n, s) float64, NaN where missing.
+
+    Returns
+    -------
+    (s,) float64, with a geometric mean of 1; 1 for samples that have nothing.
+
+    Examples
+    --------
+    >>> normalisation_factors(np.array([[1.0, 2.0], [3.0, 6.0], [5.0, 10.0]])).round(4).tolist()
+    [1.4142, 0.7071]
+    """
+    logs = np.full(value.shape, np.nan)
+    np.log(value, out=logs, where=value > 0)
+    has = ~np.isnan(logs)
+    used = has.any(axis=0)
+    complete = has[:, used].all(axis=1)
+    rows = complete if complete.sum() >= _TOP else has.sum(axis=1) > 1
+    shift = np.zeros(value.shape[1])
+    if rows.any():
+        chosen = logs[rows]
+        apart = chosen - np.nanmean(chosen, axis=1)[:, None]
+        there = ~np.isnan(apart).all(axis=0)
+        shift[there] = np.nanmedian(apart[:, there], axis=0)
+        shift[there] -= shift[there].mean()
+    return np.exp(-shift)
+
+
+def protein_amounts(
+    peptides: Amounts, protein: NDArray[np.int64], n_proteins: int, by: Literal["maxlfq", "top-3", "sum", "median"]
+) -> Amounts:
+    """Amounts of proteins from those of their peptides.
+
+    Parameters
+    ----------
+    peptides : n. protein : (n,) int64, -1 for none. by : see `QuantificationParameters`; the three most abundant are those over all
+        samples, the same in each.
+
+    Returns
+    -------
+    (n_proteins, s).
+    """
+    summed = peptides.summed(protein, n_proteins)
+    if by == "sum":
+        return summed
+    order = np.flatnonzero(protein >= 0)
+    abundance = np.nansum(peptides.value, axis=1)
+    order = order[np.lexsort((-abundance[order], protein[order]))]
+    offsets = offsets_of(np.bincount(protein[order], minlength=n_proteins))
+    if by == "top-3":
+        top = order[np.arange(len(order)) - offsets[protein[order]] < _TOP]
+        kept = np.full(len(protein), -1, np.int64)
+        kept[top] = protein[top]
+        return replace(peptides.summed(kept, n_proteins), state=summed.state)
+    if by == "median":
+        return replace(summed, value=_medians(peptides.value[order], protein[order], n_proteins))
+    return replace(summed, value=pairwise_amounts(peptides.value[order], offsets))
+
+
+def _medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
+    """Medians of each column's values in each group, NaN where there are none."""
+    found = np.full((n_groups, value.shape[1]), np.nan)
+    for column in range(value.shape[1]):
+        found[:, column] = group_medians(value[:, column], group, n_groups)
+    return found

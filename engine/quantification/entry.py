@@ -1,0 +1,78 @@
+"""The entry of quantification in the list of searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.jobs.progress import Progress
+
+if TYPE_CHECKING:
+    from engine.project import Project
+    from engine.quantification.summary import QuantificationSummary
+
+__all__ = ["QUANTIFICATION"]
+
+_EPILOG = """
+Samples are the files of one identification, or of several runs (--run ID,ID). A design says which is which: a tab-separated table with the
+columns file, sample, condition and replicate. Files of one sample are its fractions. Without it, each file is a sample.
+
+--method counts takes numbers of spectra, label-free the areas of ion traces in MS1. Conditions with two samples and more are compared:
+moderated t-tests, and false discovery rates by Benjamini and Hochberg.
+"""
+
+
+def _run(request: SearchRequest, progress: Progress) -> QuantificationSummary:
+    from engine.project import Project
+    from engine.quantification.search import quantify
+
+    summary, folder = quantify(request, progress), request.path("report")
+    if folder is not None and summary.folder is not None and summary.run_id is not None:
+        project = Project.open(summary.folder)
+        for format in ("tsv", "matrix"):
+            _export(project, ExportRequest(summary.run_id, format, folder), progress)
+        QUANTIFICATION.write_pages(project, summary.run_id, folder, progress)
+    return summary
+
+
+def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    from engine.quantification.exporting import export_quantities
+
+    return export_quantities(project, request, progress)
+
+
+QUANTIFICATION = Search(
+    kind="quantify",
+    name="quantification",
+    question="How much of each protein is there, and what changes?",
+    purpose="Quantify identified peptides and proteins by sample, and compare conditions",
+    description="Quantify the peptides and proteins of identifications: ion traces or numbers of spectra.",
+    epilog=_EPILOG,
+    job="Quantify {project}",
+    icon="quantify",
+    parameters="engine.quantification.parameters:QuantificationParameters",
+    preset="label-free",
+    inputs=(
+        Input(
+            "project", "Project", "project", "PROJECT", "the folder of a project with identifications", several=False,
+            wanted="a project with an identification", one="project", hint="the folder of a project",
+        ),
+    ),
+    options=(
+        Option("design", "Design", "table of the samples: file, sample, condition, replicate", metavar="FILE"),
+        Option("report", "Tables and pages", "write tables and pages into this folder, made where it is missing", metavar="DIR"),
+    ),
+    methods="engine.quantification.methods_paragraph:methods",
+    pages="engine.views.quantity_pages:write_pages",
+    shortcuts=("run", "method", "match_between_runs", "groups"),
+    writes="given project",
+    run=_run,
+    kernels=("engine.quantification.compilation:TRACES",),
+    modules=("engine.quantification.search",),
+    expecting="engine.quantification.expecting",
+    tables="engine.quantification.tables:TABLES",
+    exports=(Export("tsv", "Tables, tab-separated"), Export("matrix", "Quantities with a column for each sample, tab-separated")),
+    export=_export,
+    demo=Demo({}, "counts", after="identify"),
+)  # fmt: skip

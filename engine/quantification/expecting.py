@@ -1,0 +1,35 @@
+"""What a quantification takes, told by the records of the project and the sizes of its files."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from engine.entry import SearchRequest
+from engine.errors import InputError, ParameterError
+from engine.estimates import Expectation, newest_counts
+from engine.project import Project
+from engine.quantification.identified import sources
+from engine.quantification.parameters import QuantificationParameters
+
+__all__ = ["expected"]
+
+_USUAL_SPECTRA = 5000.0
+_PSM, _BYTE = 2e-5, 2.5e-8  # seconds
+
+
+def expected(request: SearchRequest) -> Expectation:
+    """See `engine.estimates`.
+
+    Raises
+    ------
+    InputError : the folder is no project.
+    """
+    parameters, folder = request.parameters_as(QuantificationParameters), request.files("project")[0]
+    spectra = float(newest_counts(Project.open(folder).folder).get("psms", _USUAL_SPECTRA))
+    size = 0
+    with suppress(InputError, ParameterError):  # the search itself says what is wrong
+        paths = [Path(one.path) for one in sources(folder, parameters.run).files] if parameters.method != "counts" else []
+        size = sum(path.stat().st_size for path in paths if path.exists())
+    host = {"read": 0.2 + spectra * _PSM, "score": size * _BYTE, "report": 0.1 + spectra * _PSM}
+    return Expectation((), host, {"spectra": spectra}, 1e8 + size / 4)

@@ -1,0 +1,289 @@
+"""What identifications found: peptidoforms, the spectra that show them, the files of these, and the proteins that they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.isotopes import AVERAGINE, ELEMENTS, element_counts, sequence_elements
+from engine.chemistry.modifications import unimod
+from engine.errors import InputError
+from engine.matches.columns import EXPORTED_PSMS, PROTEINS
+from engine.matches.source_run import SourceRun, identified_run
+from engine.project import Project
+from engine.results.arrow import in_one
+from engine.results.reader import TableFile
+from engine.spectra.tables import SPECTRA
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Forms", "Identified", "Matches", "Proteins", "SourceFile", "Sources", "identified", "sources"]
+
+_REMEDY = "Run the identification again"
+_PSMS = (
+    "spectrum", "spectrum_index", "spectrum_id", "scan", "retention_time", "precursor_mz", "charge", "peptide", "sequence", "proteins",
+    "calculated_mass", "q_value", "rank", "is_decoy", "modification_names", "modification_masses",
+)  # fmt: skip
+_GROUPS = ("accessions", "description", "length", "is_decoy", "q_value")
+_AVERAGINE_MASS = 111.1254
+
+
+class SourceFile(NamedTuple):
+    """A file of spectra that an identification read: its path, and its SHA-256 as it was then."""
+
+    path: str
+    sha256: str
+
+    @property
+    def content(self) -> str:
+        """What tells it from others: copies are one."""
+        return self.sha256 or self.path
+
+
+class Sources(NamedTuple):
+    """Identifications, and the files that they read: those of each run, and all of them, each content once."""
+
+    runs: tuple[SourceRun, ...]
+    files_of_run: tuple[tuple[SourceFile, ...], ...]
+    files: tuple[SourceFile, ...]
+
+
+@dataclass(frozen=True)
+class Forms:
+    """m peptidoforms.
+
+    Attributes
+    ----------
+    peptide : in ProForma. sequence : row of `Identified.sequences`, (m,) int64. mass : (m,) float64, dalton.
+    elements : (m, elements) float64, atoms of each of `engine.chemistry.isotopes.ELEMENTS`.
+    """
+
+    peptide: list[str]
+    sequence: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    elements: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.peptide)
+
+
+@dataclass(frozen=True)
+class Matches:
+    """n spectra that are identified, each once, by form, charge and file.
+
+    Attributes
+    ----------
+    form, file : (n,) int64. charge : (n,) int64. retention_time : (n,) float64, seconds, NaN where unknown. precursor_mz : (n,) float64.
+    run, row : (n,) int64, of the table of spectra of which run. scan : (n,) int64, -1 where unknown. spectrum_id : of each.
+    """
+
+    form: NDArray[np.int64]
+    charge: NDArray[np.int64]
+    file: NDArray[np.int64]
+    run: NDArray[np.int64]
+    retention_time: NDArray[np.float64]
+    precursor_mz: NDArray[np.float64]
+    row: NDArray[np.int64]
+    scan: NDArray[np.int64]
+    spectrum_id: list[str]
+
+    def __len__(self) -> int:
+        return len(self.form)
+
+
+@dataclass(frozen=True)
+class Proteins:
+    """Protein groups, each by its first protein: p accessions, names of the others, descriptions, and lengths, (p,) int64, 0 unknown."""
+
+    accession: list[str]
+    others: list[list[str]]
+    description: list[str]
+    length: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.accession)
+
+
+@dataclass(frozen=True)
+class Identified:
+    """All that is quantified.
+
+    Attributes
+    ----------
+    files : of spectra. sequences : peptides without modifications, s of them.
+    protein : (s,) int64, the protein that each sequence counts for, -1 for none.
+    """
+
+    files: tuple[SourceFile, ...]
+    forms: Forms
+    matches: Matches
+    sequences: list[str]
+    proteins: Proteins
+    protein: NDArray[np.int64]
+
+
+def sources(folder: Path, runs: Sequence[str]) -> Sources:
+    """The identifications that are meant, and their files; the newest where `runs` is empty.
+
+    Raises
+    ------
+    InputError : there is no project, or no such run, or one without proteins. ParameterError : a run is no identification.
+    """
+    project, found = Project.open(folder), [identified_run(folder, name) for name in runs or ("",)]
+    lacking = next((run for run in found if run.proteins is None), None)
+    if lacking is not None:
+        raise InputError(folder, f"run {lacking.run} has no table of proteins", remedy=_REMEDY)
+    files = tuple(
+        tuple(SourceFile(str(one.path), one.sha256 or "") for one in project.inputs(run.run) if one.kind == "spectra") for run in found
+    )
+    if not all(files):
+        raise InputError(folder, "an identification names no file of spectra", remedy=_REMEDY)
+    return Sources(tuple(found), files, tuple({one.content: one for own in reversed(files) for one in reversed(own)}.values())[::-1])
+
+
+def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor: bool) -> Identified:
+    """The peptidoforms of spectra up to a q-value and of proteins up to another: targets, the best match of each spectrum.
+
+    `uses_razor`: a peptide of several proteins counts for the one with the most peptides, and for none without.
+
+    Raises
+    ------
+    InputError : a table is not what it should be, or nothing is identified.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    numbers = {one.content: number for number, one in enumerate(found.files)}
+    tables, proteins = [], _ProteinNames()
+    for number, (run, files) in enumerate(zip(found.runs, found.files_of_run, strict=True)):
+        file_of_row = _file_of_rows(run, [numbers[one.content] for one in files])
+        with TableFile(run.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(file_of_row)}, remedy=_REMEDY) as source:
+            table = source.read(_PSMS)
+        wanted = pc.and_(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], psm_fdr))
+        table = table.filter(pc.fill_null(wanted, False)).combine_chunks()
+        table = table.append_column("run", pa.array(np.full(len(table), number, np.int64)))
+        tables.append(table.append_column("file", pa.array(file_of_row[table["spectrum"].to_numpy()])))
+        proteins.add(run, protein_fdr)
+    table = pa.concat_tables(tables)
+    table = table.take(pa.array(_first_of_spectra(table)))
+    if not len(table):
+        raise InputError(found.runs[0].psms, "holds no match up to psm_fdr", remedy="Raise psm_fdr, or take another run")
+    return _columns(found.files, table, proteins, uses_razor=uses_razor)
+
+
+def _file_of_rows(run: SourceRun, own: Sequence[int]) -> NDArray[np.int64]:
+    """Number of the file of each row of a run's table of spectra."""
+    with TableFile(run.spectra, SPECTRA, ("spectrum_file",), remedy=_REMEDY) as source:
+        table = source.read(("spectrum_file",))
+        # Spectra are in the order of their files, whose names may be as they were given, from some other folder.
+        file = in_one(table["spectrum_file"]).dictionary_encode().indices.to_numpy().astype(np.int64)
+        if int(file.max(initial=-1)) + 1 != len(own):
+            raise source.damaged("holds spectra of other files than the run read", "spectrum_file")
+    return np.array(own, np.int64)[file]
+
+
+def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:
+    """Rows of the best match of each spectrum, which several runs may have identified."""
+    file, index = table["file"].to_numpy(), table["spectrum_index"].to_numpy()
+    order = np.lexsort((table["q_value"].to_numpy(), index, file))
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = (np.diff(file[order]) != 0) | (np.diff(index[order]) != 0)
+    return order[is_first]
+
+
+class _ProteinNames:
+    """Proteins of several runs: groups that share a protein are one."""
+
+    def __init__(self) -> None:
+        self.number_of: dict[str, int] = {}
+        self.accessions: list[list[str]] = []
+        self.descriptions: list[str] = []
+        self.lengths: list[int] = []
+
+    def add(self, run: SourceRun, maximum_q_value: float) -> None:
+        assert run.proteins is not None
+        with TableFile(run.proteins, PROTEINS, _GROUPS, remedy=_REMEDY) as source:
+            rows: list[dict[str, Any]] = source.read(_GROUPS).to_pylist()
+            for row in rows:
+                if row["is_decoy"] or row["q_value"] is None or not row["q_value"] <= maximum_q_value:
+                    continue
+                names = [name for name in row["accessions"] if name]
+                if not names:
+                    raise source.damaged("holds a protein without a name", "accessions")
+                number = next((self.number_of[name] for name in names if name in self.number_of), len(self.accessions))
+                if number == len(self.accessions):
+                    self.accessions.append([])
+                    self.descriptions.append(row["description"] or "")
+                    self.lengths.append(row["length"] or 0)
+                for name in names:
+                    if self.number_of.setdefault(name, number) == number and name not in self.accessions[number]:
+                        self.accessions[number].append(name)
+
+
+def _columns(files: tuple[SourceFile, ...], table: pa.Table, names: _ProteinNames, *, uses_razor: bool) -> Identified:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    peptide = in_one(table["peptide"]).dictionary_encode()
+    form = peptide.indices.to_numpy().astype(np.int64)
+    _, first = np.unique(form, return_index=True)
+    some = table.take(pa.array(first))
+    sequence = in_one(some["sequence"]).dictionary_encode()
+    of_form = sequence.indices.to_numpy().astype(np.int64)
+    sequences = sequence.dictionary.to_pylist()
+    elements = sequence_elements(sequences)[of_form] + _modification_elements(some)
+    forms = Forms(peptide.dictionary.to_pylist(), of_form, some["calculated_mass"].to_numpy().astype(np.float64), elements)
+    matches = Matches(
+        form, table["charge"].to_numpy().astype(np.int64), table["file"].to_numpy().astype(np.int64),
+        table["run"].to_numpy(),
+        pc.fill_null(table["retention_time"], float("nan")).to_numpy(), table["precursor_mz"].to_numpy(), table["spectrum"].to_numpy(),
+        pc.fill_null(table["scan"], -1).to_numpy(), table["spectrum_id"].to_pylist(),
+    )  # fmt: skip
+    _, first_of_sequence = np.unique(of_form, return_index=True)
+    owner = _owners(some.take(pa.array(first_of_sequence)), names, uses_razor=uses_razor)
+    proteins = Proteins(
+        [one[0] for one in names.accessions], [one[1:] for one in names.accessions], names.descriptions, np.array(names.lengths, np.int64)
+    )
+    return Identified(files, forms, matches, sequences, proteins, owner)
+
+
+def _modification_elements(table: pa.Table) -> NDArray[np.float64]:
+    """Atoms that the modifications of each row add: Unimod's composition of those that it knows, average residues by mass of others."""
+    names, masses = in_one(table["modification_names"]), in_one(table["modification_masses"])
+    counts = np.diff(names.offsets.to_numpy())
+    owner = np.repeat(np.arange(len(table)), counts)
+    text = names.flatten().dictionary_encode()
+    mass = masses.flatten().to_numpy(zero_copy_only=False)
+    known: Mapping[str, NDArray[np.float64]] = {one: element_counts(unimod().by_name(one).composition)
+                                                for one in text.dictionary.to_pylist() if one in unimod()}  # fmt: skip
+    average = np.array([AVERAGINE.get(one, 0.0) for one in ELEMENTS]) / _AVERAGINE_MASS
+    of_name = np.array([known.get(one, np.full(len(ELEMENTS), np.nan)) for one in text.dictionary.to_pylist()]).reshape(-1, len(ELEMENTS))
+    added = of_name[text.indices.to_numpy()] if len(mass) else np.zeros((0, len(ELEMENTS)))
+    added = np.where(np.isnan(added), mass[:, None] * average, added)
+    found = np.zeros((len(table), len(ELEMENTS)))
+    np.add.at(found, owner, added)
+    return found
+
+
+def _owners(table: pa.Table, names: _ProteinNames, *, uses_razor: bool) -> NDArray[np.int64]:
+    """The protein that the sequence of each row counts for, -1 for none."""
+    lists = in_one(table["proteins"])
+    text = lists.flatten().dictionary_encode()
+    number = np.array([names.number_of.get(one, -1) for one in text.dictionary.to_pylist()], np.int64)
+    row = np.repeat(np.arange(len(table)), np.diff(lists.offsets.to_numpy()))
+    pairs = np.stack([row, number[text.indices.to_numpy()]]) if len(row) else np.zeros((2, 0), np.int64)
+    pairs = np.unique(pairs[:, pairs[1] >= 0], axis=1)
+    n_peptides = np.bincount(pairs[1], minlength=max(1, len(names.accessions)))
+    order = np.lexsort((pairs[1], -n_peptides[pairs[1]], pairs[0]))
+    pairs = pairs[:, order]
+    rows, first, count = np.unique(pairs[0], return_index=True, return_counts=True)
+    found = np.full(len(table), -1, np.int64)
+    kept = np.ones(len(rows), np.bool_) if uses_razor else count == 1
+    found[rows[kept]] = pairs[1, first[kept]]
+    return found

@@ -1,0 +1,179 @@
+"""Traces of ions in the survey spectra (MS1) of a file: cut out in one pass over the peaks, and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of
+from engine.chemistry.masses import ISOTOPE_SPACING
+from engine.execution.resources import Resources
+from engine.execution.scheduler import one_line
+from engine.execution.threads import run_on_threads
+from engine.formats.surveys import Surveys
+from engine.quantification.parameters import QuantificationParameters
+from engine.spectra.spooling import release_pages
+from kernels.cpu.elution import N_VALUES, ElutionRules, Traces, measure_elution
+from kernels.cpu.processor import Processor
+from kernels.device import Device, DeviceError, DeviceMemoryError, twin
+from kernels.partitions import Partition, equal_partitions
+from kernels.trace_layouts import SurveyPeaks, TraceWindows
+
+__all__ = ["TraceQuery", "measured_traces"]
+
+_PEAKS_OF_BLOCK = 1 << 21
+_CELLS_OF_PART = 1 << 26
+"""256 MB."""
+_LOWEST, _VALLEY = 0.01, 0.6
+"""Parts of the height at which a trace ends, and of the lower of two summits below which what lies between them parts them. A Gaussian has
+99.8 % of its area above the first; smoothed noise of a summit seldom falls below the second."""
+
+
+@dataclass(frozen=True)
+class TraceQuery:
+    """Ions whose traces are wanted in a file, n of them.
+
+    Attributes
+    ----------
+    mz : (n,) float64, of the monoisotopic ion. charge : (n,) int64. pattern : (n, isotopes) float64.
+    anchor_offsets : (n + 1,) int64; anchors : float64, s, the times at which each is known or expected.
+    reach : (n,) float64, s, how far from these its summit may be; 0 where the way is uphill from them.
+    window : s, how far before the first and behind the last of them the trace is cut out.
+    """
+
+    mz: NDArray[np.float64]
+    charge: NDArray[np.int64]
+    pattern: NDArray[np.float64]
+    anchor_offsets: NDArray[np.int64]
+    anchors: NDArray[np.float64]
+    reach: NDArray[np.float64]
+    window: float
+
+    def __len__(self) -> int:
+        return len(self.mz)
+
+    def part(self, first: int, last: int) -> TraceQuery:
+        """Some of the ions."""
+        low, high = self.anchor_offsets[first], self.anchor_offsets[last]
+        rows = slice(first, last)
+        return TraceQuery(
+            self.mz[rows], self.charge[rows], self.pattern[rows], self.anchor_offsets[first : last + 1] - low, self.anchors[low:high],
+            self.reach[rows], self.window,
+        )  # fmt: skip
+
+
+def measured_traces(surveys: Surveys, query: TraceQuery, parameters: QuantificationParameters, resources: Resources) -> NDArray[np.float64]:
+    """What is measured of each ion: the columns of `kernels.cpu.elution`, (n, N_VALUES) float64, 0 where nothing is there.
+
+    Every ion has an anchor at least. Memory holds the cells of some ions and a block of peaks, however long the run is.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    found = np.zeros((len(query), N_VALUES))
+    for first, last in _parts(surveys, query):
+        some = query.part(first, last)
+        traces = _cut(surveys, some, parameters, resources)
+        rules = ElutionRules(parameters.maximum_gap, _LOWEST, _VALLEY)
+        rows = found[first:last]
+
+        def measure(part: Partition) -> None:
+            measure_elution(traces, some.anchor_offsets, some.anchors, some.reach, rules, part.first, part.last, rows)  # noqa: B023
+
+        pieces = equal_partitions(traces.n_surveys + 1, resources.threads)
+        run_on_threads(measure, pieces, resources.threads, resources.progress, steps=lambda _: 0)
+    return found
+
+
+def _spans(surveys: Surveys, query: TraceQuery) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First survey spectrum of each ion's trace, and the one behind its last; one at least."""
+    times, starts = surveys.retention_time, query.anchor_offsets[:-1]
+    low = np.searchsorted(times, np.minimum.reduceat(query.anchors, starts) - query.window)
+    high = np.searchsorted(times, np.maximum.reduceat(query.anchors, starts) + query.window, side="right")
+    low = np.minimum(low, len(surveys) - 1)
+    return low, np.maximum(high, low + 1)
+
+
+def _parts(surveys: Surveys, query: TraceQuery) -> Iterator[tuple[int, int]]:
+    """Some ions at a time, whose cells fit into the memory."""
+    if not len(query):
+        return
+    low, high = _spans(surveys, query)
+    ends = np.cumsum((high - low) * query.pattern.shape[1])
+    first = 0
+    while first < len(query):
+        before = int(ends[first - 1]) if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + _CELLS_OF_PART, side="right")))
+        yield first, last
+        first = last
+
+
+def _cut(surveys: Surveys, query: TraceQuery, parameters: QuantificationParameters, resources: Resources) -> Traces:
+    """The cells of some ions."""
+    n_isotopes = query.pattern.shape[1]
+    low, high = _spans(surveys, query)
+    count = high - low
+    offset = offsets_of(count * n_isotopes)
+    isotope = np.arange(n_isotopes)
+    mz = query.mz[:, None] + isotope * (ISOTOPE_SPACING / query.charge[:, None])
+    width = parameters.precursor_tolerance.width(mz)
+    first, last = (np.repeat(one, n_isotopes).astype(np.int32) for one in (low, high))
+    cell = (offset[:-1, None] + isotope * count[:, None]).ravel()
+    windows = TraceWindows((mz - width).ravel(), (mz + width).ravel(), first, last, cell)
+    cells = np.zeros(offset[-1], np.float32)
+    resources.progress.stage("Following ions", len(surveys.mz))
+    for begin, end in _blocks(surveys):
+        within = np.flatnonzero((windows.last > begin) & (windows.first < end))
+        if len(within):
+            some = TraceWindows(
+                windows.low[within], windows.high[within], windows.first[within], windows.last[within], windows.cell[within]
+            )  # fmt: skip
+            _extract(_sorted_peaks(surveys, begin, end), some, cells, resources)
+        resources.progress.advance(int(surveys.offsets[end] - surveys.offsets[begin]))
+        resources.progress.check()
+        for column in (surveys.mz, surveys.intensity):
+            release_pages(column)
+    return Traces(cells, offset, low.astype(np.int64), count.astype(np.int64), surveys.retention_time, query.pattern)
+
+
+def _blocks(surveys: Surveys) -> Iterator[tuple[int, int]]:
+    """Survey spectra in blocks of some million peaks."""
+    first = 0
+    while first < len(surveys):
+        last = int(np.searchsorted(surveys.offsets, surveys.offsets[first] + _PEAKS_OF_BLOCK, side="right")) - 1
+        last = min(max(last, first + 1), len(surveys))
+        yield first, last
+        first = last
+
+
+def _sorted_peaks(surveys: Surveys, first: int, last: int) -> SurveyPeaks:
+    """The peaks of some survey spectra, in order of m/z."""
+    rows = slice(surveys.offsets[first], surveys.offsets[last])
+    mz = np.asarray(surveys.mz[rows])
+    survey = np.repeat(np.arange(first, last, dtype=np.int32), np.diff(surveys.offsets[first : last + 1]))
+    order = np.argsort(mz)
+    return SurveyPeaks(mz[order], np.asarray(surveys.intensity[rows])[order], survey[order])
+
+
+def _extract(peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32], resources: Resources) -> None:
+    """Raise the cells on a card, or where there is none or it fails, on the processor."""
+
+    def extract(device: Device) -> None:
+        with closing(twin(device, "traces").extract_traces(device, peaks, windows, cells)) as extracting:
+            for _ in extracting:
+                resources.progress.check()
+
+    for card in list(resources.cards):
+        try:
+            extract(card)
+            return
+        except DeviceError as error:
+            resources.progress.message(f"{one_line(error)}; ions are followed elsewhere")
+            if not isinstance(error, DeviceMemoryError):
+                resources.cards.remove(card)
+    extract(Processor(resources.threads))

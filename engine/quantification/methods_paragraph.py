@@ -1,0 +1,67 @@
+"""How peptides and proteins were quantified, for a paper."""
+
+from __future__ import annotations
+
+from engine.results.methods import Methods, RunFacts, plural
+
+__all__ = ["methods"]
+
+_NSAF = "Zybailov B, et al. Statistical analysis of membrane proteome expression changes. J Proteome Res 5, 2339-2347 (2006)"
+_MAXLFQ = "Cox J, et al. Accurate proteome-wide label-free quantification (MaxLFQ). Mol Cell Proteomics 13, 2513-2526 (2014)"
+_LIMMA = "Smyth GK. Linear models and empirical Bayes methods for assessing differential expression. Stat Appl Genet Mol Biol 3, 3 (2004)"
+_BENJAMINI = "Benjamini Y, Hochberg Y. Controlling the false discovery rate. J R Stat Soc B 57, 289-300 (1995)"
+_BY = {
+    "maxlfq": "the pairwise medians of the ratios of their peptides (MaxLFQ)", "top-3": "the sum of their three most abundant peptides",
+    "sum": "the sum of their peptides", "median": "the median of their peptides",
+}  # fmt: skip
+
+
+def methods(facts: RunFacts) -> Methods:
+    """What was done, from the record of the run."""
+    runs = facts.record.get("source_runs")
+    names = ", ".join(str(one)[:60] for one in runs[:6]) if isinstance(runs, list) else ""
+    method, citations = facts.text("method"), []
+    sentences = [
+        f"Matches{f' of {names}' if names else ''} up to a q-value of {facts.text('psm_fdr')} and protein groups up to"
+        f" {facts.text('protein_fdr')} were quantified; peptides of several groups counted for"
+        f" {'the one with the most peptides' if facts.text('shared_peptides') == 'razor' else 'none'}."
+    ]
+    if method == "counts":
+        sentences.append("Proteins were quantified by their numbers of spectra, normalised by length (NSAF).")
+        citations.append(_NSAF)
+    else:
+        sentences += _of_traces(facts)
+    if method != "counts":
+        by = facts.text("protein_quantity")
+        if facts.text("normalisation") == "median":
+            sentences.append("Samples were scaled so that the median peptidoform was the same in all.")
+        sentences.append(f"Proteins were quantified by {_BY.get(by, 'their peptides')}.")
+        citations += [_MAXLFQ] if by == "maxlfq" else []
+    tested, changed = facts.count("tested"), facts.count("changed")
+    if tested and changed is not None:
+        made_up = (
+            "what a whole condition lacked was set to the lowest percent of the sample" if facts.text("imputation") == "low"
+            else "missing quantities were not imputed"
+        )  # fmt: skip
+        sentences.append(
+            "Log2 quantities were compared by moderated t-tests (empirical Bayes), with p-values corrected after Benjamini and Hochberg;"
+            f" {made_up}. Of {plural(tested, 'test')}, {changed:,} changed at a false discovery rate of {facts.text('change_fdr')}."
+        )
+        citations += [_LIMMA, _BENJAMINI]
+    return Methods(sentences, tuple(citations))
+
+
+def _of_traces(facts: RunFacts) -> list[str]:
+    found = [
+        f"The first {facts.text('isotopes')} isotopes of each ion were followed in the survey spectra within"
+        f" {facts.text('precursor_tolerance')}, up to {facts.text('retention_window')} s from its spectra, and the area under them was"
+        f" taken where their areas agreed with the pattern of the formula (cosine of at least {facts.text('minimum_agreement')})."
+    ]
+    if facts.text("match_between_runs") == "True":
+        transferred = facts.count("transferred")
+        told = f"; {plural(transferred, 'ion')} came from them" if transferred is not None else ""
+        found.append(
+            "Ions that other files identified were looked for at their aligned times, and kept up to a q-value of"
+            f" {facts.text('transfer_fdr')}, estimated by transfers to shifted masses{told}."
+        )
+    return found

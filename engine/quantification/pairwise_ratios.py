@@ -1,0 +1,103 @@
+"""Amounts of proteins by the pairwise medians of the ratios of their peptides: MaxLFQ (Cox et al. 2014, Mol. Cell. Proteomics 13:2513).
+
+Of each pair of samples the median log ratio of the peptides that both have is taken, and amounts are those whose log ratios come nearest to
+all of these, by least squares. Samples that no chain of pairs connects are solved apart. Each connected part is scaled to the sum of its
+peptides' amounts. No peptide that is missing is made up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of
+
+__all__ = ["group_medians", "pairwise_amounts"]
+
+_VALUES_OF_PIECE = 1 << 22
+
+
+def group_medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
+    """Median of the values of each group, (n_groups,) float64, NaN where it has none.
+
+    Parameters
+    ----------
+    value : (n,) float64, those that are NaN left out. group : (n,) int64.
+
+    Examples
+    --------
+    >>> group_medians(np.array([1.0, 9.0, 2.0, np.nan]), np.array([0, 0, 0, 1]), 2).tolist()
+    [2.0, nan]
+    """
+    rows = np.flatnonzero(~np.isnan(value))
+    rows = rows[np.lexsort((value[rows], group[rows]))]
+    count = np.bincount(group[rows], minlength=n_groups)
+    first = offsets_of(count)[:-1]
+    found = np.full(n_groups, np.nan)
+    some = np.flatnonzero(count)
+    low, high = first[some] + (count[some] - 1) // 2, first[some] + count[some] // 2
+    found[some] = (value[rows[low]] + value[rows[high]]) / 2
+    return found
+
+
+def pairwise_amounts(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Amounts of proteins.
+
+    Parameters
+    ----------
+    value : (n, s) float64, amounts of peptides in samples, NaN where missing, protein after protein.
+    offsets : (p + 1,) int64; the peptides of protein i are the rows `offsets[i]:offsets[i + 1]`.
+
+    Returns
+    -------
+    (p, s) float64, NaN where a protein has no peptide.
+    """
+    n_proteins, n_samples = len(offsets) - 1, value.shape[1]
+    found = np.full((n_proteins, n_samples), np.nan)
+    some = max(1, _VALUES_OF_PIECE // max(1, n_samples * n_samples))
+    for first in range(0, n_proteins, some):
+        last = min(first + some, n_proteins)
+        rows = slice(offsets[first], offsets[last])
+        found[first:last] = _piece(value[rows], offsets[first : last + 1] - offsets[first])
+    return found
+
+
+def _piece(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    n_proteins, n_samples = len(offsets) - 1, value.shape[1]
+    group = np.repeat(np.arange(n_proteins), np.diff(offsets))
+    logs = np.full(value.shape, np.nan)
+    np.log(value, out=logs, where=value > 0)
+    laplacian = np.zeros((n_proteins, n_samples, n_samples))
+    right = np.zeros((n_proteins, n_samples))
+    for i in range(n_samples):
+        for j in range(i):
+            median = group_medians(logs[:, i] - logs[:, j], group, n_proteins)
+            rows = np.flatnonzero(~np.isnan(median))
+            laplacian[rows, i, i] += 1
+            laplacian[rows, j, j] += 1
+            laplacian[rows, i, j] = laplacian[rows, j, i] = -1
+            right[rows, i] += median[rows]
+            right[rows, j] -= median[rows]
+    part = _parts(laplacian != 0)
+    # One equation for each part, that its logarithms have no mean, makes the normal equations solvable.
+    same = (part[:, :, None] == part[:, None, :]).astype(np.float64)
+    solved = np.linalg.solve(laplacian + same, right[..., None])[..., 0]
+    total = np.zeros((n_proteins, n_samples))
+    np.add.at(total, group, np.nan_to_num(np.where(value > 0, value, 0.0)))
+    has_any = total > 0
+    relative = np.where(has_any, np.exp(solved), 0.0)
+    # Both sums over the samples of the same part.
+    of_part = (same @ total[..., None])[..., 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        amount = relative * of_part / (same @ relative[..., None])[..., 0]
+    return np.where(has_any, amount, np.nan)
+
+
+def _parts(edges: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The least sample that each is connected with, (p, s), by edges (p, s, s)."""
+    n = edges.shape[1]
+    reach = edges | np.eye(n, dtype=np.bool_)
+    for _ in range(max(1, int(np.ceil(np.log2(max(2, n)))))):
+        reach = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
+    found: NDArray[np.int64] = reach.argmax(axis=2)
+    return found

@@ -1,0 +1,107 @@
+"""Parameters of quantification: the one place where each exists."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import field_validator
+
+from engine.chemistry.tolerance import Tolerance
+from engine.parameters import SearchParameters, parameter
+
+__all__ = ["QuantificationParameters"]
+
+_WHICH, _TRACES, _TRANSFERS, _PROTEINS, _CHANGES = (
+    "Quantities", "Ion traces (MS1)", "Match between runs", "Proteins", "Comparison"
+)  # fmt: skip
+_MAXIMUM_NAMES = 1000
+
+
+class QuantificationParameters(SearchParameters):
+    """All that decides quantities, besides the identification and the design."""
+
+    run: tuple[str, ...] = parameter(
+        (), title="Runs", group=_WHICH,
+        help="Identifications whose files are quantified together, commas between; the newest alone where it is empty.",
+    )  # fmt: skip
+    method: Literal["label-free", "counts"] = parameter(
+        "label-free", title="Method", group=_WHICH,
+        help="Areas of ion traces in MS1 (label-free), or numbers of spectra (counts).",
+    )  # fmt: skip
+    psm_fdr: float = parameter(
+        0.01, gt=0, le=1, title="PSMs up to", group=_WHICH, help="Matches of spectra up to this q-value are quantified."
+    )
+    protein_fdr: float = parameter(
+        0.01, gt=0, le=1, title="Proteins up to", group=_WHICH, help="Protein groups up to this q-value are quantified."
+    )
+
+    precursor_tolerance: Tolerance = parameter(
+        Tolerance(10, "ppm"), title="MS1 tolerance", group=_TRACES, editor="tolerance",
+        help="How far a peak of a survey spectrum may be from the m/z of an isotope.",
+    )  # fmt: skip
+    isotopes: int = parameter(
+        3,
+        ge=2,
+        le=6,
+        title="Isotopes",
+        group=_TRACES,
+        help="How many peaks of the isotope pattern are followed, from the monoisotopic one.",
+    )
+    retention_window: float = parameter(
+        120.0, gt=0, le=3600, title="Window", unit="s", group=_TRACES,
+        help="How far before and behind its spectra the trace of an ion is followed.",
+    )  # fmt: skip
+    maximum_gap: int = parameter(
+        2, ge=0, le=20, title="Gap", unit="surveys", group=_TRACES, advanced=True,
+        help="So many survey spectra in a row may lack the ion within its trace.",
+    )  # fmt: skip
+    minimum_points: int = parameter(
+        3, ge=2, le=100, title="Fewest points", unit="surveys", group=_TRACES, advanced=True,
+        help="A trace that fewer survey spectra show is too low to be measured.",
+    )  # fmt: skip
+    minimum_agreement: float = parameter(
+        0.9, ge=0, le=1, title="Isotope agreement from", group=_TRACES,
+        help="Cosine between the areas of the isotopes and the pattern of the formula, below which a trace is refused.",
+    )  # fmt: skip
+
+    match_between_runs: bool = parameter(
+        False, title="Match between runs", group=_TRANSFERS,
+        help="Also measure ions where another file identified them, at their aligned time.",
+    )  # fmt: skip
+    transfer_fdr: float = parameter(
+        0.01, gt=0, le=1, title="Transfers up to", group=_TRANSFERS,
+        help="Transferred ions up to this q-value are kept, judged by transfers to shifted masses.",
+    )  # fmt: skip
+
+    protein_quantity: Literal["maxlfq", "top-3", "sum", "median"] = parameter(
+        "maxlfq", title="Proteins by", group=_PROTEINS,
+        help="Pairwise medians of the ratios of peptides (maxlfq), sum of the three most abundant (top-3), sum or median of all.",
+    )  # fmt: skip
+    shared_peptides: Literal["razor", "unique"] = parameter(
+        "razor", title="Shared peptides", group=_PROTEINS,
+        help="Count for the protein with the most peptides (razor), or for none (unique).",
+    )  # fmt: skip
+
+    groups: tuple[str, ...] = parameter(
+        (), title="Conditions", group=_CHANGES,
+        help="Conditions of the design that are compared, the one that others are compared with first; all of them where it is empty.",
+    )  # fmt: skip
+    normalisation: Literal["median", "none"] = parameter(
+        "median", title="Normalisation", group=_CHANGES,
+        help="Samples are scaled so that the median peptide is the same in all (median), or left as they are.",
+    )  # fmt: skip
+    imputation: Literal["none", "low"] = parameter(
+        "none", title="Missing quantities", group=_CHANGES,
+        help="Stay missing (none), or where all of a condition are, become the lowest percent of the sample's (low), which is told.",
+    )  # fmt: skip
+    change_fdr: float = parameter(
+        0.01, gt=0, le=1, title="Changes up to", group=_CHANGES, help="Proteins that change up to this q-value are counted as changed."
+    )
+
+    @field_validator("run", "groups")
+    @classmethod
+    def _are_different(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(one.strip() for one in value if one.strip()))
+        if len(names) > _MAXIMUM_NAMES:
+            raise ValueError(f"expected at most {_MAXIMUM_NAMES:,} names")
+        return names

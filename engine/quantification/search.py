@@ -1,0 +1,168 @@
+"""Quantify what was identified: read -> index -> plan -> score -> report, from a project to a run of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from engine.entry import SearchRequest
+from engine.errors import InputError
+from engine.execution.resources import Resources
+from engine.jobs.progress import Progress
+from engine.project.paths import EXPORTS
+from engine.quantification.amounts import Amounts, normalisation_factors, protein_amounts
+from engine.quantification.changes import Changes, changes_table, protein_changes
+from engine.quantification.compilation import TRACES
+from engine.quantification.counting import abundance_factors, spectrum_counts
+from engine.quantification.design import Design, design_of_files, read_design
+from engine.quantification.identified import Identified, Sources, identified, sources
+from engine.quantification.label_free import measured_label_free
+from engine.quantification.measuring import Measured, measured_counts, samples_of_spectra
+from engine.quantification.parameters import QuantificationParameters
+from engine.quantification.results import Quantities, quantity_tables, write_wide
+from engine.quantification.summary import QuantificationSummary
+from engine.quantification.tables import CHANGES, TABLES, file_of
+from engine.results.separated import DIGITS, write_separated
+from engine.search_run import RunSpec, SearchRun, search_run
+
+__all__ = ["quantify"]
+
+
+def quantify(request: SearchRequest, progress: Progress | None = None) -> QuantificationSummary:
+    """Quantify the peptides and proteins of identifications in the samples of a design; a run is added to the project.
+
+    Parameters
+    ----------
+    request : input ``project``, the folder of a project with identifications; `QuantificationParameters`. Its options: ``design``, a table
+        of samples, and ``report``, a folder for tables and pages.
+
+    Raises
+    ------
+    InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
+    """
+    parameters, folder = request.parameters_as(QuantificationParameters), request.files("project")[0]
+    found = sources(folder, parameters.run)
+    spec = RunSpec("quantify", replace(request, project=folder), {}, _inputs(request, found, parameters), request.outputs("report"), False)
+
+    def read(progress: Progress, threads: int) -> Identified:
+        progress.stage("Reading the identification")
+        uses_razor = parameters.shared_peptides == "razor"
+        return identified(found, parameters.psm_fdr, parameters.protein_fdr, uses_razor=uses_razor)
+
+    with search_run(spec, read, TRACES if parameters.method == "label-free" else None, progress) as run:
+        assert run.run is not None
+        _check_files(run, found)
+        design = _design(request, found, parameters)
+        groups = design.groups(parameters.groups)
+        for name in design.left_out:
+            run.progress.message(f"{name} is left out: the design does not name it", "warning")
+        known = run.read()
+        with run.step("score"):
+            measured = _measured(known, design, parameters, run.resources(), spec.spool)
+        run.device = measured.devices
+        with run.step("report"):
+            quantities = _quantities(known, design, measured, parameters)
+            if not (~np.isnan(quantities.proteins.value)).any():
+                raise InputError(
+                    folder, "nothing that was identified has a quantity in any sample", remedy="Look at psm_fdr and the tolerances"
+                )
+            changes = protein_changes(quantities.proteins, design, groups, parameters)
+            _tell(run.progress, quantities, design, groups)
+            made = {**measured.tables, **quantity_tables(quantities), CHANGES.name: changes_table(changes, known.proteins)}
+            made |= {one.name: one.schema().empty_table() for one in TABLES if one.name not in made}
+            for one in TABLES:
+                run.run.write_table(one.name, made[one.name])
+                run.progress.check()
+                write_separated(run.run.folder / EXPORTS / file_of(one), made[one.name], one.saved_columns, run.progress, DIGITS)
+            wide = write_wide(run.run.folder / EXPORTS, made, run.progress)
+            if request.out is not None:
+                write_separated(Path(request.out), made[TABLES[0].name], TABLES[0].saved_columns, run.progress, DIGITS)
+        return _recorded(run, found, quantities, measured, changes, parameters, [*map(file_of, TABLES), *(path.name for path in wide)])
+
+
+def _inputs(request: SearchRequest, found: Sources, parameters: QuantificationParameters) -> dict[str, list[str | Path]]:
+    """The files that are read: tables of the identifications, spectra where they are needed, and what options name."""
+    design, spectra = request.path("design"), [one.path for one in found.files] if parameters.method != "counts" else []
+    return {
+        "project_psms": [run.psms for run in found.runs],
+        "project_proteins": [run.proteins for run in found.runs if run.proteins is not None],
+        "spectra": list(spectra), "design": [] if design is None else [design],
+    }  # fmt: skip
+
+
+def _check_files(run: SearchRun[Identified], found: Sources) -> None:
+    """Refuse files that are other than those that were identified."""
+    for one, digest in zip(found.files, run.digests("spectra"), strict=False):
+        if one.sha256 and digest != one.sha256:
+            raise InputError(one.path, "has changed since it was identified", remedy="Put it back as it was, or identify it again")
+
+
+def _design(request: SearchRequest, found: Sources, parameters: QuantificationParameters) -> Design:
+    path, names = request.path("design"), [one.path for one in found.files]
+    return design_of_files(names) if path is None else read_design(path, names)
+
+
+def _measured(
+    known: Identified, design: Design, parameters: QuantificationParameters, resources: Resources, spool: Path | None
+) -> Measured:
+    """Amounts of peptidoforms, by the method asked for."""
+    if parameters.method == "label-free":
+        return measured_label_free(known, design, parameters, resources, spool)
+    return measured_counts(known, design)
+
+
+def _quantities(known: Identified, design: Design, measured: Measured, parameters: QuantificationParameters) -> Quantities:
+    """Peptidoforms, peptides and proteins, normalised."""
+    n_samples, protein = len(design.samples), known.protein
+    sample = samples_of_spectra(known, design)
+    of_sequence = known.forms.sequence[known.matches.form]
+    psms = [
+        spectrum_counts(thing, sample, n, n_samples)
+        for thing, n in (
+            (known.matches.form, len(known.forms)), (of_sequence, len(known.sequences)), (protein[of_sequence], len(known.proteins))
+        )
+    ]  # fmt: skip
+    nsaf = abundance_factors(psms[2], known.proteins.length)
+    if parameters.method == "counts":
+        factor = np.ones(n_samples)
+        proteins = Amounts.of(np.where(nsaf > 0, nsaf, np.nan))
+        sequences = measured.forms.summed(known.forms.sequence, len(known.sequences))
+        return Quantities(design, known, measured.forms, sequences, proteins, factor, nsaf, *psms)
+    factor = normalisation_factors(measured.forms.value) if parameters.normalisation == "median" else np.ones(n_samples)
+    forms = measured.forms.scaled(factor)
+    sequences = forms.summed(known.forms.sequence, len(known.sequences))
+    proteins = protein_amounts(sequences, protein, len(known.proteins), parameters.protein_quantity)
+    return Quantities(design, known, forms, sequences, proteins, factor, nsaf, *psms)
+
+
+def _tell(progress: Progress, quantities: Quantities, design: Design, groups: tuple[str, ...]) -> None:
+    """Say which samples are empty, and which conditions nothing can be said of."""
+    for number in np.flatnonzero(np.isnan(quantities.proteins.value).all(axis=0)).tolist():
+        progress.message(f"Sample {design.samples[number].name} has no quantity of any protein", "warning")
+    if not groups and len(design.conditions) > 1:
+        progress.message("Conditions are not compared: fewer than two of them have two samples and more", "warning")
+    elif groups:
+        alone = [name for name in design.conditions if name not in groups]
+        if alone:
+            progress.message(f"Not compared, with one sample or left out: {', '.join(alone)}")
+
+
+def _recorded(
+    run: SearchRun[Identified], found: Sources, quantities: Quantities, measured: Measured, changes: list[Changes],
+    parameters: QuantificationParameters, exports: list[str],
+) -> QuantificationSummary:  # fmt: skip
+    has = [int((~np.isnan(one.value)).any(axis=1).sum()) for one in (quantities.forms, quantities.sequences, quantities.proteins)]
+    counts = {
+        "samples": len(quantities.design.samples), "peptidoforms": has[0], "peptides": has[1], "proteins": has[2],
+        "identified_proteins": len(quantities.proteins), "transferred": 0, "refused": 0, **measured.counts,
+        "tested": sum(one.n_tested for one in changes), "changed": sum(one.n_changed for one in changes),
+    }  # fmt: skip
+    names = tuple(one.run for one in found.runs)
+    run.record(counts, f"{has[2]:,} proteins in {counts['samples']:,} samples", exports=exports, source_runs=list(names))
+    return QuantificationSummary(
+        **run.summary_fields, source_runs=names, method=parameters.method, n_samples=counts["samples"], n_peptidoforms=has[0],
+        n_peptides=has[1], n_proteins=has[2], n_identified_proteins=counts["identified_proteins"], n_transferred=counts["transferred"],
+        n_refused=counts["refused"], n_tested=counts["tested"], n_changed=counts["changed"],
+    )  # fmt: skip

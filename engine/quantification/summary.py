@@ -1,0 +1,55 @@
+"""Summary of a quantification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.results.counts import Count
+from engine.summary import Summary
+
+__all__ = ["QuantificationSummary"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantificationSummary(Summary):
+    """What has a quantity in any sample, and what changes.
+
+    `source_runs`: the identifications. `n_transferred`: ions that other files identified, and `n_refused` traces without a quantity.
+    `n_tested`, `n_changed`: proteins, over all comparisons.
+    """
+
+    source_runs: tuple[str, ...]
+    method: str
+    n_samples: int
+    n_peptidoforms: int
+    n_peptides: int
+    n_proteins: int
+    n_identified_proteins: int
+    n_transferred: int
+    n_refused: int
+    n_tested: int
+    n_changed: int
+
+    def counts(self) -> list[Count]:
+        """Proteins and peptides with a quantity, and changed proteins where conditions are compared."""
+        found = [
+            Count(self.n_proteins, "protein quantified", "proteins quantified", total=self.n_identified_proteins),
+            Count(self.n_peptides, "peptide quantified", "peptides quantified"),
+        ]
+        changed = Count(self.n_changed, "changed protein", "changed proteins", total=self.n_tested)
+        return [*found, changed] if self.n_tested else found
+
+    def lines(self) -> list[str]:
+        """What was measured, and what was found of it."""
+        of = ", ".join(self.source_runs)
+        found = [
+            f"{self.n_peptidoforms:,} peptidoforms, {self.n_peptides:,} peptides and {self.n_proteins:,} of"
+            f" {self.n_identified_proteins:,} proteins of {of} have a quantity in {self.n_samples:,} samples"
+        ]
+        if self.n_transferred:
+            found.append(f"{self.n_transferred:,} ions were found where another file identified them")
+        if self.n_refused:
+            found.append(f"{self.n_refused:,} ion traces have no quantity; the table says why of each")
+        if self.n_tested:
+            found.append(f"{self.n_changed:,} of {self.n_tested:,} tested proteins changed")
+        return found

@@ -1,0 +1,176 @@
+"""Tables of quantities, each column described once."""
+
+from __future__ import annotations
+
+from engine.results.columns import Column, Table
+
+__all__ = [
+    "BY_SAMPLE",
+    "CHANGES",
+    "ION_TRACES",
+    "PEPTIDES",
+    "PEPTIDOFORMS",
+    "PROTEINS",
+    "SAMPLES",
+    "TABLES",
+    "file_of",
+    "wide_file_of",
+]
+
+_ACCESSION = Column("accession", "Protein", "Accession of the first protein of the group", width=18)
+_OF_PROTEIN = Column("accession", "Protein", "Accession of the protein that it counts for", width=18, is_nullable=True)
+_DESCRIPTION = Column("description", "Description", "What the database says of it", width=40)
+_SAMPLE = Column("sample", "Sample", "Its name in the design", width=16)
+_CONDITION = Column("condition", "Condition", "That of the sample, where a design tells it", width=12, is_nullable=True)
+_REPLICATE = Column("replicate", "Replicate", "Number of the sample in its condition", "integer", 8, is_nullable=True)
+_QUANTITY = Column(
+    "quantity", "Quantity", "How much there is: an area, or a number of spectra, of proteins NSAF; areas are normalised", "number", 12,
+    is_nullable=True, low=0, saved=".6g",
+)  # fmt: skip
+_LOG = Column("log2_quantity", "log2", "Logarithm of the quantity to base 2", "number", 8, 3, is_nullable=True, saved=".4f")
+_STATES = "measured|transferred|too low|refused|not seen"
+_STATE = Column(
+    "state", "State", "measured, transferred from another file, too low to be measured, refused as another ion's, or not seen", width=11,
+    pattern=_STATES,
+)  # fmt: skip
+_PSMS = Column("n_psms", "PSMs", "Spectra that identify it in the sample", "integer", 6, low=0)
+_PEPTIDE = Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=26)
+_CHARGE = Column("charge", "z", "Charge", "integer", 3, type="int8", low=1)
+_FILE = Column("file", "File", "File of spectra", width=20)
+_IDENTIFIED = "shown by spectra of this file (identified), or where another file showed it (transferred)"
+
+PROTEINS = Table.of(
+    "protein_quantities",
+    "Proteins by sample",
+    (
+        _ACCESSION,
+        Column("other_accessions", "Others", "Proteins that the same peptides prove", "texts", 20, is_shown=False),
+        _DESCRIPTION,
+        _SAMPLE,
+        _CONDITION,
+        _REPLICATE,
+        _QUANTITY,
+        _LOG,
+        _STATE,
+        Column("n_peptides", "Peptides", "Peptides with a quantity in the sample", "integer", 8, low=0),
+        _PSMS,
+        Column("nsaf", "NSAF", "Spectra for each residue, as a part of that of all proteins of the sample", "number", 10, 6,
+               is_nullable=True, low=0, high=1, saved=".6g"),
+    ),
+    shown="accession sample condition replicate quantity log2_quantity state n_peptides n_psms nsaf description other_accessions",
+    links="accession",
+    saved="accession other_accessions description sample condition replicate quantity log2_quantity state n_peptides n_psms nsaf",
+)  # fmt: skip
+CHANGES = Table.of(
+    "protein_changes",
+    "Changed proteins",
+    (
+        Column("comparison", "Comparison", "Condition, and the one that it is compared with", width=20),
+        _ACCESSION,
+        _DESCRIPTION,
+        Column("log2_fold_change", "log2 change", "Mean log2 quantity less that of the condition that it is compared with", "number", 10,
+               3, is_nullable=True, saved=".4f"),
+        Column("low", "From", "Lower end of the 95 % interval of the log2 change", "number", 8, 3, is_nullable=True, saved=".4f"),
+        Column("high", "To", "Upper end of it", "number", 8, 3, is_nullable=True, saved=".4f"),
+        Column("t", "t", "Moderated t statistic", "number", 8, 3, is_nullable=True, saved=".4f"),
+        Column("p_value", "p-value", "Of the moderated t-test, on both sides", "probability", 9, is_nullable=True),
+        Column("q_value", "q-value", "False discovery rate among all tested proteins of the comparison (Benjamini-Hochberg)", "probability",
+               9, is_nullable=True),
+        Column("outcome", "Outcome",
+               "changed or unchanged at the rate asked for; only in one condition, which no test judges; too few values; absent", width=12,
+               pattern="changed|unchanged|only here|only there|too few|absent"),
+        Column("n_first", "Values", "Samples of the condition with a quantity", "integer", 6, low=0),
+        Column("n_second", "Of other", "Samples with a quantity of the condition that it is compared with", "integer", 7, low=0),
+        Column("n_too_low", "Too low", "Samples of both in which it was seen, too low to be measured", "integer", 7, low=0),
+        Column("n_not_seen", "Not seen", "Samples of both in which nothing of it was seen", "integer", 8, low=0),
+        Column("n_imputed", "Imputed", "Samples of both whose quantity was made up", "integer", 8, low=0),
+    ),
+    shown="comparison accession log2_fold_change low high q_value p_value t outcome n_first n_second n_too_low n_not_seen n_imputed "
+    "description",
+    links="accession",
+    saved="comparison accession description log2_fold_change low high t p_value q_value outcome n_first n_second n_too_low n_not_seen "
+    "n_imputed",
+)  # fmt: skip
+PEPTIDES = Table.of(
+    "peptide_quantities",
+    "Peptides by sample",
+    (
+        Column("sequence", "Sequence", "Residues without modifications", width=24, pattern="[A-Z*]+"),
+        _OF_PROTEIN, _SAMPLE, _CONDITION, _REPLICATE, _QUANTITY, _LOG, _STATE, _PSMS,
+    ),
+    shown="sequence accession sample condition replicate quantity log2_quantity state n_psms",
+    links="accession",
+    saved="sequence accession sample condition replicate quantity log2_quantity state n_psms",
+)  # fmt: skip
+PEPTIDOFORMS = Table.of(
+    "peptidoform_quantities",
+    "Peptidoforms by sample",
+    (
+        _PEPTIDE,
+        Column("sequence", "Sequence", "Residues without modifications", width=24, is_shown=False, pattern="[A-Z*]+"),
+        _OF_PROTEIN, _SAMPLE, _CONDITION, _REPLICATE, _QUANTITY, _LOG, _STATE, _PSMS,
+    ),
+    shown="peptide accession sample condition replicate quantity log2_quantity state n_psms sequence",
+    links="accession sequence",
+    saved="peptide sequence accession sample condition replicate quantity log2_quantity state n_psms",
+)  # fmt: skip
+ION_TRACES = Table.of(
+    "ion_traces",
+    "Ion traces",
+    (
+        _PEPTIDE,
+        _CHARGE,
+        Column("mz", "m/z", "Calculated m/z of the monoisotopic ion", "number", 10, 4, saved=".6f"),
+        _FILE,
+        Column("source", "Source", f"Whether it is {_IDENTIFIED}", width=11, pattern="identified|transferred"),
+        Column("area", "Area", "Under the trace of all isotopes, intensity times seconds, not normalised", "number", 12, is_nullable=True,
+               low=0, saved=".6g"),
+        Column("apex", "Apex", "Highest intensity of the isotopes together", "number", 12, is_nullable=True, low=0, saved=".6g"),
+        Column("retention_time", "RT", "Time of the apex", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
+        Column("begin", "From", "Time at which the trace begins", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
+        Column("end", "To", "Time at which it ends", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
+        Column("width", "Width", "At half of the height", "number", 7, 1, unit="s", is_nullable=True, low=0, saved=".2f"),
+        Column("n_points", "Points", "Survey spectra that show it", "integer", 6, low=0),
+        Column("agreement", "Isotopes", "Cosine between the isotopes' areas and the pattern of the formula", "number", 8, 3,
+               is_nullable=True, low=0, high=1.000001, saved=".4f"),
+        Column("q_value", "q-value", "Least rate of false transfers at which a transferred one is kept", "probability", 8,
+               is_nullable=True),
+        Column("refused", "Refused", "Why it has no quantity", width=30, is_nullable=True),
+    ),
+    shown="peptide charge mz file source area apex retention_time width n_points agreement q_value refused begin end",
+    links="peptide",
+    saved="peptide charge mz file source area apex retention_time begin end width n_points agreement q_value refused",
+)  # fmt: skip
+SAMPLES = Table.of(
+    "quantified_samples",
+    "Samples",
+    (
+        _SAMPLE,
+        _CONDITION,
+        _REPLICATE,
+        Column("parts", "Files", "Files that it was measured in", "texts", 30),
+        Column("n_psms", "PSMs", "Spectra that identify something in it", "integer", 7, low=0),
+        Column("n_peptidoforms", "Peptidoforms", "With a quantity", "integer", 11, low=0),
+        Column("n_peptides", "Peptides", "With a quantity", "integer", 8, low=0),
+        Column("n_proteins", "Proteins", "With a quantity", "integer", 8, low=0),
+        Column("n_transferred", "Transferred", "Peptidoforms with a quantity by transfers alone", "integer", 10, low=0),
+        Column("factor", "Factor", "What its quantities were multiplied by, to normalise them", "number", 9, 4, low=0, saved=".6g"),
+    ),
+    shown="sample condition replicate parts n_psms n_peptidoforms n_peptides n_proteins n_transferred factor",
+    saved="sample condition replicate parts n_psms n_peptidoforms n_peptides n_proteins n_transferred factor",
+)  # fmt: skip
+
+TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES)
+"""From the protein to what it is measured by."""
+BY_SAMPLE = (PROTEINS, PEPTIDES, PEPTIDOFORMS)
+"""Those that are also written with a column for each sample."""
+
+
+def file_of(table: Table) -> str:
+    """The name of a table as text."""
+    return f"{table.name}.tsv"
+
+
+def wide_file_of(table: Table) -> str:
+    """The name of a table as text with a column for each sample."""
+    return f"{table.name}_by_sample.tsv"

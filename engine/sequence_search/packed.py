@@ -1,0 +1,27 @@
+"""The packed sequences of a database that a run was given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.errors import StorageError
+from engine.formats.translation import Translation
+from engine.search_run import SearchRun
+from engine.sequences.database import SequenceDatabase, cache_store, open_database, read_sequences
+
+__all__ = ["packed_database"]
+
+
+def packed_database(run: SearchRun[Any], kind: str, translation: Translation | None = None) -> SequenceDatabase:
+    """The sequences of the run's files of a kind, packed and kept; read into memory where the disk refuses to keep them.
+
+    Raises
+    ------
+    InputError : a file holds no sequences. Cancelled : the user asked to stop.
+    """
+    paths, progress = run.paths(kind), run.progress
+    try:
+        return open_database(paths, run.digests(kind), cache_store(), progress, translation)
+    except StorageError as error:
+        progress.message(f"The packed database could not be kept, and was read into memory: {error}", "warning")
+        return read_sequences(paths, progress, translation)

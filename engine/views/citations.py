@@ -1,0 +1,114 @@
+"""How to cite the program, and the works whose methods it follows: as text, and as BibTeX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.version import VERSION
+
+__all__ = ["CITATIONS", "Citation", "bibtex", "citation_text"]
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A work to cite.
+
+    Attributes
+    ----------
+    key : in BibTeX. kind : of BibTeX's entry, as ``article``. of : what of the program follows it. fields : BibTeX's, in order; names of
+        people are written ``Family, Given`` with `` and `` between.
+    """
+
+    key: str
+    kind: str
+    of: str
+    fields: tuple[tuple[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        """As in a list of references."""
+        known = dict(self.fields)
+        names = [_short(name) for name in known["author"].split(" and ")]
+        place = known.get("journal") or known.get("school") or known.get("note", "")
+        where = f"{place} {known['volume']}:{known['pages']}" if "volume" in known else place
+        if self.kind == "phdthesis":
+            where = f"Doctoral thesis, {where}"
+        link = f" https://doi.org/{known['doi']}" if "doi" in known else f" {known['url']}" if "url" in known else ""
+        year = f" ({known['year']})" if "year" in known else ""
+        return f"{', '.join(names)}{year}. {known['title'].replace('{', '').replace('}', '')}. {where}.{link}"
+
+    @property
+    def bibtex(self) -> str:
+        """As an entry of BibTeX."""
+        lines = [f"  {name} = {{{value}}}" for name, value in self.fields]
+        return f"@{self.kind}{{{self.key},\n" + ",\n".join(lines) + "\n}"
+
+
+CITATIONS = (
+    Citation(
+        "Proteoscope", "software", "the program",
+        (
+            ("author", "{The Proteoscope developers}"), ("title", "{Proteoscope}: a desktop bench for protein evidence"),
+            ("note", f"Version {VERSION}"), ("version", VERSION),
+        ),
+    ),
+    Citation(
+        "Li2014", "article", "scores of identification: the spectral dot product",
+        (
+            ("author", "Li, You and Chi, Hao and Xia, Leihao and Chu, Xiaowen"),
+            ("title", "Accelerating the scoring module of mass spectrometry-based peptide identification using {GPUs}"),
+            ("journal", "BMC Bioinformatics"), ("year", "2014"), ("volume", "15"), ("pages", "121"), ("doi", "10.1186/1471-2105-15-121"),
+        ),
+    ),
+    Citation(
+        "Li2015", "phdthesis", "identification, clustering and explanation of spectra",
+        (
+            ("author", "Li, You"), ("title", "High throughput mass spectrometry based peptide identification search engine by {GPUs}"),
+            ("school", "Hong Kong Baptist University"), ("year", "2015"),
+        ),
+    ),
+    Citation(
+        "Carroll2020", "phdthesis", "modifications that nobody listed, reads with few gaps, and the cost model",
+        (
+            ("author", "Carroll, Thomas"), ("title", "Graphics Processing Units: Abstract Modelling and Applications in Bioinformatics"),
+            ("school", "University of Liverpool"), ("year", "2020"), ("url", "https://livrepository.liverpool.ac.uk/3089482/"),
+        ),
+    ),
+    Citation(
+        "Liu2013", "article", "sequence search",
+        (
+            ("author", "Liu, Yongchao and Wirawan, Adrianto and Schmidt, Bertil"),
+            (
+                "title",
+                "{CUDASW++} 3.0: accelerating {Smith-Waterman} protein database search by coupling {CPU} and {GPU} {SIMD} instructions",
+            ),
+            ("journal", "BMC Bioinformatics"), ("year", "2013"), ("volume", "14"), ("pages", "117"), ("doi", "10.1186/1471-2105-14-117"),
+        ),
+    ),
+    Citation(
+        "Mrozek2014", "article", "structure search",
+        (
+            ("author", "Mrozek, Dariusz and Brożek, Miłosz and Małysiak-Mrozek, Bożena"),
+            ("title", "Parallel implementation of {3D} protein structure similarity searches using a {GPU} and the {CUDA}"),
+            ("journal", "Journal of Molecular Modeling"), ("year", "2014"), ("volume", "20"), ("pages", "2067"),
+            ("doi", "10.1007/s00894-014-2067-1"),
+        ),
+    ),
+)  # fmt: skip
+"""The program, and the five works that its searches follow."""
+
+
+def citation_text() -> str:
+    """All of them as text, each with what follows it."""
+    return "\n\n".join(f"{one.of[:1].upper()}{one.of[1:]}\n{one.text}" for one in CITATIONS) + "\n"
+
+
+def bibtex() -> str:
+    """All of them as BibTeX."""
+    return "\n\n".join(one.bibtex for one in CITATIONS) + "\n"
+
+
+def _short(name: str) -> str:
+    """``Małysiak-Mrozek, Bożena`` as ``Małysiak-Mrozek B``; a name in braces as it is."""
+    family, comma, given = name.partition(", ")
+    return f"{family} {''.join(part[0] for part in given.split())}" if comma else name.strip("{}")

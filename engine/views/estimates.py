@@ -1,0 +1,66 @@
+"""What a search will take, in words: a line, what is below it, and all that is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.estimates import Estimate
+
+__all__ = ["EstimateText", "count_text", "estimate_text", "memory_text", "seconds_text", "sureness_text"]
+
+
+@dataclass(frozen=True)
+class EstimateText:
+    """An estimate in words. `headline`: how long, where, and what decides. `memory`, `sureness`: in a few words. `details`: lines."""
+
+    headline: str
+    memory: str
+    sureness: str
+    details: tuple[str, ...]
+
+
+def estimate_text(found: Estimate) -> EstimateText:
+    """An estimate in words."""
+    details = [
+        "steps: " + ", ".join(f"{step} {seconds_text(seconds)}" for step, seconds in found.steps.items() if seconds >= 0.0005),
+        "shares: " + ", ".join(f"{part} {100 * share:.1f} %" for part, share in found.shares().items()),
+        f"memory: {memory_text(found)}",
+        "counted: " + ", ".join(f"{name} {count_text(value)}" for name, value in found.counts.items()),
+        *(f"{device} alone: about {seconds_text(seconds)}" for device, seconds in found.alternatives.items()),
+        *found.notes,
+    ]
+    if not found.is_measured:
+        details.append("by the figures of another machine; proteoscope devices --calibrate measures this one")
+    if found.n_runs:
+        details.append(sureness_text(found))
+    # No estimate is sure to more than two digits.
+    about = seconds_text(float(f"{found.seconds:.2g}"))
+    return EstimateText(f"about {about}, {found.bound}-bound", memory_text(found), sureness_text(found), tuple(details))
+
+
+def memory_text(found: Estimate) -> str:
+    """As ``1.20 GB on the host, 0.40 GB on each card``."""
+    card = f", {found.card_bytes / 1e9:.2f} GB on each card" if found.card_bytes else ""
+    return f"{found.memory_bytes / 1e9:.2f} GB on the host{card}"
+
+
+def sureness_text(found: Estimate) -> str:
+    """How sure an estimate is, and by what."""
+    if not found.n_runs:
+        return "rough: no run like it here yet" + ("" if found.is_measured else ", and the device is not calibrated")
+    runs = f"corrected by {found.n_runs} earlier {'run' if found.n_runs == 1 else 'runs'} of this machine"
+    return runs if found.typical_error is None else f"{runs}, typical error {max(1.0, 100 * found.typical_error):.0f} %"
+
+
+def seconds_text(seconds: float) -> str:
+    """As ``320 ms``, ``12.4 s``, ``7.5 min`` or ``3 h``."""
+    if seconds < 0.95:
+        return f"{1000 * seconds:.3g} ms"
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
+
+
+def count_text(value: float) -> str:
+    """A number of what is counted."""
+    return f"{value:,.0f}" if value < 1e7 else f"{value:.2e}"

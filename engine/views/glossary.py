@@ -1,0 +1,74 @@
+"""The words of all result tables, each with what it means: made from the descriptions by which tables are written, read and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from engine.entry import Search
+from engine.parameters import ParameterDescription
+from engine.results.columns import MARK_COLUMNS, Table
+
+__all__ = ["Term", "glossary", "matching"]
+
+
+@dataclass(frozen=True)
+class Term:
+    """A column of tables, or a setting of searches, that have one title and one meaning.
+
+    Attributes
+    ----------
+    title : with its unit, as ``Mass (Da)``. names : in files and on the command line. meaning : a sentence or several.
+    places : where it stands, as ``PSMs of identification``. is_setting : whether it is a parameter that searches take.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    meaning: str
+    places: tuple[str, ...]
+    is_setting: bool = False
+
+
+def glossary(searches: Iterable[Search]) -> list[Term]:
+    """All columns that tables of these searches show, and all of their parameters, by their titles; what has the same title and the same
+    meaning is told once."""
+    found: dict[tuple[str, str, bool], tuple[dict[str, None], dict[str, None]]] = {}
+    for search in searches:
+        for table in search.result_tables:
+            for column in (*(MARK_COLUMNS if table.takes_marks else ()), *table.columns):
+                if column.title and column.meaning:
+                    _note(found, (column.header, column.meaning, False), column.name, _place(table, search))
+        for field in search.model.describe():
+            _note(found, (_header(field), field.help, True), field.name, f"form of {search.name}")
+    terms = [
+        Term(title, tuple(names), meaning, tuple(places), is_setting) for (title, meaning, is_setting), (names, places) in found.items()
+    ]
+    return sorted(terms, key=lambda one: (one.title.casefold(), one.is_setting, one.meaning))
+
+
+def matching(terms: Iterable[Term], wanted: str) -> list[Term]:
+    """Terms that hold all words that are looked for, in any case: first those that have them in titles or names, in their order."""
+    words = wanted.casefold().split()
+    found = []
+    for term in terms:
+        title = " ".join([term.title, *term.names]).casefold()
+        whole = " ".join([title, term.meaning.casefold(), *(one.casefold() for one in term.places)])
+        if all(word in whole for word in words):
+            found.append((sum(word not in title for word in words), term))
+    return [term for _, term in sorted(found, key=lambda one: one[0])]
+
+
+def _note(
+    found: dict[tuple[str, str, bool], tuple[dict[str, None], dict[str, None]]], key: tuple[str, str, bool], name: str, place: str
+) -> None:  # fmt: skip
+    names, places = found.setdefault(key, ({}, {}))
+    names[name] = None
+    places[place] = None
+
+
+def _header(field: ParameterDescription) -> str:
+    return f"{field.title} ({field.unit})" if field.unit else field.title
+
+
+def _place(table: Table, search: Search) -> str:
+    return f"{table.title} of {search.name}"

@@ -1,0 +1,108 @@
+"""Data of the view of library matches: which of them, how many, their differences of mass, and each mirrored with its library entry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from engine.chemistry.peptidoforms import parse
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ProteoscopeError
+from engine.views.annotation import AnnotatedSpectrum, annotate_peptidoform
+from engine.views.conditions import Condition, Is, contains_in
+from engine.views.finished_run import FinishedRun
+from engine.views.histograms import Histogram, bin_counts, bin_edges
+from engine.views.mirror import Half, MirroredSpectra
+from engine.views.peaks import Peaks
+from engine.views.tables import TableSource
+
+__all__ = ["LibraryFilter", "LibraryOverview", "compared_match", "library_conditions", "library_overview"]
+
+_DETAILS = (
+    *("spectrum", "reference", "spectrum_id", "library_spectrum", "peptide", "charge", "similarity", "mass_difference", "modification"),
+    *("precursor_mz", "kind"),
+)
+_SIMILARITIES = {"entropy": "spectral entropy", "cosine": "cosine"}
+_TEXTS = ("library_spectrum", "peptide", "formula", "inchikey", "modification", "spectrum_id")
+
+
+@dataclass(frozen=True)
+class LibraryFilter:
+    """Which matches to see; None bounds nothing. `kind`: ``same`` (mass as the entry) or ``shifted``."""
+
+    text: str = ""
+    q_value: float | None = None
+    kind: str | None = None
+
+
+def library_conditions(chosen: LibraryFilter) -> list[Condition]:
+    """The conditions that a filter puts on matches; where no q-value is known, none bounds it."""
+    conditions: list[Condition] = []
+    if chosen.q_value is not None:
+        conditions.append(Is("q_value", "<=", chosen.q_value))
+    if chosen.kind is not None:
+        conditions.append(Is("kind", "=", chosen.kind))
+    return [*conditions, *contains_in(_TEXTS, chosen.text)]
+
+
+@dataclass(frozen=True)
+class LibraryOverview:
+    """Overview of the run: `counts` of ``matches`` that are accepted, ``shifted`` ones among them, and ``names`` of entries; the
+    differences of mass of the shifted ones; and whether error rates are known."""
+
+    counts: Mapping[str, int]
+    differences: Histogram
+    is_judged: bool
+
+
+def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
+    """Count what is accepted at a false discovery rate, all where that is not known. `source`: the table of matches."""
+    is_judged = bool(source.query("SELECT count(q_value) AS n FROM matches").to_pylist()[0]["n"])
+    accepted = "q_value <= ?" if is_judged else "? > 0"
+    found = source.query(
+        "SELECT count(*) AS matches, count(*) FILTER (kind = 'shifted') AS shifted, count(DISTINCT library_spectrum) AS names "
+        f"FROM matches WHERE {accepted}",
+        [fdr],
+    ).to_pylist()[0]
+    conditions: list[Condition] = [Is("kind", "=", "shifted"), *([Is("q_value", "<=", fdr)] if is_judged else [])]
+    edges = bin_edges(source, "mass_difference", conditions)
+    counts = bin_counts(source, "mass_difference", conditions, edges) if len(edges) > 2 else np.zeros(1, np.int64)
+    told = f"{found['shifted']:,} accepted matches differ in mass from their library entries."
+    series = (("Matches", counts),)
+    histogram = Histogram("Mass differences", "Mass difference (Da)", "Matches", edges, series, None, told)
+    return LibraryOverview(found, histogram, is_judged)
+
+
+def compared_match(source: TableSource, row: int, run: FinishedRun) -> MirroredSpectra:
+    """The spectrum at a place of the table of matches, above its library entry.
+
+    Raises
+    ------
+    ProteoscopeError : the peaks are not there, or damaged.
+    """
+    found: dict[str, Any] = source.values(np.array([row]), _DETAILS).to_pylist()[0]
+    upper = Half(found["spectrum_id"] or "", run.peaks().peaks(found["spectrum"]))
+    entry = run.peaks("references").peaks(found["reference"])
+    name = found["library_spectrum"]
+    lower = Half(f"library: {name}", entry, _ions(found["peptide"], found["charge"], entry, run))
+    shift = float(found["mass_difference"]) if found["kind"] == "shifted" else 0.0
+    title = f"{upper.name} resembles {name}"
+    if shift:
+        title += f" with {found['modification']}"
+    tolerance = Tolerance.parse(str(run.parameters["fragment_tolerance"]))
+    kind = _SIMILARITIES.get(str(run.parameters["similarity"]), "similarity")
+    return MirroredSpectra(title, upper, lower, tolerance, found["similarity"], shift=shift, similarity_name=kind)
+
+
+def _ions(peptide: str | None, charge: int, peaks: Peaks, run: FinishedRun) -> AnnotatedSpectrum | None:
+    """The ions of an entry's peptide in its spectrum; None where it is none, or one without masses."""
+    if peptide is None or run.ions is None:
+        return None
+    try:
+        form = replace(parse(peptide), charge=max(1, abs(charge)))
+        return annotate_peptidoform(form, float(form.mz or 0.0), peaks, run.ions)
+    except ProteoscopeError:
+        return None

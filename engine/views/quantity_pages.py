@@ -1,0 +1,54 @@
+"""A page about a quantification: its samples, the proteins that changed, and how it was done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.files import atomic_file, storage_errors
+from engine.jobs.progress import Progress
+from engine.project import Project
+from engine.quantification.tables import CHANGES, PROTEINS, SAMPLES
+from engine.results.columns import Table
+from engine.searches import search_of_kind
+from engine.views.finished_run import FinishedRun, open_run
+from engine.views.html_pages import html_page, listed, result_rows, section, shown
+from engine.views.run_account import run_account
+
+__all__ = ["write_pages"]
+
+_MAXIMUM_ROWS = 500
+_PAGE = "quantification.html"
+_SHOWN = (SAMPLES, CHANGES, PROTEINS)
+
+
+def write_pages(project: Project, run_id: str, folder: Path, progress: Progress) -> list[Path]:
+    """Write ``quantification.html`` about a finished run into a folder that is made where it is missing; its path.
+
+    Raises
+    ------
+    InputError, StorageError : the run's tables are missing or damaged, or the disk refused. Cancelled : the user asked to stop.
+    """
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    progress.stage("Writing pages", 1)
+    with open_run(project, run_id) as run:
+        account = run_account(project, run.run, search_of_kind(run.run.kind))
+        parts = [
+            f"<h1>{shown(account.title)}</h1>", section("Messages", listed(run.messages) if run.messages else ""),
+            *(section(table.title, _rows(run, table)) for table in _SHOWN),
+            section("Methods", f"<pre>{shown(account.methods, 20_000)}</pre>"),
+        ]  # fmt: skip
+        with atomic_file(folder / _PAGE) as file:
+            file.write(html_page(account.title, parts).encode(errors="replace"))
+    progress.advance(1)
+    return [folder / _PAGE]
+
+
+def _rows(run: FinishedRun, table: Table) -> str:
+    """The first rows of a table; empty where it has none."""
+    source = run.tables.source(table.name)
+    columns = [one for one in table.columns if one.is_shown and one.name in source.types]
+    if not source.total:
+        return ""
+    values = source.values(source.rows([], most=_MAXIMUM_ROWS), [one.name for one in columns]).to_pylist()
+    return result_rows(columns, values, source.total)

@@ -1,0 +1,184 @@
+"""What a run took beside what was predicted for it: as stacked bars, and in words that tell the same. Plain data and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeGuard
+
+from engine.views.drawings import Bar, Drawing, Ink, Label, Shape, text_width
+from engine.views.estimates import seconds_text
+
+__all__ = ["PARTS", "RunPrediction", "StackedBar", "draw_stacks", "run_prediction", "stack_lines", "stacked_bars"]
+
+PARTS = ("start", "read", "index", "plan", "score", "report", "rest")
+"""Steps of a run that are parts of a bar, from its begin."""
+SHARES = ("transfer", "kernel", "synchronisation", "host", "cards")
+"""What seconds go into; ``cards``: transfers, kernels and waiting on cards, which a run does not tell apart."""
+_PREDICTED = SHARES[:4]
+_FONT = 8.0
+_BOUNDS = ("transfer", "memory", "compute", "host")
+_PROCESSOR = "cpu"
+
+
+class StackedBar(NamedTuple):
+    """A bar: its title, and the seconds of its parts by their names, in the order in which they are stacked."""
+
+    title: str
+    parts: dict[str, float]
+
+    @property
+    def seconds(self) -> float:
+        """All together."""
+        return sum(self.parts.values())
+
+    def words(self) -> str:
+        """The bar, for people who do not see it."""
+        parts = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in self.parts.items() if seconds > 0)
+        return f"{self.title} {seconds_text(self.seconds)}: {parts}"
+
+
+@dataclass(frozen=True)
+class RunPrediction:
+    """A run beside its prediction.
+
+    Attributes
+    ----------
+    bars : predicted and measured, by what seconds go into, and by steps. bound : what decided by the prediction, as ``compute-bound``;
+    measured_bound : by the run itself, empty where it cannot be told. lines : the same in words.
+    """
+
+    bars: tuple[StackedBar, ...]
+    bound: str
+    measured_bound: str
+    lines: tuple[str, ...]
+
+
+def run_prediction(record: Mapping[str, Any]) -> RunPrediction | None:
+    """What a run's record (``run.json``) tells of its prediction, which may be a stranger's; None where that is nothing."""
+    bars = stacked_bars(record)
+    told = record.get("prediction")
+    if not isinstance(told, Mapping) or not {"predicted", "measured"} <= {bar.title for bar in bars}:
+        return None
+    named = told.get("bound")
+    bound = f"{named}-bound" if named in _BOUNDS else ""
+    measured = next(bar for bar in bars if bar.title == "measured")
+    measured_bound = _measured_bound(measured, str(named))
+    predicted, took = _seconds(told.get("seconds")), _seconds(record.get("seconds"))
+    first = f"Predicted {seconds_text(predicted)}, took {seconds_text(took)}"
+    if predicted and took:
+        first += f", {took / predicted:.2g} times as long as predicted"
+    second = f"{bound.capitalize()} by the prediction" if bound else ""
+    if measured_bound:
+        second += f"{'; ' if second else ''}{measured_bound if second else measured_bound.capitalize()} as measured"
+    runs = told.get("runs")
+    is_corrected = isinstance(runs, int) and 0 < runs < 1e9
+    third = f"The prediction was corrected by {runs:,} earlier {'run' if runs == 1 else 'runs'}" if is_corrected else ""
+    lines = [f"{line}." for line in (first, second, third) if line]
+    return RunPrediction(bars, bound, measured_bound, (*lines, *(f"{bar.words().capitalize()}." for bar in bars)))
+
+
+def stacked_bars(record: Mapping[str, Any]) -> tuple[StackedBar, ...]:
+    """What predicted and measured seconds of a run's record (``run.json``) go into, and its steps, likewise; none where it tells nothing.
+
+    The record may be a stranger's: what is no number of seconds is left out.
+    """
+    told = record.get("prediction")
+    if not isinstance(told, Mapping):
+        return ()
+    bars = []
+    split = {name: _seconds(told.get(name)) for name in _PREDICTED}
+    if any(split.values()):
+        bars.append(StackedBar("predicted", split))
+    if measured := _measured(record):
+        bars.append(StackedBar("measured", measured))
+    of_steps = record.get("steps")
+    seconds = {name: step.get("seconds") for name, step in of_steps.items() if isinstance(step, Mapping)} if _is_map(of_steps) else None
+    for title, steps, whole in (
+        ("predicted steps", _steps(told.get("steps")), told.get("seconds")),
+        ("measured steps", _steps(seconds), record.get("seconds")),
+    ):
+        if steps:
+            rest = _seconds(whole) - sum(steps.values())
+            parts = steps | ({"rest": rest} if rest > 0 else {})
+            bars.append(StackedBar(title, {name: parts[name] for name in PARTS if name in parts}))
+    return tuple(bars)
+
+
+def draw_stacks(bars: Sequence[StackedBar], width: float = 420.0, font_size: float = _FONT) -> Drawing:
+    """Bars one below the other, the parts of each in colours, with their names where they have room, and below them what each colour is."""
+    height, left, row = font_size * stack_lines(bars), 11 * font_size, 3 * font_size
+    longest = max((bar.seconds for bar in bars), default=0.0) or 1.0
+    names = (*SHARES, *PARTS)
+    shapes: list[Shape] = []
+    for number, bar in enumerate(bars):
+        top, x = font_size + number * row, left
+        shapes.append(Label(left - 6, top + row * 0.5, bar.title, "end"))
+        for name, seconds in bar.parts.items():
+            long = seconds / longest * max(1.0, width - left - 7 * font_size)
+            ink: Ink = names.index(name)
+            shapes.append(Bar(x, top, long, row * 0.7, ink, target=(bar.title, name), tip=f"{bar.title}, {name}: {seconds_text(seconds)}"))
+            if text_width(name, font_size) < long - 4:
+                shapes.append(Label(x + long / 2, top + row * 0.5, name, "middle", "background"))
+            x += long
+        shapes.append(Label(x + 4, top + row * 0.5, seconds_text(bar.seconds)))
+    bottom = font_size * (1 + 3 * len(bars))
+    for number, group in enumerate(_legend(bars)):
+        x, y = left, bottom + 1.6 * font_size * (number + 0.7)
+        for name in group:
+            shapes.append(Bar(x, y - 0.75 * font_size, 0.8 * font_size, 0.8 * font_size, names.index(name)))
+            shapes.append(Label(x + 1.2 * font_size, y, name))
+            x += text_width(name, font_size) + 2.6 * font_size
+    told = "; ".join(bar.words() for bar in bars)
+    return Drawing(width, height, f"Predicted and measured: {told}", tuple(shapes), font_size)
+
+
+def stack_lines(bars: Sequence[StackedBar]) -> float:
+    """The height of the drawing of these bars, in heights of its letters."""
+    return 2.0 + 3.0 * len(bars) + 1.6 * len(_legend(bars))
+
+
+def _legend(bars: Sequence[StackedBar]) -> list[list[str]]:
+    """Names of parts that are drawn: of shares, and of steps."""
+    drawn = {name for bar in bars for name, seconds in bar.parts.items() if seconds > 0}
+    return [group for names in (SHARES, PARTS) if (group := [name for name in names if name in drawn])]
+
+
+def _measured(record: Mapping[str, Any]) -> dict[str, float]:
+    """What a run's seconds went into: devices that compute side by side count once, as the one that was busy the longest.
+
+    What is not of devices is the host's.
+    """
+    whole, works = _seconds(record.get("seconds")), record.get("works")
+    if not whole or not _is_map(works):
+        return {}
+    busy, has_cards = 0.0, False
+    for devices in works.values():
+        if _is_map(devices):
+            seconds = {str(name): _seconds(value) for name, value in devices.items()}
+            busy += max(seconds.values(), default=0.0)
+            has_cards |= any(value > 0 and name != _PROCESSOR for name, value in seconds.items())
+    busy = min(busy, whole)
+    return {"cards" if has_cards else "kernel": busy, "host": whole - busy}
+
+
+def _measured_bound(measured: StackedBar, predicted: str) -> str:
+    """What decided how long a run took: where devices did, whether transfers, memory or computing is as predicted, if that says one."""
+    on_devices = measured.parts.get("kernel", 0.0) + measured.parts.get("cards", 0.0)
+    if on_devices < measured.parts["host"]:
+        return "host-bound"
+    if "cards" in measured.parts:
+        return f"{predicted}-bound" if predicted in ("transfer", "memory", "compute") else ""
+    return "memory-bound" if predicted == "memory" else "compute-bound"
+
+
+def _steps(values: Any) -> dict[str, float]:
+    return {name: _seconds(values[name]) for name in PARTS if name in values and _seconds(values[name]) > 0} if _is_map(values) else {}
+
+
+def _is_map(values: Any) -> TypeGuard[Mapping[Any, Any]]:
+    return isinstance(values, Mapping)
+
+
+def _seconds(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9 else 0.0

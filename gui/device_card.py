@@ -1,0 +1,190 @@
+"""A device of this machine on the page of devices: what it is, whether it is calibrated, what it does now, what is remembered of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout
+
+from engine.execution.device_use import DeviceUse
+from engine.execution.devices import Device
+from engine.jobs import Job
+from engine.views.devices import DeviceAccount
+from gui.devices import device_title, memory_text, state_text
+from gui.forms.sections import Section
+from gui.icons import set_icon
+from gui.labels import toned_label
+
+__all__ = ["DeviceCard"]
+
+_NO_GPU = (
+    "Searches compute on the processor and find the same; a GPU only makes large ones faster. If there is an NVIDIA card in this machine, "
+    "install its driver and CuPy (pip install “proteoscope[cuda13]”), then press Look again. If there is none, nothing is missing."
+)
+_STEPS = 1000
+
+
+class DeviceCard(Section):
+    """Shows a device; of one that is no device, as where there is no GPU, why, and what can be done.
+
+    Signals
+    -------
+    calibration_asked : the `Device` to measure. cancel_asked : the `Job` to stop.
+    """
+
+    calibration_asked = Signal(object)
+    cancel_asked = Signal(object)
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.is_gap = not device.numbers and not device.usable
+        """Whether it stands for GPUs that are not there."""
+        super().__init__("No GPU is used" if self.is_gap else f"{device.name}: {device_title(device)}")
+        self.setAccessibleName(self.title.text())
+        self._job: Job | None = None
+        self._row = 0
+        self.state = toned_label(tone="good" if device.usable else "faint" if self.is_gap else "attention")
+        state = device.reason if self.is_gap and device.reason else state_text(device)
+        self.state.setText(f"{state[0].upper()}{state[1:]}.")
+        self.grid.addWidget(self.state, self._next_row(), 0, 1, 3)
+        self.grid.setHorizontalSpacing(16)
+        self.grid.setVerticalSpacing(4)
+        self.calibrated, self.use, self.jobs, self.earlier = (QLabel() for _ in range(4))
+        self.clock: QLabel | None = None
+        self.calibrate_button = QPushButton("Calibrate")
+        self.calibrate_button.setAccessibleName(f"Calibrate {device.name}")
+        self.calibrate_button.setToolTip("Measure transfers, memory and each kind of work; estimates and the sharing out of work use it")
+        self.cancel_button = QPushButton("Cancel")
+        self.cancel_button.setAccessibleName(f"Cancel the calibration of {device.name}")
+        self.cancel_button.setToolTip("Stop measuring; what was known of the device before stays")
+        self.stage = toned_label()
+        self.bar = QProgressBar()
+        self.bar.setAccessibleName(f"How far {device.name} is measured")
+        self.bar.setTextVisible(False)
+        set_icon(self.calibrate_button, "run")
+        set_icon(self.cancel_button, "cancel")
+        self.calibrate_button.clicked.connect(lambda: self.calibration_asked.emit(self.device))
+        self.cancel_button.clicked.connect(self._cancel)
+        if self.is_gap:
+            self.grid.addWidget(toned_label(_NO_GPU), self._next_row(), 0, 1, 3)
+        else:
+            self._lay_out()
+        self.show_job(None)
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Names and texts that are shown, besides the title and the state."""
+        return [] if self.is_gap else [(self._name(row), self._value(row)) for row in range(1, self._row) if self._value(row)]
+
+    def show_account(self, account: DeviceAccount) -> None:
+        """Show what is known of it."""
+        locale = QLocale()
+        if account.measured is None:
+            told = "not yet: estimates take the figures of another machine" if self.device.usable else "no"
+        else:
+            when = locale.toString(QDateTime.fromSecsSinceEpoch(int(account.measured.timestamp())), QLocale.FormatType.ShortFormat)
+            told = f"{when}, {account.kinds} kinds of work; " + ", ".join(f"{name.lower()} {text}" for name, text in account.figures)
+        self.calibrated.setText(told)
+        self.calibrate_button.setText("Calibrate" if account.measured is None else "Calibrate again")
+        if self.clock is not None:
+            self.clock.setText("not told" if account.clock_hz is None else f"{locale.toString(account.clock_hz / 1e6, 'f', 0)} MHz at most")
+        self.earlier.setText(
+            "\n".join(f"{', '.join(one.searches) or one.kind}: {speed_text(one.speed)} ({one.kind})" for one in account.speeds)
+            or "nothing yet: longer searches leave their speed here"
+        )
+
+    def show_use(self, use: DeviceUse | None, jobs: Sequence[str]) -> None:
+        """Show what it does now: its use, and the titles of the jobs that compute on it."""
+        self.jobs.setText(", ".join(jobs) or "none")
+        if use is None:
+            self.use.setText("not told")
+            return
+        locale, whole = QLocale(), memory_text(self.device, QLocale())
+        held = f"{locale.toString(use.used_bytes / 1e9, 'f', 1)} of {whole} in use" if use.used_bytes and whole else ""
+        busy = "" if use.busy_share is None else f"{round(100 * use.busy_share)} % busy"
+        by = "" if self.device.numbers else "by this program: "
+        self.use.setText(by + ", ".join(part for part in (held, busy) if part))
+
+    def show_job(self, job: Job | None, told: str = "") -> None:
+        """Show a job that measures it, or that none does; `told`: what became of the last one."""
+        self._job = job
+        for widget in (self.bar, self.cancel_button):
+            widget.setVisible(job is not None)
+        self.calibrate_button.setVisible(job is None and self.device.usable)
+        self.stage.setVisible(job is not None or bool(told))
+        if job is None:
+            self.stage.setText(told)
+            return
+        self.cancel_button.setEnabled(not job.is_cancelling)
+        progress = job.progress
+        stage = "Waits for the jobs before it" if job.state == "queued" else progress.stage if progress is not None else "Starting"
+        self.stage.setText("Stopping" if job.is_cancelling else stage)
+        is_known = progress is not None and progress.total > 0
+        self.bar.setRange(0, _STEPS if is_known else 0)
+        if progress is not None and is_known:
+            self.bar.setValue(min(_STEPS, _STEPS * progress.done // progress.total))
+
+    def _cancel(self) -> None:
+        if self._job is not None:
+            self.cancel_asked.emit(self._job)
+            self.show_job(self._job)
+
+    def _lay_out(self) -> None:
+        device = self.device
+        if memory := memory_text(device, QLocale()):
+            self._add("Memory", QLabel(memory))
+        if device.numbers:
+            self.clock = QLabel()
+            self._add("Compute capability", QLabel(device.compute_capability or "not told"))
+            self._add("Clock", self.clock)
+            self._add("Driver", QLabel(device.driver or "not told"))
+        if not device.usable:
+            return
+        for name, value in (
+            ("Calibrated", self.calibrated),
+            ("In use now", self.use),
+            ("Jobs on it", self.jobs),
+            ("In earlier searches", self.earlier),
+        ):
+            self._add(name, value)
+        line = QHBoxLayout()
+        for button in (self.calibrate_button, self.cancel_button):
+            line.addWidget(button)
+        line.addWidget(self.bar, 1)
+        line.addStretch(1)
+        below = QVBoxLayout()
+        below.setContentsMargins(0, 6, 0, 0)
+        below.addLayout(line)
+        below.addWidget(self.stage)
+        self.grid.addLayout(below, self._row, 0, 1, 3)
+
+    def _add(self, name: str, value: QLabel) -> None:
+        row = self._next_row()
+        value.setTextFormat(Qt.TextFormat.PlainText)
+        value.setWordWrap(True)
+        value.setAccessibleName(name)
+        self.grid.addWidget(toned_label(name, wrap=False), row, 0, Qt.AlignmentFlag.AlignTop)
+        self.grid.addWidget(value, row, 1, 1, 2)
+
+    def _next_row(self) -> int:
+        self._row += 1
+        return self._row - 1
+
+    def _name(self, row: int) -> str:
+        return self._text(row, 0)
+
+    def _value(self, row: int) -> str:
+        return self._text(row, 1)
+
+    def _text(self, row: int, column: int) -> str:
+        item = self.grid.itemAtPosition(row, column)
+        widget = None if item is None else item.widget()
+        return widget.text() if isinstance(widget, QLabel) else ""
+
+
+def speed_text(speed: float) -> str:
+    """A speed as ``34.3 billion a second``: of what, the plan of its work says."""
+    for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
+        if speed >= size:
+            return f"{QLocale().toString(speed / size, 'f', 1)} {word} a second"
+    return f"{QLocale().toString(speed, 'f', 1)} a second"

@@ -1,0 +1,243 @@
+"""The page of devices: all that can compute on this machine and what cannot, calibrated from here, and what each does now."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QLocale, Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QToolButton, QVBoxLayout, QWidget
+
+from engine.execution.device_use import DeviceUse, UseMeter
+from engine.execution.devices import Device
+from engine.jobs import Job
+from engine.version import VERSION
+from engine.views.devices import DeviceAccount, device_accounts, devices_of_choice
+from gui.bridge import JobBridge
+from gui.device_card import DeviceCard
+from gui.devices import DeviceSurvey, device_text, device_title
+from gui.icons import set_icon
+from gui.labels import heading, toned_label
+from gui.tables.worker import TableWorker
+from gui.tasks import CalibrationTask, SearchTask
+
+__all__ = ["DeviceButton", "DevicePage"]
+
+_EXPLANATION = (
+    "“Automatic” (auto) computes on all usable GPUs, and on the processor where there is none. “GPUs and processor together” (all) shares "
+    "the work out among them. A GPU is usable when a small test program was compiled and gave the right answer on it."
+)
+_MS_OF_USE = 1000
+
+RunningJobs = Callable[[], list[tuple[Job, Any]]]
+"""The jobs that run, each with its task."""
+
+
+class DeviceButton(QToolButton):
+    """Tells in a few words what searches compute on unless told otherwise."""
+
+    def __init__(self, survey: DeviceSurvey) -> None:
+        super().__init__()
+        self._survey = survey
+        self.setAutoRaise(True)
+        self.setToolTip("What searches compute on; click for more")
+        survey.changed.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
+        used = self._survey.usable_gpus or list(self._survey.devices[:1])
+        more = f" and {len(used) - 1} more" if len(used) > 1 else ""
+        self.setText(device_title(used[0]) + more)
+
+
+class DevicePage(QWidget):
+    """A card for each device. Nothing is looked at while the page is hidden.
+
+    Parameters
+    ----------
+    survey : what there is. bridge : tells of jobs. running : gives the jobs that run.
+
+    Signals
+    -------
+    calibration_asked : a `CalibrationTask`; whoever queues it calls `follow` with the job. cancel_asked : the `Job` to stop.
+    """
+
+    calibration_asked = Signal(object)
+    cancel_asked = Signal(object)
+
+    def __init__(self, survey: DeviceSurvey, bridge: JobBridge, running: RunningJobs) -> None:
+        super().__init__()
+        self._survey, self._running = survey, running
+        self._worker = TableWorker(None, self)
+        self._meter = UseMeter()
+        self._uses: dict[str, DeviceUse] = {}
+        self._is_looking_at_use = False
+        self._shown: tuple[Device, ...] = ()
+        self._jobs: dict[int, tuple[Job, str]] = {}
+        """Jobs that measure a device, with its name, by their numbers."""
+        self.cards: dict[str, DeviceCard] = {}
+        """By the names of the devices."""
+        self._timer = QTimer(self)
+        self._timer.setInterval(_MS_OF_USE)
+        self._timer.timeout.connect(self._look_at_use)
+        self.state = toned_label()
+        self.refresh_button = QPushButton("&Look again")
+        self.copy_button = QPushButton("&Copy as text")
+        set_icon(self.refresh_button, "reset")
+        set_icon(self.copy_button, "copy")
+        self.refresh_button.clicked.connect(lambda: self._survey.look(again=True))
+        self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
+        self._lay_out()
+        survey.changed.connect(self._show)
+        bridge.started.connect(self._on_job)
+        bridge.progressed.connect(lambda job, _: self._on_job(job))
+        bridge.finished.connect(self._on_finished)
+        self._show()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something of what is shown is still being looked at."""
+        return self._worker.is_busy or self._survey.is_looking
+
+    def text(self) -> str:
+        """All that is shown, as it is copied."""
+        lines = [f"Proteoscope {VERSION}, {platform.platform()}"]
+        for one in self._survey.devices:
+            lines.append(device_text(one, QLocale.c()))
+            card = self.cards.get(one.name)
+            lines += [f"    {name}: {value}".replace("\n", "; ") for name, value in (card.facts() if card is not None else [])]
+        return "\n".join(lines) + "\n"
+
+    def follow(self, job: Job, device: Device) -> None:
+        """Show how far a job is that measures a device."""
+        self._jobs[job.id] = job, device.name
+        if device.name in self.cards:
+            self.cards[device.name].show_job(job)
+            self.cards[device.name].cancel_button.setFocus()
+
+    def close_worker(self) -> None:
+        """Look at nothing any more."""
+        self._timer.stop()
+        self._worker.cancel()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Look at the devices, and from now on at their use."""
+        super().showEvent(event)
+        self._survey.look()
+        self._look_at_accounts()
+        self._look_at_use()
+        self._timer.start()
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
+        """Leave off looking at their use."""
+        super().hideEvent(event)
+        self._timer.stop()
+
+    def _show(self) -> None:
+        is_looking = self._survey.is_looking
+        self.refresh_button.setEnabled(not is_looking)
+        n_usable = len(self._survey.usable_gpus)
+        found = f"{n_usable or 'No'} usable GPU{'s' if n_usable > 1 else ''}"
+        self.state.setText("Looking at the GPUs…" if is_looking else self._survey.problem or found)
+        if self._shown == self._survey.devices:
+            return
+        self._shown = self._survey.devices
+        for card in self.cards.values():
+            card.hide()
+            self._cards.removeWidget(card)
+            card.deleteLater()
+        self.cards = {one.name: DeviceCard(one) for one in self._shown}
+        for place, (name, card) in enumerate(self.cards.items()):
+            self._cards.insertWidget(place, card)
+            card.calibration_asked.connect(lambda device: self.calibration_asked.emit(CalibrationTask(device)))
+            card.cancel_asked.connect(self.cancel_asked)
+            for job, of in self._jobs.values():
+                if of == name:
+                    card.show_job(job)
+        if self.isVisible():
+            self._look_at_accounts()
+            self._look_at_use()
+
+    def _look_at_accounts(self) -> None:
+        devices = self._survey.devices
+        self._worker.submit("accounts", partial(device_accounts, devices), self._show_accounts, self._fail)
+
+    def _show_accounts(self, accounts: tuple[DeviceAccount, ...]) -> None:
+        for one in accounts:
+            if one.device.name in self.cards:
+                self.cards[one.device.name].show_account(one)
+
+    def _look_at_use(self) -> None:
+        self._show_use(self._uses)
+        if not self._is_looking_at_use:
+            # A driver that hangs is not asked again and again.
+            self._is_looking_at_use = True
+            self._worker.submit("use", partial(self._meter.uses, self._survey.devices), self._take_use, self._fail, is_urgent=False)
+
+    def _take_use(self, uses: dict[str, DeviceUse]) -> None:
+        self._is_looking_at_use = False
+        self._show_use(uses)
+
+    def _show_use(self, uses: dict[str, DeviceUse]) -> None:
+        self._uses = uses
+        jobs: dict[str, list[str]] = {}
+        for job, task in self._running():
+            for name in self._devices_of(task):
+                jobs.setdefault(name, []).append(job.title)
+        for name, card in self.cards.items():
+            card.show_use(uses.get(name), jobs.get(name, []))
+
+    def _devices_of(self, task: Any) -> tuple[str, ...]:
+        """The devices that a task computes on: none of this machine where workers do."""
+        if isinstance(task, CalibrationTask):
+            return (task.device.name,)
+        if isinstance(task, SearchTask) and not task.request.workers:
+            return devices_of_choice(task.request.device, self._survey.devices)
+        return ()
+
+    def _fail(self, error: Exception) -> None:
+        self._is_looking_at_use = False
+        self.state.setText(f"The devices could not be looked at: {error}")
+
+    def _on_job(self, job: Job) -> None:
+        _, name = self._jobs.get(job.id, (job, ""))
+        if name in self.cards:
+            self.cards[name].show_job(job)
+
+    def _on_finished(self, job: Job) -> None:
+        _, name = self._jobs.pop(job.id, (job, ""))
+        if name in self.cards:
+            told = {"done": CalibrationTask.outcome(job.result, QLocale()), "failed": str(job.error)}.get(job.state, "cancelled")
+            self.cards[name].show_job(None, f"Calibration: {told}.")
+            self.cards[name].calibrate_button.setFocus()
+        if self.isVisible():
+            self._look_at_accounts()
+
+    def _lay_out(self) -> None:
+        self._cards = QVBoxLayout()
+        self._cards.setSpacing(12)
+        self._cards.addStretch(1)
+        content = QWidget()
+        column = QVBoxLayout(content)
+        column.setContentsMargins(18, 14, 18, 14)
+        column.setSpacing(14)
+        column.addWidget(heading("Devices", 1.5))
+        column.addWidget(toned_label(_EXPLANATION))
+        column.addLayout(self._cards, 1)
+        self.scroll_area = QScrollArea()
+        self.scroll_area.setWidget(content)
+        self.scroll_area.setWidgetResizable(True)
+        self.scroll_area.setFrameShape(QFrame.Shape.NoFrame)
+        self.scroll_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        line = QHBoxLayout()
+        line.setContentsMargins(18, 8, 18, 10)
+        line.addWidget(self.state, 1)
+        line.addWidget(self.refresh_button)
+        line.addWidget(self.copy_button)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.addWidget(self.scroll_area, 1)
+        page.addLayout(line)

@@ -1,0 +1,71 @@
+"""What is dropped on the window: files for a form, presets and projects, each brought to where it belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from engine.entry import FileSort
+from gui.forms.file_survey import Survey
+from gui.message_bar import MessageBar
+from gui.searches import SearchPages
+
+__all__ = ["Drops"]
+
+_NOTHING = "There are no spectra, FASTA or FASTQ files, structures, results of search engines or projects in what was dropped."
+
+
+class Drops(QObject):
+    """Gives what was found in a drop to forms, and tells what cannot be used.
+
+    Parameters
+    ----------
+    searches : gives all searches, the one that the user is at first. bar : tells that there is nothing to use.
+
+    Signals
+    -------
+    project_dropped : the folder of a project to open. page_asked : the page to show. failed : the text of an error.
+    """
+
+    project_dropped = Signal(object)
+    page_asked = Signal(object)
+    failed = Signal(str)
+
+    def __init__(self, searches: Callable[[], list[SearchPages]], bar: MessageBar, parent: QObject) -> None:
+        super().__init__(parent)
+        self._searches, self._bar = searches, bar
+
+    def take(self, target: QWidget | None, found: Survey) -> None:
+        """Take what was found. `target`: what it was dropped on."""
+        self._bar.clear_complaint()
+        problems = [file.problem for file in found.files if file.problem]
+        searches = self._searches()
+        form = searches[0].made_form
+        if found.projects and form is not None and form.isVisible() and form.given_project is not None:
+            form.given_project.files.give_project(found.projects[0])
+        elif found.projects:
+            self.project_dropped.emit(found.projects[0])
+        for preset in found.presets[:1]:
+            search = next((one for one in searches if one.knows_preset(preset)), searches[0])
+            search.form.presets.load_file(preset)
+            self.page_asked.emit(search.form)
+        takers = _takers(self._searches(), found.sorts)
+        if takers:
+            for taker in takers:
+                taker.form.take(found, target)
+            self.page_asked.emit(takers[0].form)
+        elif found.presets:
+            self.page_asked.emit(self._searches()[0].form)
+        if problems:
+            more = f" ({len(problems) - 1} more like this)" if len(problems) > 1 else ""
+            self.failed.emit(problems[0] + more)
+        elif not (takers or found.presets or found.projects):
+            self._bar.tell(_NOTHING, "attention")
+
+
+def _takers(searches: list[SearchPages], sorts: set[FileSort]) -> list[SearchPages]:
+    """Searches that files of these sorts are for: the first that takes all of them, else each that takes some."""
+    some = [one for one in searches if sorts & one.search.sorts]
+    return [one for one in some if sorts <= one.search.sorts][:1] or some

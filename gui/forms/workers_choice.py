@@ -1,0 +1,109 @@
+"""Which other processes compute for a form's search, below the choice of the device: a line that tells it, and a button to choose."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from engine.errors import ProteoscopeError
+from engine.execution.cluster.option import parse_workers
+from gui.icons import set_icon
+from gui.labels import tip_text, toned_label
+from gui.tables.elided_label import ElidedLabel
+
+if TYPE_CHECKING:
+    from gui.forms.workers_dialog import WorkersDialog
+
+__all__ = ["WorkersChoice"]
+
+_NONE = "This program computes itself"
+
+
+class WorkersChoice(QWidget):
+    """Keeps a choice of workers.
+
+    Attributes
+    ----------
+    wish : as ``--workers`` takes it, empty for none. certificates : their folder, where a scheduler is given by its address.
+
+    Signals
+    -------
+    changed : the choice is another. chosen : the user made it.
+    """
+
+    changed = Signal()
+    chosen = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wish = self.certificates = ""
+        self.dialog: WorkersDialog | None = None
+        """Where the user is asked."""
+        self.text = ElidedLabel()
+        self.button = QPushButton("Workers…")
+        self.button.setToolTip("Compute in other processes: on this machine, by ssh, by Slurm, or at a scheduler")
+        set_icon(self.button, "jobs")
+        self.button.clicked.connect(self.ask)
+        self.message = toned_label(tone="wrong")
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.text, 1)
+        row.addWidget(self.button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 2, 0, 0)
+        column.setSpacing(2)
+        column.addLayout(row)
+        column.addWidget(self.message)
+        self._show()
+
+    @property
+    def are_here(self) -> bool:
+        """Whether the devices of this machine compute, in this process or in others."""
+        return not self.wish or self.wish.startswith("local:")
+
+    def choose(self, wish: str, certificates: str = "") -> None:
+        """Take a choice."""
+        self.wish, self.certificates = wish, certificates
+        self._show()
+        self.changed.emit()
+
+    def problem(self) -> str:
+        """Why it cannot be; empty where it can, as far as it can be told at once."""
+        if not self.wish:
+            return ""
+        try:
+            wished = parse_workers(self.wish)
+        except ProteoscopeError as error:
+            return str(error)
+        needs_certificates = wished.address.startswith("tls:") and not self.certificates
+        return f"Choose the certificates of the scheduler at {wished.address}" if needs_certificates else ""
+
+    def show_problem(self) -> None:
+        """Tell what is wrong, if anything is."""
+        problem = self.problem()
+        self.message.setText(problem)
+        self.message.setVisible(bool(problem))
+
+    def ask(self) -> None:
+        """Open the dialog."""
+        from gui.forms.workers_dialog import Workers, WorkersDialog
+
+        dialog = WorkersDialog(Workers(self.wish, self.certificates), self.window())
+        self.dialog = dialog
+
+        def take(result: int) -> None:
+            self.dialog = None
+            if result:
+                self.choose(*dialog.choice)
+                self.chosen.emit()
+            self.button.setFocus()
+
+        dialog.finished.connect(take)
+        dialog.open()
+
+    def _show(self) -> None:
+        self.text.set_text(f"Workers: {self.wish}" if self.wish else _NONE)
+        self.text.setToolTip(tip_text(f"{self.wish}\n{self.certificates}".strip() or _NONE))
+        self.show_problem()

@@ -1,0 +1,328 @@
+"""Asks for the processes that compute in place of the program: on this machine, by ssh, by Slurm, or at a scheduler that runs already."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QDialog,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QRadioButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.execution.cluster.certificates import AUTHORITY, USUAL_DAYS, make_certificates, needs_cryptography, write_certificates
+from engine.execution.cluster.checking import checked_workers
+from gui.forms.numbers import IntegerBox
+from gui.forms.path_line import FileLine, FolderLine
+from gui.labels import toned_label
+from gui.tables.worker import TableWorker
+
+__all__ = ["Workers", "WorkersDialog"]
+
+_MS_TO_CHECK = 250
+_MOST_WORKERS = 256
+_SORTS = (
+    ("", "&This program itself", "The devices of this machine, as chosen in the form."),
+    ("local", "&Workers on this machine", "Processes that are started for each run here, and end with it."),
+    ("ssh", "Machines by ss&h", "Your own ssh starts workers on each machine of a file, and ends them with the run."),
+    ("slurm", "&Slurm", "Jobs with workers are asked for; the run begins when the first of them does."),
+    ("address", "A scheduler that is &running", "It and its workers were started before, on machines that hold the same certificates."),
+)
+_TRUST = (
+    "Whoever has the certificates can run any program, as you, on every machine with a scheduler or workers: keep them as you keep a "
+    "password. Connections beyond this machine are always encrypted."
+)
+_HOW_TO_START = (
+    "proteoscope workers scheduler {address} --certificates {folder}      # on one machine\n"
+    "proteoscope workers start {address} --certificates {folder}      # on each machine that is to compute"
+)
+
+
+class Workers(NamedTuple):
+    """A choice: as ``--workers`` takes it, empty for none, and the folder of the certificates."""
+
+    wish: str = ""
+    certificates: str = ""
+
+
+class WorkersDialog(QDialog):
+    """Asks, and tells whether that can be, before anything is started. What was chosen is `choice` once it is accepted.
+
+    Parameters
+    ----------
+    choice : that it begins with.
+    """
+
+    def __init__(self, choice: Workers, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Where to compute")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.resize(640, 600)
+        self.choice = choice
+        self._worker = TableWorker(None, self)
+        self._is_good = False
+        self.buttons = {sort: QRadioButton(title) for sort, title, _ in _SORTS}
+        """A button for each sort of workers."""
+        self.count = IntegerBox(1, _MOST_WORKERS)
+        self.count.setAccessibleName("Number of workers")
+        self.count.setToolTip("How many processes; together they have the threads and GPUs of this machine")
+        self.count.setValue(2)
+        self.hosts = FileLine("Fi&le of hosts", "a text file with a machine on each line, as: anna@node2 workers=2 threads=16")
+        self.slurm = FileLine("Con&figuration", "a TOML file with jobs, cores, memory, walltime, queue and others of Slurm")
+        self.address = QLineEdit()
+        self.address.setPlaceholderText("tls://HOST:PORT")
+        self.address.setAccessibleName("Address of the scheduler")
+        self.address.setToolTip("Where the scheduler listens, as tls://head:8786")
+        self.certificates = FolderLine("C&ertificates", "the folder with the certificates of the scheduler and its workers", "No folder")
+        self.make_button = QPushButton("&Make certificates")
+        self.make_button.setToolTip(f"Write new ones into this folder, valid for {USUAL_DAYS} days, which only you can read")
+        self.made = toned_label(tone="good")
+        """What was made."""
+        self.made.hide()
+        self.commands = QPlainTextEdit()
+        self.commands.setReadOnly(True)
+        self.commands.setTabChangesFocus(True)
+        self.commands.setAccessibleName("Commands that start the scheduler and its workers")
+        self.commands.setFixedHeight(62)
+        self.commands.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.good, self.wrong, self.missing = toned_label(tone="good"), toned_label(tone="wrong"), toned_label()
+        self.use_button = QPushButton("&Use")
+        self.cancel_button = QPushButton("Cancel")
+        self._parts: dict[str, QWidget] = {}
+        self._checking = QTimer(self)
+        self._checking.setSingleShot(True)
+        self._checking.setInterval(_MS_TO_CHECK)
+        self._checking.timeout.connect(self._check)
+        self._lay_out()
+        self._fill()
+        self._connect()
+        self.check()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is not yet told whether the choice can be."""
+        return self._checking.isActive() or self._worker.is_busy
+
+    @property
+    def sort(self) -> str:
+        """Of the workers that are chosen; empty for none."""
+        return next((sort for sort, button in self.buttons.items() if button.isChecked()), "")
+
+    def chosen(self) -> Workers:
+        """What stands there, whether it can be or not."""
+        sort = self.sort
+        if sort == "local":
+            return Workers(f"local:{self.count.value()}")
+        if sort in ("ssh", "slurm"):
+            return Workers(f"{sort}:{(self.hosts if sort == 'ssh' else self.slurm).path or ''}")
+        if sort == "address":
+            return Workers(self.address.text().strip() or "tls://", str(self.certificates.path or ""))
+        return Workers()
+
+    def check(self) -> None:
+        """Tell in a moment whether the choice can be."""
+        self._is_good = False
+        for sort, part in self._parts.items():
+            part.setVisible(sort == self.sort)
+        self.make_button.setEnabled(self._lacks_certificates())
+        self.commands.setVisible(self.certificates.path is not None and not self._lacks_certificates())
+        self.use_button.setEnabled(False)
+        self._worker.cancel("check")
+        self._checking.start()
+
+    def make(self) -> None:
+        """Make certificates in the folder that stands there."""
+        folder = self.certificates.path
+        if folder is not None:
+            self.make_button.setEnabled(False)
+            self._worker.submit("make", partial(_make, folder), self._made, self._refuse)
+
+    def accept(self) -> None:
+        """Take the choice, where it can be."""
+        if self._is_good:
+            self.choice = self.chosen()
+            super().accept()
+
+    def done(self, result: int) -> None:
+        """Leave off looking."""
+        self._checking.stop()
+        self._worker.cancel()
+        super().done(result)
+
+    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
+        """Leave off looking."""
+        self._checking.stop()
+        self._worker.cancel()
+        super().closeEvent(event)
+
+    def _check(self) -> None:
+        wish, certificates = self.chosen()
+        if not wish:
+            self._agree("")
+            return
+        if missing := self._missing():
+            self._tell(missing=missing)
+            return
+        look = partial(checked_workers, wish, Path(certificates) if certificates else None)
+        self._worker.submit("check", look, self._agree, self._refuse)
+
+    def _missing(self) -> str:
+        """What is still to be given, or is wrong in a line that says so itself; empty where all is there."""
+        sort = self.sort
+        if sort == "local":
+            return "" if 1 <= self.count.value() <= _MOST_WORKERS and not self.count.problem() else f"Expected 1 to {_MOST_WORKERS} workers"
+        if sort in ("ssh", "slurm"):
+            line = self.hosts if sort == "ssh" else self.slurm
+            what = "file of hosts" if sort == "ssh" else "file with the configuration"
+            return line.problem() or ("" if line.path is not None else f"Choose the {what}")
+        if not self.address.text().strip():
+            return "Give the address of the scheduler, as tls://head:8786"
+        if self.address.text().strip().startswith("tcp:"):
+            return ""
+        if self._lacks_certificates():
+            return "There are no certificates in this folder yet: make them here, or choose the folder that has them"
+        return self.certificates.problem() or ("" if self.certificates.path is not None else "Choose the folder of the certificates")
+
+    def _lacks_certificates(self) -> bool:
+        """Whether certificates can be made in the folder that stands there."""
+        folder = self.certificates.path
+        try:
+            return folder is not None and not self.certificates.problem() and not (folder / AUTHORITY).exists()
+        except OSError:
+            return False
+
+    def _agree(self, words: str) -> None:
+        self._is_good = True
+        self.use_button.setEnabled(True)
+        self._tell(f"{words[:1].upper()}{words[1:]}." if words else "")
+
+    def _refuse(self, error: Exception) -> None:
+        self._tell(wrong=str(error))
+
+    def _made(self, n: int) -> None:
+        self.check()
+        self.made.setText(
+            f"{n} files are made. Copy the folder to the machines of the scheduler and the workers, and let nobody else read it."
+        )
+        self.made.show()
+
+    def _tell(self, good: str = "", wrong: str = "", missing: str = "") -> None:
+        for label, text in ((self.good, good), (self.wrong, wrong), (self.missing, missing)):
+            label.setText(text)
+            label.setVisible(bool(text))
+        told = _HOW_TO_START.format(address=self.address.text().strip() or "tls://HOST:8786", folder=self.certificates.path or "DIR")
+        if self.commands.toPlainText() != told:
+            self.commands.setPlainText(told)
+
+    def _fill(self) -> None:
+        wish, certificates = self.choice
+        sort, _, rest = wish.partition(":")
+        sort = sort if sort in self.buttons else "address" if wish else ""
+        self.buttons[sort].setChecked(True)
+        if sort == "local" and rest.isdecimal():
+            self.count.setValue(int(rest[:6]))
+        elif sort in ("ssh", "slurm"):
+            (self.hosts if sort == "ssh" else self.slurm).line.setText(rest)
+        elif sort == "address":
+            self.address.setText(wish)
+        self.certificates.line.setText(certificates)
+
+    def _connect(self) -> None:
+        for button in self.buttons.values():
+            button.toggled.connect(self.check)
+        for signal in (
+            self.count.textChanged, self.hosts.changed, self.slurm.changed, self.address.textChanged, self.certificates.changed,
+        ):  # fmt: skip
+            signal.connect(self.check)
+        self.make_button.clicked.connect(self.make)
+        self.use_button.clicked.connect(self.accept)
+        self.cancel_button.clicked.connect(self.reject)
+
+    def _lay_out(self) -> None:
+        group, content = QButtonGroup(self), QWidget()
+        page = QVBoxLayout(content)
+        page.setSpacing(4)
+        page.addWidget(toned_label("Only scoring is done by workers, and the results are the same to the byte. Files are read here."))
+        for sort, _, words in _SORTS:
+            button = self.buttons[sort]
+            button.setToolTip(words)
+            group.addButton(button)
+            page.addSpacing(6)
+            page.addWidget(button)
+            told = toned_label(words)
+            told.setContentsMargins(24, 0, 0, 0)
+            page.addWidget(told)
+            part = self._part(sort)
+            page.addWidget(part)
+            self._parts[sort] = part
+        page.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidget(content)
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        line = QHBoxLayout()
+        line.addStretch(1)
+        for one in (self.use_button, self.cancel_button):
+            one.setAutoDefault(False)
+            line.addWidget(one)
+        self.make_button.setAutoDefault(False)
+        self.use_button.setDefault(True)
+        whole = QVBoxLayout(self)
+        whole.addWidget(scroll, 1)
+        for label in (self.good, self.wrong, self.missing):
+            # A path that cannot be broken must not make the dialog wider.
+            label.setMinimumWidth(1)
+            whole.addWidget(label)
+        whole.addLayout(line)
+
+    def _part(self, sort: str) -> QWidget:
+        """What is asked for below a button."""
+        part = QWidget()
+        column = QVBoxLayout(part)
+        column.setContentsMargins(24, 0, 0, 0)
+        column.setSpacing(2)
+        if sort == "local":
+            line = QHBoxLayout()
+            line.addWidget(_named("&Number", self.count))
+            line.addWidget(self.count)
+            line.addStretch(1)
+            column.addLayout(line)
+        elif sort in ("ssh", "slurm"):
+            column.addWidget(self.hosts if sort == "ssh" else self.slurm)
+        elif sort == "address":
+            column.addWidget(_named("&Address", self.address))
+            column.addWidget(self.address)
+            column.addWidget(self.certificates)
+            line = QHBoxLayout()
+            line.addWidget(self.make_button)
+            line.addStretch(1)
+            column.addLayout(line)
+            column.addWidget(self.made)
+            column.addWidget(toned_label(_TRUST))
+            column.addWidget(self.commands)
+        return part
+
+
+def _named(title: str, widget: QWidget) -> QLabel:
+    label = QLabel(title)
+    label.setBuddy(widget)
+    return label
+
+
+def _make(folder: Path) -> int:
+    """Write new certificates into a folder, as ``proteoscope workers certificates`` does; how many files. Called in a thread."""
+    needs_cryptography()
+    return len(write_certificates(make_certificates(USUAL_DAYS), folder))

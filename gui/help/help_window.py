@@ -1,0 +1,216 @@
+"""The help: manual, glossary and shortcuts, in a window beside the program's. It needs no network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QKeySequence, QShortcut
+from PySide6.QtWidgets import (
+    QDialog,
+    QHeaderView,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QSplitter,
+    QTableWidget,
+    QTableWidgetItem,
+    QTabWidget,
+    QTextBrowser,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.views.glossary import Term, matching
+from gui.help.places import BEGINNING, Place, manual_folder, manual_page
+from gui.help.shortcuts import Shortcut
+from gui.labels import tip_text, toned_label
+
+__all__ = ["HelpWindow"]
+
+_MANUAL, _GLOSSARY, _SHORTCUTS = range(3)
+_LIST_WIDTH = 230
+
+
+class HelpWindow(QDialog):
+    """Shows the help at a place.
+
+    Parameters
+    ----------
+    terms : of the glossary. shortcuts : asked each time they are shown.
+    """
+
+    def __init__(self, terms: Sequence[Term], shortcuts: Callable[[], list[Shortcut]], parent: QWidget) -> None:
+        super().__init__(parent)
+        self._terms, self._shortcuts = terms, shortcuts
+        self.setWindowTitle("Help")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.resize(900, 600)
+        self.tabs = QTabWidget()
+        self.contents, self.page = _list("Pages of the manual"), _browser("Manual")
+        self.wanted_word, self.words, self.meaning = _search("Find a word"), _list("Words"), _browser("Meaning")
+        self.wanted_keys, self.keys = _search("Find keys"), QTableWidget(0, 3)
+        self.found = toned_label()
+        self._fill_contents()
+        self._lay_out()
+        self.contents.currentItemChanged.connect(lambda item: self._open_page(item))
+        self.page.anchorClicked.connect(self._follow)
+        self.words.currentItemChanged.connect(lambda item: self._tell(item))
+        self.meaning.anchorClicked.connect(self._follow)
+        self.wanted_word.textChanged.connect(self._find_words)
+        self.wanted_keys.textChanged.connect(self._find_keys)
+        self.tabs.currentChanged.connect(self._focus_first)
+        find = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
+        find.activated.connect(self._focus_first)
+        self._find_words("")
+        self._find_keys("")
+
+    def show_place(self, place: Place) -> None:
+        """Show a word of the glossary where there is one, else the page."""
+        self.show_page(place.page)
+        if place.term and self.show_term(place.term):
+            return
+        self.tabs.setCurrentIndex(_MANUAL)
+        self.page.setFocus()
+
+    def show_page(self, name: str) -> None:
+        """Show a page of the manual, the first one where there is none of that name."""
+        rows = {self.contents.item(row).data(Qt.ItemDataRole.UserRole): row for row in range(self.contents.count())}
+        self.contents.setCurrentRow(rows.get(name, rows.get(BEGINNING, 0)))
+
+    def show_term(self, title: str) -> bool:
+        """Show the words with a title; whether there are any."""
+        if not any(term.title == title or term.title.partition(" (")[0] == title for term in self._terms):
+            return False
+        self.tabs.setCurrentIndex(_GLOSSARY)
+        self.wanted_word.setText(title.partition(" (")[0])
+        exact = [row for row in range(self.words.count()) if self.words.item(row).text() == title]
+        self.words.setCurrentRow(exact[0] if exact else 0)
+        return True
+
+    def show_shortcuts(self) -> None:
+        """Show the keyboard shortcuts as they are now."""
+        self._find_keys(self.wanted_keys.text())
+        self.tabs.setCurrentIndex(_SHORTCUTS)
+
+    def show_glossary(self) -> None:
+        """Show all words."""
+        self.wanted_word.clear()
+        self.tabs.setCurrentIndex(_GLOSSARY)
+
+    def _lay_out(self) -> None:
+        for title, top, left, right in (
+            ("&Manual", None, self.contents, self.page),
+            ("&Glossary", self.wanted_word, self.words, self.meaning),
+        ):
+            parts = QSplitter()
+            parts.addWidget(left)
+            parts.addWidget(right)
+            parts.setSizes([_LIST_WIDTH, 3 * _LIST_WIDTH])
+            parts.setStretchFactor(1, 1)
+            self.tabs.addTab(_column(*([top, self.found] if top is not None else []), parts), title)
+        self.keys.setHorizontalHeaderLabels(["Keys", "What they do", "Where"])
+        self.keys.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.keys.horizontalHeader().setStretchLastSection(True)
+        self.keys.verticalHeader().hide()
+        self.keys.setShowGrid(False)
+        self.keys.setAlternatingRowColors(True)
+        self.keys.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.keys.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+        self.keys.setTabKeyNavigation(False)
+        self.keys.setAccessibleName("Keyboard shortcuts")
+        self.tabs.addTab(_column(self.wanted_keys, self.keys), "&Shortcuts")
+        whole = QVBoxLayout(self)
+        whole.addWidget(self.tabs)
+
+    def _fill_contents(self) -> None:
+        names = sorted(path.stem for path in manual_folder().glob("*.md"))
+        for name in sorted(names, key=lambda one: one != BEGINNING):
+            title = manual_page(name).partition("\n")[0].lstrip("# ")
+            item = QListWidgetItem(title)
+            item.setToolTip(tip_text(title))
+            item.setData(Qt.ItemDataRole.UserRole, name)
+            self.contents.addItem(item)
+
+    def _open_page(self, item: QListWidgetItem | None) -> None:
+        if item is not None:
+            self.page.setMarkdown(manual_page(item.data(Qt.ItemDataRole.UserRole)))
+
+    def _follow(self, link: QUrl) -> None:
+        """Pages of the manual open here; what is on the network opens in a browser."""
+        if link.scheme() in ("http", "https"):
+            QDesktopServices.openUrl(link)
+        elif link.fileName().endswith(".md"):
+            self.tabs.setCurrentIndex(_MANUAL)
+            self.show_page(link.fileName().removesuffix(".md"))
+
+    def _find_words(self, wanted: str) -> None:
+        found = matching(self._terms, wanted)
+        self.words.clear()
+        for term in found:
+            item = QListWidgetItem(term.title)
+            item.setToolTip(tip_text(term.meaning))
+            item.setData(Qt.ItemDataRole.UserRole, term)
+            self.words.addItem(item)
+        self.found.setText(f"{len(found):,} of {len(self._terms):,} columns and settings" if found else f"No word has “{wanted.strip()}”")
+        self.meaning.clear()
+        if found:
+            self.words.setCurrentRow(0)
+
+    def _tell(self, item: QListWidgetItem | None) -> None:
+        if item is None:
+            return
+        term: Term = item.data(Qt.ItemDataRole.UserRole)
+        sort = "Setting" if term.is_setting else "Column"
+        places = "".join(f"<li>{escape(place)}</li>" for place in term.places)
+        names = ", ".join(f"<code>{escape(name)}</code>" for name in term.names)
+        self.meaning.setHtml(
+            f"<h3>{escape(term.title)}</h3><p>{escape(term.meaning)}</p><p>{sort}, in files and on the command line {names}. Stands in:</p>"
+            f"<ul>{places}</ul>"
+        )
+
+    def _find_keys(self, wanted: str) -> None:
+        words = wanted.casefold().split()
+        found = [one for one in self._shortcuts() if all(word in f"{one.keys} {one.does} {one.where}".casefold() for word in words)]
+        self.keys.setRowCount(len(found))
+        for row, one in enumerate(found):
+            for column, text in enumerate((one.keys, one.does, one.where)):
+                item = QTableWidgetItem(text)
+                item.setToolTip(tip_text(text))
+                self.keys.setItem(row, column, item)
+
+    def _focus_first(self) -> None:
+        (self.contents, self.wanted_word, self.wanted_keys)[self.tabs.currentIndex()].setFocus()
+
+
+def _column(*widgets: QWidget) -> QWidget:
+    whole = QWidget()
+    page = QVBoxLayout(whole)
+    page.setContentsMargins(8, 8, 8, 8)
+    for widget in widgets:
+        page.addWidget(widget, int(widget is widgets[-1]))
+    return whole
+
+
+def _list(name: str) -> QListWidget:
+    made = QListWidget()
+    made.setAccessibleName(name)
+    made.setTextElideMode(Qt.TextElideMode.ElideRight)
+    made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    return made
+
+
+def _browser(name: str) -> QTextBrowser:
+    made = QTextBrowser()
+    made.setOpenLinks(False)
+    made.setAccessibleName(name)
+    return made
+
+
+def _search(name: str) -> QLineEdit:
+    made = QLineEdit()
+    made.setPlaceholderText(name)
+    made.setAccessibleName(name)
+    made.setClearButtonEnabled(True)
+    return made

@@ -1,0 +1,93 @@
+"""Samples to try: a search of files that ship, and what goes on from such a search in the project that it made."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+
+from engine.entry import Search
+from engine.errors import ProteoscopeError
+from engine.jobs import Job
+from engine.project import Project, is_project
+from gui.settings import sample_project
+from gui.tasks import SearchTask, WritingTask
+
+if TYPE_CHECKING:
+    from gui.window import MainWindow
+
+__all__ = ["Samples"]
+
+
+class Samples(QObject):
+    """Begins with the sample of a search.
+
+    One that goes on from another search needs that one's results: where the sample project has them the form goes on from them, and
+    where it does not, the form of the other one is filled, and the wish is kept until that has run.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._waiting = ""
+        """The kind of the search whose sample waits for results to go on from."""
+        self._ran_in: Path | None = None
+        """The project that its results went into, where the user has chosen one."""
+        window.tasks.ended.connect(self._on_ended)
+
+    def begin(self, kind: str) -> None:
+        """Show the form of a search, filled with its sample."""
+        search = self._window.searches[kind].search
+        before = search.demo.after if search.demo is not None else ""
+        if not before:
+            self._waiting = ""
+            self._fill(kind)
+        elif not self._go_on(search):
+            self._waiting = kind
+            self._fill(before)
+            first = self._window.searches[before].search
+            self._window.message_bar.tell(
+                f"The sample of this {search.name} goes on from results of the {first.name}, which are not there yet. Press Run: it takes "
+                f"some seconds, and the {search.name} is offered when it is done.",
+                "attention",
+            )
+
+    def _fill(self, kind: str) -> None:
+        self._window.searches[kind].form.take_sample()
+        self._window.new_search(kind)
+
+    def _go_on(self, search: Search) -> bool:
+        """Fill the form with the last results that the sample project has for it; whether there are any."""
+        assert search.demo is not None
+        folder = self._folder()
+        try:
+            runs = Project.open(folder).runs() if is_project(folder) else []
+        except ProteoscopeError:
+            return False
+        done = [run.id for run in runs if run.kind == search.demo.after and run.status == "done"]
+        if not done:
+            return False
+        opened = self._window.project_pane.project
+        if opened is None or opened.folder != folder:
+            self._window.open_project(folder)
+        form = self._window.searches[search.kind].form
+        form.take_sample()
+        form.go_on_from(folder, done[-1])
+        self._window.new_search(search.kind)
+        return True
+
+    def _folder(self) -> Path:
+        """The project that is open where the sample was run in it, else the one that samples are run in unless told otherwise."""
+        return self._ran_in if self._ran_in is not None and is_project(self._ran_in) else sample_project()
+
+    def _on_ended(self, job: Job, task: SearchTask | WritingTask) -> None:
+        if not self._waiting or not isinstance(task, SearchTask) or job.state != "done":
+            return
+        search = self._window.searches[self._waiting].search
+        if search.demo is None or task.search.kind != search.demo.after:
+            return
+        self._waiting, self._ran_in = "", task.project_folder
+        told = f"The results are there that the sample of the {search.name} goes on from"
+        self._window.message_bar.tell(told, "good", f"Go on with the {search.name}", partial(self.begin, search.kind))

@@ -1,0 +1,123 @@
+"""Dialogs with a text to copy or to save: how to cite, and what a report of a fault needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontDatabase, QGuiApplication
+from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+
+from engine.errors import StorageError
+from engine.files import atomic_file
+from engine.views.citations import bibtex, citation_text
+from engine.views.fault_report import fault_report
+from gui.icons import set_icon, without_icons
+from gui.labels import toned_label
+
+__all__ = ["CitingDialog", "FaultDialog"]
+
+
+class _TextDialog(QDialog):
+    """A text, buttons that copy and save it, and what was done."""
+
+    def __init__(self, title: str, told: str, name: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(title)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.resize(760, 520)
+        self.text = QPlainTextEdit()
+        self.text.setReadOnly(True)
+        self.text.setAccessibleName(name)
+        self.state = toned_label()
+        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        without_icons(self.buttons.buttons())
+        self.buttons.rejected.connect(self.reject)
+        self.column = QVBoxLayout(self)
+        self.column.addWidget(toned_label(told))
+        self.column.addWidget(self.text, 1)
+        self.column.addWidget(self.state)
+        self.column.addWidget(self.buttons)
+
+    def button(self, text: str, icon: str, clicked: Callable[[], object]) -> QPushButton:
+        """Add a button beside the one that closes."""
+        made = self.buttons.addButton(text, QDialogButtonBox.ButtonRole.ActionRole)
+        made.setAutoDefault(False)
+        set_icon(made, icon)
+        made.clicked.connect(clicked)
+        return made
+
+    def copy(self, text: str, what: str) -> None:
+        """Put a text on the clipboard, and say so."""
+        QGuiApplication.clipboard().setText(text)
+        self.state.setText(f"{what} copied")
+
+    def ask_where_to_save(self, name: str, kinds: str, text: Callable[[], str]) -> None:
+        """Open a dialog for a file to write a text to."""
+        dialog = QFileDialog(self, "Save", "", kinds)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.selectFile(name)
+        dialog.fileSelected.connect(lambda chosen: self.save(Path(chosen), text()))
+        dialog.open()
+
+    def save(self, path: Path, text: str) -> None:
+        """Write a text, and say where, or why not."""
+        try:
+            with atomic_file(path) as file:
+                file.write(text.encode())
+        except StorageError as error:
+            self.state.setText(str(error))
+            return
+        self.state.setText(f"Saved as {path}")
+
+
+class CitingDialog(_TextDialog):
+    """How to cite the program, and the works that its searches follow."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__("How to cite", "Please cite the program, and the work that the search you used follows.", "How to cite", parent)
+        self.text.setPlainText(citation_text())
+        self.copy_button = self.button("Copy as &text", "copy", lambda: self.copy(citation_text(), "Text"))
+        self.bibtex_button = self.button("Copy as &BibTeX", "copy", lambda: self.copy(bibtex(), "BibTeX"))
+        self.save_button = self.button("&Save BibTeX…", "save", lambda: self.ask_where_to_save("proteoscope.bib", "BibTeX (*.bib)", bibtex))
+
+
+class FaultDialog(_TextDialog):
+    """What a report of a fault needs: the user's words, versions, devices, the log. Nothing is sent.
+
+    Parameters
+    ----------
+    devices : a line each. log : as it is copied.
+    """
+
+    def __init__(self, devices: list[str], log: str, parent: QWidget) -> None:
+        told = (
+            "Say what you did and what happened, then copy or save the report and send it to the developers. The program sends nothing "
+            "itself. Names of folders, of you and of this machine are left out unless you tick the box; names of files stay."
+        )
+        super().__init__("Report a fault", told, "Report", parent)
+        self._devices, self._log = devices, log
+        self.what = QPlainTextEdit()
+        self.what.setPlaceholderText("What did you do, what did you expect, and what happened?")
+        self.what.setAccessibleName("What happened")
+        self.what.setTabChangesFocus(True)
+        self.what.setFixedHeight(90)
+        self.with_paths = QCheckBox("&Include names of folders, of the user and of the machine")
+        self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.column.insertWidget(1, self.what)
+        self.column.insertWidget(2, self.with_paths)
+        self.copy_button = self.button("&Copy report", "copy", lambda: self.copy(self.text.toPlainText(), "Report"))
+        self.save_button = self.button("&Save report…", "save", self._ask_where)
+        self.what.textChanged.connect(self._write)
+        self.with_paths.toggled.connect(self._write)
+        self.what.setFocus()
+        self._write()
+
+    def _ask_where(self) -> None:
+        self.ask_where_to_save("proteoscope-fault.txt", "Text (*.txt)", self.text.toPlainText)
+
+    def _write(self) -> None:
+        self.text.setPlainText(fault_report(self.what.toPlainText(), self._devices, self._log, with_paths=self.with_paths.isChecked()))

@@ -1,0 +1,173 @@
+"""A short tour of the window: a card beside each of a few places. It can be left at any step, and begun again from the menu Help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from gui.buttons import PrimaryButton
+from gui.labels import heading, toned_label
+from gui.surfaces import Card
+from gui.theme import colours
+
+__all__ = ["Step", "Tour"]
+
+_CARD_WIDTH, _GAP = 340, 12
+_SHADE = 110
+"""How dark all is but the place that a step is about, of 255."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step: a title, a text, and the widget that it is about; None where that is not shown now, or it is about no place."""
+
+    title: str
+    text: str
+    about: Callable[[], QWidget | None]
+
+
+class Tour(QWidget):
+    """Lies over a window and shows steps, one at a time.
+
+    Right, Down and Enter go on, Left and Up go back, Escape leaves. It goes with the window's size, and away when it is over.
+
+    Signals
+    -------
+    over : it was gone through or left.
+    """
+
+    over = Signal()
+
+    def __init__(self, steps: Sequence[Step], window: QWidget) -> None:
+        super().__init__(window)
+        self._steps = steps
+        self.step = 0
+        self.setAccessibleName("Tour")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.card = Card(self)
+        self.title = heading("")
+        self.text = toned_label()
+        self.count = toned_label(wrap=False)
+        self.leave_button = QPushButton("&Leave")
+        self.back_button = QPushButton("&Back")
+        self.next_button = PrimaryButton("&Next")
+        row = QHBoxLayout()
+        row.addWidget(self.count, 1)
+        for button in (self.leave_button, self.back_button, self.next_button):
+            button.setAutoDefault(True)
+            row.addWidget(button)
+        column = self._column = QVBoxLayout(self.card)
+        column.setContentsMargins(16, 14, 16, 14)
+        column.setSpacing(10)
+        column.addWidget(self.title)
+        column.addWidget(self.text)
+        column.addLayout(row)
+        self.leave_button.clicked.connect(self.leave)
+        self.back_button.clicked.connect(lambda: self.go(self.step - 1))
+        self.next_button.clicked.connect(lambda: self.go(self.step + 1))
+        window.installEventFilter(self)
+        self._focused_before = window.focusWidget()
+        self.setGeometry(window.rect())
+        self.show()
+        self.raise_()
+        self.go(0)
+
+    def go(self, step: int) -> None:
+        """Show a step; behind the last one the tour is over."""
+        if step >= len(self._steps):
+            self.leave()
+            return
+        self.step = max(step, 0)
+        shown = self._steps[self.step]
+        self.title.setText(shown.title)
+        self.text.setText(shown.text)
+        self.card.setAccessibleName(f"{shown.title}. {shown.text}")
+        self.count.setText(f"{self.step + 1} of {len(self._steps)}")
+        self.back_button.setEnabled(self.step > 0)
+        is_last = self.step == len(self._steps) - 1
+        self.next_button.setText("&Done" if is_last else "&Next")
+        self.leave_button.setVisible(not is_last)
+        self._place()
+        self.next_button.setFocus()
+
+    def leave(self) -> None:
+        """End it."""
+        self.window().removeEventFilter(self)
+        (self._focused_before or self.window()).setFocus()
+        self.hide()
+        self.deleteLater()
+        self.over.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802, D102 - Qt's name
+        if event.key() == Qt.Key.Key_Escape:
+            self.leave()
+        elif event.key() in (Qt.Key.Key_Right, Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.go(self.step + 1)
+        elif event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Up):
+            self.go(self.step - 1)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802, D102 - Qt's name
+        if event.type() == QEvent.Type.Resize and watched is self.parent():
+            self.setGeometry(self.window().rect())
+            self._place()
+        return False
+
+    def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802, D102 - Qt's name
+        # The keyboard stays with the card: what lies below cannot be reached by the mouse either.
+        buttons = [one for one in (self.leave_button, self.back_button, self.next_button) if one.isVisible() and one.isEnabled()]
+        if not buttons:
+            # It is being hidden, and the focus goes back to the window.
+            return super().focusNextPrevChild(forward)
+        at = next((row for row, one in enumerate(buttons) if one.hasFocus()), -1)
+        buttons[(at + (1 if forward else -1)) % len(buttons)].setFocus(Qt.FocusReason.TabFocusReason)
+        return True
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, D102 - Qt's name
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        shade = QPainterPath()
+        shade.addRect(QRectF(self.rect()))
+        about = self._about()
+        if about is not None:
+            hole = QPainterPath()
+            hole.addRoundedRect(QRectF(about), 6, 6)
+            shade -= hole
+        painter.fillPath(shade, QColor(0, 0, 0, _SHADE))
+        if about is not None:
+            painter.setPen(QPen(QColor(colours().accent), 2))
+            painter.drawRoundedRect(QRectF(about), 6, 6)
+
+    def _about(self) -> QRect | None:
+        """The place of the step, in the window; None where there is none to see."""
+        widget = self._steps[self.step].about()
+        if widget is None or not widget.isVisible():
+            return None
+        return QRect(widget.mapTo(self.window(), QPoint()), widget.size()).intersected(self.rect()).adjusted(-3, -3, 3, 3) & self.rect()
+
+    def _place(self) -> None:
+        """Put the card where it hides least of what it is about: right of it, left of it, below it, above it, else in the middle."""
+        self.card.setFixedWidth(min(_CARD_WIDTH, self.width() - 2 * _GAP))
+        self._column.activate()
+        height = self._column.heightForWidth(self.card.width())
+        self.card.resize(self.card.width(), max(height, self.card.minimumSizeHint().height()))
+        size, about = self.card.size(), self._about()
+        at = QPoint((self.width() - size.width()) // 2, (self.height() - size.height()) // 2)
+        for place in () if about is None else (
+            QPoint(about.right() + _GAP, about.top()),
+            QPoint(about.left() - _GAP - size.width(), about.top()),
+            QPoint(about.left(), about.bottom() + _GAP),
+            QPoint(about.left(), about.top() - _GAP - size.height()),
+        ):  # fmt: skip
+            clamped = QPoint(
+                min(max(place.x(), _GAP), self.width() - size.width() - _GAP),
+                min(max(place.y(), _GAP), self.height() - size.height() - _GAP),
+            )
+            if about is not None and not QRect(clamped, size).intersects(about):
+                at = clamped
+                break
+        self.card.move(at)
+        self.update()

@@ -1,0 +1,94 @@
+"""Dialogs that stay open beside the window while what they asked for is done: structure databases, and spectra in other formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QDialog, QWidget
+
+from gui.forms.file_survey import FileSurvey
+from gui.searches import SearchPages
+from gui.task_queue import TaskQueue
+from gui.tasks import WritingTask
+
+if TYPE_CHECKING:
+    from gui.conversion_dialog import ConversionDialog
+    from gui.database_dialog import DatabaseDialog
+
+__all__ = ["SideDialogs"]
+
+Dialog = TypeVar("Dialog", bound=QDialog)
+
+
+class SideDialogs(QObject):
+    """Opens each dialog once, and queues what it asks for.
+
+    Parameters
+    ----------
+    searches : gives all searches, the one that the user is at first. project : gives the folder of the project that is open.
+    survey : looks at files. tasks : do what is asked for. window : beside which they are.
+
+    Signals
+    -------
+    asked : something is about to be queued.
+    """
+
+    asked = Signal()
+
+    def __init__(
+        self,
+        searches: Callable[[], list[SearchPages]],
+        project: Callable[[], Path | None],
+        survey: FileSurvey,
+        tasks: TaskQueue,
+        window: QWidget,
+    ) -> None:
+        super().__init__(window)
+        self._searches, self._project, self._survey, self._tasks, self._window = searches, project, survey, tasks, window
+
+    def new_database(self) -> None:
+        """Open the dialog that builds a structure database, for the first form that takes one."""
+        for search in self._searches():
+            for one in search.search.inputs:
+                if one.also == "structure database":
+                    self.ask_for_database(search, one.name)
+                    return
+
+    def ask_for_database(self, search: SearchPages, name: str) -> None:
+        """Open it for an input of a search."""
+        from gui.database_dialog import DatabaseDialog
+
+        def made() -> DatabaseDialog:
+            dialog = DatabaseDialog(self._survey, self._tasks.bridge, self._window)
+            dialog.asked.connect(partial(self._queue, dialog))
+            dialog.cancel_asked.connect(self._tasks.jobs.cancel)
+            dialog.built.connect(lambda folder: search.form.take_database(name, folder))
+            return dialog
+
+        self._show(DatabaseDialog, made)
+
+    def convert_spectra(self) -> None:
+        """Open the dialog that writes spectra in another format; a project that is open is offered for what is identified."""
+        from gui.conversion_dialog import ConversionDialog
+
+        def made() -> ConversionDialog:
+            dialog = ConversionDialog(self._survey, self._tasks.bridge, self._project(), self._window)
+            dialog.asked.connect(partial(self._queue, dialog))
+            dialog.cancel_asked.connect(self._tasks.jobs.cancel)
+            return dialog
+
+        self._show(ConversionDialog, made)
+
+    def _show(self, kind: type[Dialog], make: Callable[[], Dialog]) -> None:
+        dialog = self._window.findChild(kind) or make()
+        dialog.show()
+        dialog.raise_()
+        dialog.activateWindow()
+
+    def _queue(self, dialog: ConversionDialog | DatabaseDialog, task: WritingTask) -> None:
+        self.asked.emit()
+        dialog.follow(self._tasks.add(task))

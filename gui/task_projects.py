@@ -1,0 +1,96 @@
+"""The project that a search is to be run in: opened or made; where it was and is no longer, the user is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from engine.errors import ProteoscopeError
+from engine.project import Project, is_project
+from gui.dialogs import LostProjectQuestion
+from gui.tasks import SearchTask
+
+__all__ = ["TaskProjects", "project_dialog"]
+
+
+def project_dialog(parent: QWidget, title: str, folder: str) -> QFileDialog:
+    """A dialog that asks for the folder of a project."""
+    dialog = QFileDialog(parent, title, folder)
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    return dialog
+
+
+class TaskProjects(QObject):
+    """Opens the projects of tasks.
+
+    Parameters
+    ----------
+    is_known : whether the project in a folder was there before. window : which questions are asked over.
+
+    Signals
+    -------
+    opened : a `SearchTask`, and its `Project`. asking : the user is about to be asked. moved : from which folder a project has gone, and
+    to which, as the user says. failed : the text of an error.
+    """
+
+    opened = Signal(object, object)
+    asking = Signal()
+    moved = Signal(Path, Path)
+    failed = Signal(str)
+
+    def __init__(self, is_known: Callable[[Path], bool], window: QWidget) -> None:
+        super().__init__(window)
+        self._is_known, self._window = is_known, window
+        self.question: LostProjectQuestion | None = None
+        """The question where a project is, while it is asked."""
+
+    def open_for(self, task: SearchTask) -> None:
+        """Open the project of a task, or ask where it is."""
+        if self._is_known(task.project_folder) and not is_project(task.project_folder):
+            self._ask(task)
+        else:
+            self._open(task)
+
+    def _open(self, task: SearchTask) -> None:
+        try:
+            opened = Project.open if task.search.writes == "given project" else Project.create_or_open
+            project = opened(task.project_folder)
+        except ProteoscopeError as error:
+            self.failed.emit(str(error))
+            return
+        self.opened.emit(task, project)
+
+    def _ask(self, task: SearchTask) -> None:
+        if self.question is not None:
+            self.question.raise_()
+            return
+        self.asking.emit()
+        self.question = LostProjectQuestion(task.project_folder, self._window)
+        self.question.finished.connect(lambda: self._answer(task))
+        self.question.open()
+
+    def _answer(self, task: SearchTask) -> None:
+        question, self.question = self.question, None
+        if question is None:
+            return
+        if question.clickedButton() is question.make_button:
+            self._open(task)
+        elif question.clickedButton() is question.locate_button:
+            dialog = project_dialog(self._window, "Locate the project", str(task.project_folder.parent))
+            dialog.fileSelected.connect(lambda name: self._open_moved(task, Path(name)))
+            dialog.open()
+
+    def _open_moved(self, task: SearchTask, folder: Path) -> None:
+        """Open a project that the user has found in another place."""
+        try:
+            project = Project.open(folder)
+        except ProteoscopeError as error:
+            self.failed.emit(str(error))
+            return
+        self.moved.emit(task.project_folder, project.folder)
+        self._open(task.in_project(project.folder))

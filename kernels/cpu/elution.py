@@ -1,0 +1,186 @@
+"""Elution of ions: where in its trace an ion comes off the column, and how much of it, by all of its isotopes together."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["AGREEMENT", "APEX", "AREA", "BEGIN", "END", "N_VALUES", "POINTS", "TIME", "WIDTH", "ElutionRules", "Traces", "measure_elution"]
+
+AREA, APEX, TIME, BEGIN, END, WIDTH, POINTS, AGREEMENT = range(8)
+N_VALUES = 8
+"""Columns of what is measured of an ion: area (intensity times seconds), highest intensity, its time (s), where it begins and ends (s),
+width at half of the height (s), survey spectra that show it, and the cosine between its isotopes' areas and their pattern."""
+
+
+class Traces(NamedTuple):
+    """Cells of n ions, each with a row of so many survey spectra for each isotope.
+
+    Attributes
+    ----------
+    cells : float32, ion after ion, isotope after isotope. offset : (n,) int64, the first cell of each ion.
+    first : (n,) int64, survey spectrum of the first cell. n_surveys : (n,) int64, in each row.
+    times : (surveys,) float64, s, ascending. pattern : (n, isotopes) float64.
+    """
+
+    cells: NDArray[np.float32]
+    offset: NDArray[np.int64]
+    first: NDArray[np.int64]
+    n_surveys: NDArray[np.int64]
+    times: NDArray[np.float64]
+    pattern: NDArray[np.float64]
+
+
+class ElutionRules(NamedTuple):
+    """Settings of the measurement.
+
+    Attributes
+    ----------
+    maximum_gap : survey spectra in a row that may lack the ion. lowest : part of the height at which a trace ends. valley : part of the
+        lower of two summits below which what lies between them parts them.
+    """
+
+    maximum_gap: int
+    lowest: float
+    valley: float
+
+
+@njit(nogil=True, cache=True)
+def _outline(traces, i, gap):
+    """Sum of all isotopes of ion i in each survey spectrum that shows its main one, gaps bridged and smoothed by 1-2-1, (count,)."""
+    n_isotopes, count, offset = traces.pattern.shape[1], traces.n_surveys[i], traces.offset[i]
+    cells, main = traces.cells, np.argmax(traces.pattern[i])
+    total, filled, shape = np.zeros(count), np.zeros(count), np.zeros(count)
+    previous = -1
+    for w in range(count):
+        if cells[offset + main * count + w] <= 0:
+            continue
+        for k in range(n_isotopes):
+            total[w] += cells[offset + k * count + w]
+        filled[w] = total[w]
+        if previous >= 0 and 1 < w - previous <= gap + 1:
+            for between in range(previous + 1, w):
+                part = (between - previous) / (w - previous)
+                filled[between] = (1 - part) * total[previous] + part * total[w]
+        previous = w
+    for w in range(count):
+        left = filled[w - 1] if w > 0 else 0.0
+        right = filled[w + 1] if w + 1 < count else 0.0
+        shape[w] = (left + 2 * filled[w] + right) / 4 if filled[w] > 0 else 0.0
+    return shape
+
+
+@njit(nogil=True, cache=True)
+def _end(shape, apex, step, rules):
+    """The last place of the summit at `apex` in one direction."""
+    lowest, at = apex, apex
+    while True:
+        after = at + step
+        if after < 0 or after >= len(shape) or shape[after] <= rules.lowest * shape[apex]:
+            return at if shape[lowest] >= rules.valley * shape[at] else lowest
+        if shape[after] < shape[lowest]:
+            lowest = after
+        elif shape[lowest] < rules.valley * min(shape[after], shape[apex]):
+            return lowest
+        at = after
+
+
+@njit(nogil=True, cache=True)
+def _crossing(traces, first, shape, apex, step, end):
+    """Time at which a summit falls to half of its height in one direction."""
+    half = shape[apex] / 2
+    at = apex
+    while at != end:
+        after = at + step
+        if shape[after] < half:
+            part = (shape[at] - half) / (shape[at] - shape[after])
+            return traces.times[first + at] + part * (traces.times[first + after] - traces.times[first + at])
+        at = after
+    return traces.times[first + at]
+
+
+@njit(nogil=True, cache=True)
+def _measure(traces, i, shape, apex, rules, out):
+    """Measure the summit at `apex` of ion i into `out` (N_VALUES,)."""
+    n_isotopes, count, first = traces.pattern.shape[1], traces.n_surveys[i], traces.first[i]
+    main = np.argmax(traces.pattern[i])
+    begin, end = _end(shape, apex, -1, rules), _end(shape, apex, 1, rules)
+    areas = np.zeros(n_isotopes)
+    previous, points, weight, centre = -1, 0, 0.0, 0.0
+    highest = 0.0
+    for w in range(begin, end + 1):
+        if traces.cells[traces.offset[i] + main * count + w] <= 0:
+            continue
+        points += 1
+        total = 0.0
+        for k in range(n_isotopes):
+            value = traces.cells[traces.offset[i] + k * count + w]
+            total += value
+            if previous >= 0:
+                before = traces.cells[traces.offset[i] + k * count + previous]
+                areas[k] += (value + before) / 2 * (traces.times[first + w] - traces.times[first + previous])
+        highest = max(highest, total)
+        if shape[w] >= shape[apex] / 2:
+            weight += total
+            centre += total * traces.times[first + w]
+        previous = w
+    across, one, other = 0.0, 0.0, 0.0
+    for k in range(n_isotopes):
+        across += areas[k] * traces.pattern[i, k]
+        one += areas[k] ** 2
+        other += traces.pattern[i, k] ** 2
+    out[AREA], out[APEX], out[POINTS] = areas.sum(), highest, points
+    out[TIME] = centre / weight if weight > 0 else traces.times[first + apex]
+    out[BEGIN], out[END] = traces.times[first + begin], traces.times[first + end]
+    out[WIDTH] = _crossing(traces, first, shape, apex, 1, end) - _crossing(traces, first, shape, apex, -1, begin)
+    out[AGREEMENT] = across / np.sqrt(one * other) if one > 0 else 0.0
+
+
+@njit(nogil=True, cache=True)
+def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, found):
+    """Measure the ions `begin:end`.
+
+    Parameters
+    ----------
+    traces : `Traces`. rules : `ElutionRules`.
+    anchor_offsets : (n + 1,) int64; the times `anchors` (s) of ion i, from each of which the way is uphill to a summit, are those of its
+        run. Of several summits the highest counts. reach : (n,) float64, s: where above 0, every summit that is as near to an anchor is
+        looked at instead, and the one counts whose height times the eighth power of its agreement is the largest.
+    found : (n, N_VALUES) float64; rows of ions without any signal there stay 0.
+    """
+    measured = np.zeros(N_VALUES)
+    for i in range(begin, end):
+        count, first = traces.n_surveys[i], traces.first[i]
+        shape = _outline(traces, i, rules.maximum_gap)
+        best = 0.0
+        for a in range(anchor_offsets[i], anchor_offsets[i + 1]):
+            if reach[i] > 0:
+                low = max(np.searchsorted(traces.times, anchors[a] - reach[i]) - first, 1)
+                high = min(np.searchsorted(traces.times, anchors[a] + reach[i]) - first, count - 1)
+                for w in range(low, high):
+                    if shape[w] > 0 and shape[w] >= shape[w - 1] and shape[w] > shape[w + 1]:
+                        _measure(traces, i, shape, w, rules, measured)
+                        value = measured[APEX] * measured[AGREEMENT] ** 8
+                        if value > best:
+                            best = value
+                            found[i] = measured
+                continue
+            at = min(max(np.searchsorted(traces.times, anchors[a]) - first, 0), count - 1)
+            # The survey before or behind the spectrum may lack the ion.
+            for near in range(max(0, at - 1 - rules.maximum_gap), min(count, at + 2 + rules.maximum_gap)):
+                if shape[near] > shape[at]:
+                    at = near
+            while True:
+                if at + 1 < count and shape[at + 1] > shape[at]:
+                    at += 1
+                elif at > 0 and shape[at - 1] > shape[at]:
+                    at -= 1
+                else:
+                    break
+            if shape[at] > best:
+                best = shape[at]
+                _measure(traces, i, shape, at, rules, measured)
+                found[i] = measured

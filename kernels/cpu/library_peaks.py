@@ -1,0 +1,156 @@
+"""Spectra as peak lists of whole numbers, for the search of libraries (`kernels.library_layouts`).
+
+What Li et al. 2021 (Nature Methods 18:1524) clean before they compare: peaks that are nearer to each other than two that match may be are
+one, noise goes, and where the similarity is that of entropies, intensities of a spectrum of low entropy S are raised to 0.25 + S / 4.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from kernels.cpu.elementary import logarithm, power
+from kernels.library_layouts import COSINE_LENGTH, ENTROPY_TOTAL, UNITS
+
+__all__ = ["PeakRules", "copy_peaks", "fill_peaks"]
+
+_LOW_ENTROPY = 3.0  # natural units
+_LEAST_POWER, _POWER_OF_ENTROPY = 0.25, 0.25
+_SMALLEST = 1e-6  # of the base peak: what is less is noise, whatever was asked for
+
+
+class PeakRules(NamedTuple):
+    """Which peaks are compared, and what they weigh.
+
+    Attributes
+    ----------
+    absolute : units; relative : thousandths of ppm: as in `Matching`. lowest, highest : thomson, peaks from the one to the other are taken.
+    removal : thomson; peaks as near to the precursor are left out; 0: none.
+    noise : share of the base peak below which a peak is noise. maximum_peaks : the so many most intense ones are taken, at most
+        `MOST_PEAKS`. minimum_peaks : a spectrum with fewer has an empty list.
+    power : of intensities, of cosines. is_entropy : weights are those of the similarity of entropies.
+    """
+
+    absolute: int
+    relative: int
+    lowest: float
+    highest: float
+    removal: float
+    noise: float
+    maximum_peaks: int
+    minimum_peaks: int
+    power: float
+    is_entropy: bool
+
+
+@njit(nogil=True, cache=True)
+def _apart(one, other, rules):
+    """Whether two peaks are further from each other than twice the tolerance."""
+    low, high = min(one, other), max(one, other)
+    return high - low > 2 * (np.int64(rules.absolute) + high * np.int64(rules.relative) // np.int64(1_000_000_000))
+
+
+@njit(nogil=True, cache=True)
+def fill_peaks(peaks, precursor_mz, first, last, rules, out_count, out_mz, out_weight):
+    """Peak lists of the spectra `first:last`.
+
+    Parameters
+    ----------
+    peaks : `PeakArrays`, as read. precursor_mz : (n,) float64, thomson, NaN unknown. rules : `PeakRules`.
+    out_count : (n,) int64, peaks of each list. out_mz, out_weight : int32 and uint16, written from the offset of the spectrum on.
+    """
+    offsets, mz, intensity = peaks
+    longest = 0
+    for s in range(first, last):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    place, height = np.empty(longest, np.int64), np.empty(longest, np.float64)
+    state = np.empty(longest, np.int64)  # 0 free, 1 taken, 2 merged into another
+    for s in range(first, last):
+        n = 0
+        for i in range(offsets[s], offsets[s + 1]):
+            if rules.lowest <= mz[i] <= rules.highest and not (rules.removal > 0 and abs(mz[i] - precursor_mz[s]) <= rules.removal):
+                place[n], height[n] = np.int64(np.rint(mz[i] * UNITS)), np.float64(intensity[i])
+                n += 1
+        n = _merged(place, height, state, n, rules)
+        out_count[s] = 0
+        if n < max(1, rules.minimum_peaks):
+            continue
+        out_count[s] = _weighted(place, height, n, rules, offsets[s], out_mz, out_weight)
+
+
+@njit(nogil=True, cache=True)
+def _merged(place, height, state, n, rules):
+    """Merge, largest first, each peak with those nearer than twice the tolerance; the most intense that are left, in order of m/z."""
+    order = np.argsort(-height[:n], kind="mergesort")
+    state[:n] = 0
+    for k in range(n):
+        i = order[k]
+        if state[i]:
+            continue
+        state[i] = 1
+        total = height[i]
+        for step in (-1, 1):
+            j = i + step
+            while 0 <= j < n and not _apart(place[i], place[j], rules):
+                if state[j] == 0:
+                    state[j] = 2
+                    total += height[j]
+                j += step
+        height[i] = total
+    count = 0
+    for i in range(n):
+        if state[i] == 1:
+            place[count], height[count] = place[i], height[i]
+            count += 1
+    order = np.argsort(-height[:count], kind="mergesort")
+    least = 0.0 if count == 0 else height[order[0]] * max(rules.noise, _SMALLEST)
+    state[:count] = 0
+    for k in range(min(count, rules.maximum_peaks)):
+        state[order[k]] = height[order[k]] >= least
+    kept = 0
+    for i in range(count):
+        if state[i]:
+            place[kept], height[kept] = place[i], height[i]
+            kept += 1
+    return kept
+
+
+@njit(nogil=True, cache=True)
+def _weighted(place, height, n, rules, at, out_mz, out_weight):
+    """Write the weights of peaks; how many are not zero."""
+    exponent = rules.power
+    if rules.is_entropy:
+        total, entropy = height[:n].sum(), 0.0
+        for i in range(n):
+            share = height[i] / total
+            entropy -= share * logarithm(share)
+        exponent = 1.0 if entropy >= _LOW_ENTROPY else _LEAST_POWER + _POWER_OF_ENTROPY * entropy
+    base = height[:n].max()
+    norm = 0.0
+    for i in range(n):
+        # Of the base peak, so that no power is beyond what numbers hold.
+        height[i] = power(height[i] / base, exponent) if exponent != 1.0 else height[i] / base
+        norm += height[i] if rules.is_entropy else height[i] * height[i]
+    count, before, so_far = 0, np.int64(0), 0.0
+    for i in range(n):
+        if rules.is_entropy:
+            # What is rounded off one is added to the next, so that all add up to the whole.
+            so_far += height[i]
+            until = np.int64(so_far / norm * ENTROPY_TOTAL + 0.5)
+            weight, before = until - before, until
+        else:
+            weight = np.int64(height[i] / np.sqrt(norm) * COSINE_LENGTH + 0.5)
+        if weight > 0:
+            out_mz[at + count], out_weight[at + count] = place[i], weight
+            count += 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def copy_peaks(starts, offsets, mz, weight, first, last, out_mz, out_weight):
+    """Put the lists `first:last`, which begin at `starts`, one behind the other, at `offsets`."""
+    for s in range(first, last):
+        for i in range(offsets[s + 1] - offsets[s]):
+            out_mz[offsets[s] + i], out_weight[offsets[s] + i] = mz[starts[s] + i], weight[starts[s] + i]

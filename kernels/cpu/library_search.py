@@ -1,0 +1,254 @@
+"""The most similar reference of each spectrum, by cosine or spectral entropy, on the processor (`kernels.library_layouts`).
+
+Peaks lie so far from each other that each has one partner at most, so that one walk along both lists finds all matches. Where fragments may
+be moved by the difference of the masses (the shifted dot product of Bittremieux et al. 2018, J Proteome Res 17:3463), a peak has up to two:
+one where it is, one where it is moved to. Matches that exclude each other then form paths, a reference's peak and a query's in turn, each
+further along by the difference. Of a path the matches are taken that give most (a maximum-weight matching), so that no peak counts twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.processor import Processor
+from kernels.device import StopFlag
+from kernels.library_layouts import ENTROPY_SCALE, ENTROPY_TOTAL, MOST_PEAKS, Matching, PeakLists, Pools, entropy_table
+from kernels.partitions import equal_partitions
+
+__all__ = ["LibrarySearch", "search_costs"]
+
+_PAIRS_OF_PIECE = 400_000.0  # about a tenth of a second of one thread
+_PIECES_OF_THREAD = 8
+_PER_QUERY = 5.0  # in references that are compared
+
+
+def search_costs(pools: Pools) -> NDArray[np.float64]:
+    """References that each query is compared with, and what a query costs besides, (q,)."""
+    return _PER_QUERY + np.maximum(pools.high - pools.low, 0).sum(axis=1).astype(np.float64)
+
+
+class _Paths(NamedTuple):
+    """Of each peak of a query that a path has come to: `state` (MOST_PEAKS, 2) int64, the most that the path gives without it and in all,
+    which holds where `stamp` (MOST_PEAKS,) int64 is the mark of the pair of spectra."""
+
+    state: NDArray[np.int64]
+    stamp: NDArray[np.int64]
+
+
+class _Held(NamedTuple):
+    """References: their peaks, masses, and the sums of the squares of their weights."""
+
+    peaks: PeakLists
+    mass: NDArray[np.int32]
+    squares: NDArray[np.int64]
+
+
+class _Answer(NamedTuple):
+    """See `LibrarySearch.search`."""
+
+    found: NDArray[np.int64]
+    similarity: NDArray[np.float64]
+    matched: NDArray[np.int32]
+
+
+@njit(nogil=True, cache=True)
+def _width(mz, matching):
+    """How far from a reference's peak its partner may lie, units."""
+    return np.int64(matching.absolute) + np.int64(mz) * np.int64(matching.relative) // np.int64(1_000_000_000)
+
+
+@njit(nogil=True, cache=True)
+def _worth(a, b, table):
+    """What two peaks that match add: by the table, where there is one."""
+    if len(table) > 0:
+        return np.int64(table[a + b]) - np.int64(table[a]) - np.int64(table[b])
+    return np.int64(a) * np.int64(b)
+
+
+@njit(nogil=True, cache=True)
+def _similarity(total, own, other, matching):
+    """A sum of worths as similarity; `own`, `other`: sums of squares of both."""
+    if matching.is_entropy:
+        # What was rounded may make it a little more than 1.
+        return min(1.0, np.float64(total) / (2.0 * ENTROPY_TOTAL * ENTROPY_SCALE))
+    return min(1.0, np.float64(total) / np.sqrt(np.float64(own) * np.float64(other)))
+
+
+@njit(nogil=True, cache=True)
+def _plain(mz, weight, low, high, references, first, last, matching, table):
+    """Sum of worths of the peaks that match where they are, and how many do."""
+    total, matched, i = np.int64(0), 0, low
+    for j in range(first, last):
+        place = np.int64(references.mz[j])
+        width = _width(place, matching)
+        while i < high and mz[i] < place - width:
+            i += 1
+        if i == high:
+            break
+        if mz[i] <= place + width:
+            total += _worth(weight[i], references.weight[j], table)
+            matched += 1
+            i += 1
+    return total, matched
+
+
+@njit(nogil=True, cache=True)
+def _shifted(queries, low, high, references, first, last, shift, matching, table, paths, mark):
+    """The largest sum of worths of peaks that match where they are or moved by `shift` units, each once, and how many peaks of the
+    reference have a partner.
+
+    `paths` : work space, `_Paths`, where what holds is marked by `mark`.
+    """
+    mz, weight = queries.mz, queries.weight
+    state, stamp = paths
+    n, m = high - low, last - first
+    total, matched, at, moved = np.int64(0), 0, 0, 0
+    for k in range(m):
+        # Paths are walked in the direction of the shift.
+        j = first + k if shift > 0 else last - 1 - k
+        place = np.int64(references.mz[j])
+        width = _width(place, matching)
+        here, there = -1, -1
+        while at < n:
+            i = low + at if shift > 0 else high - 1 - at
+            distance = np.int64(mz[i]) - place if shift > 0 else place - np.int64(mz[i])
+            if distance >= -width:
+                if distance <= width:
+                    here = i
+                break
+            at += 1
+        goal = place + shift
+        while moved < n:
+            i = low + moved if shift > 0 else high - 1 - moved
+            distance = np.int64(mz[i]) - goal if shift > 0 else goal - np.int64(mz[i])
+            if distance >= -width:
+                if distance <= width:
+                    there = i
+                break
+            moved += 1
+        if here < 0 and there < 0:
+            continue
+        matched += 1
+        free, most = np.int64(0), np.int64(0)  # of the path: without the query's peak that is here, and in all
+        with_here = np.int64(0)
+        if here >= 0:
+            if stamp[here - low] == mark:
+                free, most = state[here - low, 0], state[here - low, 1]
+            with_here = free + _worth(weight[here], references.weight[j], table)
+        best = max(most, with_here)
+        if there >= 0:
+            further = max(best, most + _worth(weight[there], references.weight[j], table))
+            state[there - low, 0], state[there - low, 1], stamp[there - low] = best, further, mark
+            total += further - most
+        else:
+            total += best - most
+    return total, matched
+
+
+@njit(nogil=True, cache=True)
+def _search(queries, query_mass, held, pools, matching, table, first, last, answer, stop):
+    """See `LibrarySearch.search`; `answer` is what is to be filled there."""
+    found, similarity, matched = answer
+    references, reference_mass, squares = held
+    paths = _Paths(np.empty((MOST_PEAKS, 2), np.int64), np.zeros(MOST_PEAKS, np.int64))
+    mark = np.int64(0)
+    for q in range(first, last):
+        if stop[0]:
+            return
+        low, high, own = queries.offsets[q], queries.offsets[q + 1], np.int64(0)
+        for i in range(low, high):
+            own += np.int64(queries.weight[i]) * np.int64(queries.weight[i])
+        found[q], similarity[q], matched[q] = -1, 0.0, 0
+        for r in range(pools.low.shape[1]):
+            for c in range(pools.low[q, r], pools.high[q, r]):
+                begin, end = references.offsets[c], references.offsets[c + 1]
+                if matching.is_shifted:
+                    shift = np.int64(query_mass[q]) - np.int64(reference_mass[c])
+                    if abs(shift) <= matching.nearest:
+                        continue
+                    if shift == 0:
+                        total, n = _plain(queries.mz, queries.weight, low, high, references, begin, end, matching, table)
+                    else:
+                        mark += 1
+                        total, n = _shifted(queries, low, high, references, begin, end, shift, matching, table, paths, mark)
+                else:
+                    total, n = _plain(queries.mz, queries.weight, low, high, references, begin, end, matching, table)
+                if n < matching.least or total <= 0:
+                    continue
+                value = _similarity(total, own, squares[c], matching)
+                if value > similarity[q] or (value == similarity[q] and c < found[q]):
+                    found[q], similarity[q], matched[q] = c, value, n
+
+
+@njit(nogil=True, cache=True)
+def _squares(lists, out):
+    """Sums of the squares of the weights of each spectrum."""
+    for s in range(len(out)):
+        total = np.int64(0)
+        for i in range(lists.offsets[s], lists.offsets[s + 1]):
+            total += np.int64(lists.weight[i]) * np.int64(lists.weight[i])
+        out[s] = total
+
+
+class LibrarySearch:
+    """References on the processor, to be searched by similarity.
+
+    Parameters
+    ----------
+    device : the processor. references : their peaks. mass : (n,) int32, in `kernels.library_layouts.UNITS`.
+
+    Attributes
+    ----------
+    pairs_of_piece : of a query and a reference, that one thread compares between two looks at a cancel.
+    """
+
+    pairs_of_piece = _PAIRS_OF_PIECE
+
+    def __init__(self, device: Processor, references: PeakLists, mass: NDArray[np.int32]) -> None:
+        self._device, self._references, self._mass = device, references, mass
+        self._squares = np.empty(len(mass), np.int64)
+        _squares(references, self._squares)
+
+    def search(
+        self,
+        queries: PeakLists,
+        mass: NDArray[np.int32],
+        pools: Pools,
+        matching: Matching,
+        found: NDArray[np.int64],
+        similarity: NDArray[np.float64],
+        matched: NDArray[np.int32],
+        first: int = 0,
+        last: int | None = None,
+    ) -> Generator[int, None, None]:
+        """The most similar reference of each of the queries `first:last` in its pool; of equal ones the first.
+
+        Parameters
+        ----------
+        mass : (q,) int32, of the queries. pools : of each query.
+        found : (q,) int64, whose rows `first:last` are filled: -1 where no reference has enough peaks in common. similarity : (q,) float64,
+            in [0, 1]. matched : (q,) int32, peaks of the reference with a partner.
+
+        Yields
+        ------
+        The query up to which all is done, at least every tenth of a second. Closing the generator ends the work.
+        """
+        last = len(mass) if last is None else last
+        table = entropy_table() if matching.is_entropy else np.empty(0, np.int32)
+
+        held, answer = _Held(self._references, self._mass, self._squares), _Answer(found, similarity, matched)
+
+        def work(begin: int, end: int, stop: StopFlag) -> None:
+            _search(queries, mass, held, pools, matching, table, first + begin, first + end, answer, stop)
+
+        some = Pools(pools.low[first:last], pools.high[first:last])
+        pieces = equal_partitions(search_costs(some), self._device.threads, maximum_cost=self.pairs_of_piece, per_worker=_PIECES_OF_THREAD)
+        for done in self._device.run(work, pieces, 0):
+            yield first + done
+        if first == last:
+            yield last

@@ -1,0 +1,193 @@
+"""The most similar reference of each spectrum on a GPU: the class of `kernels.cpu.library_search`, with the kernel of library_search.cu.
+
+ATGPU analysis, a word has 4 bytes, which `search_analysis` counts. For q queries of n peaks, and p pairs of a query and a reference of m
+peaks:
+
+* rounds: one for each batch of queries;
+* words in: 1.5 (r m) and 3 r of r references, once; 1.5 q n and 3 q of queries, and 4 q for each range; out: 5 q;
+* operations: p m peaks of references, twice that where fragments are moved;
+* memory blocks: of each pair its 1.5 m words and what tells where they lie, which threads read each for itself;
+* shared memory: the query's peaks and the best of each thread, 5 KB.
+
+References stay on the device. Where they do not fit, they are taken in parts, and of all parts the best is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.counts import OperationCounts
+from kernels.cuda.modules import Card, sent, struct
+from kernels.device import DeviceMemoryError
+from kernels.library_layouts import Matching, PeakLists, Pools, entropy_table
+
+__all__ = ["LibrarySearch", "search_analysis"]
+
+_FILE = "library_search.cu"
+_THREADS = 128
+_SHARE_OF_FREE_MEMORY = 0.6
+_BYTES_OF_PEAK, _BYTES_OF_REFERENCE = 6, 20
+_QUERIES_OF_BATCH = 1 << 14
+_PAIRS_OF_LAUNCH = 1 << 26  # a fraction of a second: between two looks at a cancel
+_SHARED_BYTES = 5 << 10
+
+_PEAKS = np.dtype([(name, np.uint64) for name in ("offsets", "mz", "weight", "mass")] + [("before", np.int64)])
+_POOLS = np.dtype([("low", np.uint64), ("high", np.uint64), ("ranges", np.int64)])
+_RULES = np.dtype([("table", np.uint64), *[(name, np.int64) for name in Matching._fields]])
+_ANSWER = np.dtype([(name, np.uint64) for name in ("found", "similarity", "matched")])
+
+
+def search_analysis(*, queries: int, query_peaks: int, ranges: int, pairs: int, peaks: int, is_shifted: bool) -> OperationCounts:
+    """A round of queries against references that are on the device; `peaks` are those of the references of all pairs together."""
+    in_bytes = 8 * (queries + 1) + 6 * query_peaks + 4 * queries + 16 * queries * ranges
+    operations = peaks * (2 if is_shifted else 1)
+    return OperationCounts(1, operations, 6 * peaks // 32 + 2 * pairs, -(-in_bytes // 4), 5 * queries, _SHARED_BYTES, 6 + 3)
+
+
+class LibrarySearch:
+    """References on a card, to be searched by similarity.
+
+    Parameters
+    ----------
+    device : the card. references : their peaks. mass : (n,) int32, in `kernels.library_layouts.UNITS`.
+
+    Attributes
+    ----------
+    share_of_free_memory : that references on the device may take. queries_of_batch : that are on the device together.
+    pairs_of_launch : of a query and a reference, between two looks at a cancel.
+    """
+
+    share_of_free_memory = _SHARE_OF_FREE_MEMORY
+    queries_of_batch = _QUERIES_OF_BATCH
+    pairs_of_launch = _PAIRS_OF_LAUNCH
+
+    def __init__(self, device: Card, references: PeakLists, mass: NDArray[np.int32]) -> None:
+        self._card, self._stream, self._references, self._mass = device, device.stream(), references, mass
+        square = references.weight.astype(np.int64) ** 2
+        total = np.concatenate(([0], np.cumsum(square)))
+        self._squares = np.diff(total[references.offsets])
+        self._resident: tuple[int, int, dict[str, Any]] | None = None
+
+    def search(
+        self,
+        queries: PeakLists,
+        mass: NDArray[np.int32],
+        pools: Pools,
+        matching: Matching,
+        found: NDArray[np.int64],
+        similarity: NDArray[np.float64],
+        matched: NDArray[np.int32],
+        first: int = 0,
+        last: int | None = None,
+    ) -> Generator[int, None, None]:
+        """As that of the processor.
+
+        Raises
+        ------
+        DeviceError : the device failed. DeviceMemoryError : not even some references fit.
+        """
+        last = len(mass) if last is None else last
+        found[first:last], similarity[first:last], matched[first:last] = -1, 0.0, 0
+        table = {"table": entropy_table() if matching.is_entropy else np.zeros(1, np.int32)}
+        try:
+            rules = sent(self._card, table, self._stream)
+            parts = list(self._parts())
+            for begin, end in self._batches(pools, first, last):
+                for low, high in parts:
+                    self._search(queries, mass, pools, matching, rules, (begin, end), (low, high), (found, similarity, matched))
+                    yield begin
+                yield end
+        finally:
+            self._card.wait(self._stream)
+        if first == last:
+            yield last
+
+    def _batches(self, pools: Pools, first: int, last: int) -> Generator[tuple[int, int], None, None]:
+        """Queries of launches."""
+        pairs = np.concatenate(([0], np.cumsum(np.maximum(pools.high - pools.low, 0).sum(axis=1))))
+        begin = first
+        while begin < last:
+            most = int(np.searchsorted(pairs, pairs[begin] + self.pairs_of_launch, side="right")) - 1
+            end = min(last, begin + self.queries_of_batch, max(begin + 1, most))
+            yield begin, end
+            begin = end
+
+    def _parts(self) -> Generator[tuple[int, int], None, None]:
+        """References that fit together."""
+        size = _BYTES_OF_PEAK * self._references.offsets + _BYTES_OF_REFERENCE * np.arange(len(self._references.offsets))
+        room, n, first = self._card.free_bytes() * self.share_of_free_memory, len(self._mass), 0
+        if self._resident is not None:
+            room += size[self._resident[1]] - size[self._resident[0]]
+        while first < n:
+            last = min(n, int(np.searchsorted(size, size[first] + room, side="right")) - 1)
+            if last <= first:
+                raise DeviceMemoryError(f"{self._card.name} has not enough memory for a reference")
+            yield first, last
+            first = last
+
+    def _on_card(self, first: int, last: int) -> dict[str, Any]:
+        """The references `first:last` there, which stay until others come."""
+        if self._resident is None or self._resident[:2] != (first, last):
+            self._card.wait(self._stream)
+            self._resident = None
+            offsets = self._references.offsets[first : last + 1]
+            peaks = slice(int(offsets[0]), int(offsets[-1]))
+            arrays = {
+                "offsets": offsets, "mz": _some(self._references.mz[peaks]), "weight": _some(self._references.weight[peaks]),
+                "mass": self._mass[first:last], "squares": self._squares[first:last],
+            }  # fmt: skip
+            arrays = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
+            self._resident = first, last, sent(self._card, arrays, self._stream)
+        return self._resident[2]
+
+    def _search(
+        self,
+        queries: PeakLists,
+        mass: NDArray[np.int32],
+        pools: Pools,
+        matching: Matching,
+        rules: dict[str, Any],
+        rows: tuple[int, int],
+        part: tuple[int, int],
+        answer: tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]],
+    ) -> None:
+        """Some queries against a part of the references: what is better than the answer takes its place."""
+        (begin, end), (low, high), card = rows, part, self._card
+        if begin == end or low == high:
+            return
+        held = self._on_card(low, high)
+        offsets = queries.offsets[begin : end + 1]
+        peaks = slice(int(offsets[0]), int(offsets[-1]))
+        own = {"offsets": offsets, "mz": _some(queries.mz[peaks]), "weight": _some(queries.weight[peaks]), "mass": mass[begin:end]}
+        ranges = {"low": np.clip(pools.low[begin:end], low, high) - low, "high": np.clip(pools.high[begin:end], low, high) - low}
+        sent_own = sent(card, {name: np.ascontiguousarray(values) for name, values in own.items()}, self._stream)
+        sent_ranges = sent(card, {name: np.ascontiguousarray(values) for name, values in ranges.items()}, self._stream)
+        n = end - begin
+        fresh: tuple[NDArray, ...] = np.empty(n, np.int64), np.empty(n, np.float64), np.empty(n, np.int32)
+        room = {name: card.buffer(one.nbytes) for name, one in zip(("found", "similarity", "matched"), fresh, strict=True)}
+        first_peak = int(self._references.offsets[low])
+        arguments = (
+            struct(card, _PEAKS, sent_own | {"before": int(offsets[0])}),
+            struct(card, _PEAKS, {name: held[name] for name in ("offsets", "mz", "weight", "mass")} | {"before": first_peak}),
+            held["squares"],
+            struct(card, _POOLS, sent_ranges | {"ranges": pools.low.shape[1]}),
+            struct(card, _RULES, rules | {name: int(getattr(matching, name)) for name in Matching._fields}),
+            struct(card, _ANSWER, room),
+        )
+        card.launch(_FILE, "search_library", end - begin, _THREADS, arguments, self._stream)
+        for values, buffer in zip(fresh, room.values(), strict=True):
+            card.download(values, buffer, self._stream)
+        card.wait(self._stream)
+        found, similarity, matched = (column[begin:end] for column in answer)
+        # Parts come in order of their references, so that of equal ones the first stays.
+        better = fresh[1] > similarity
+        found[better], similarity[better], matched[better] = fresh[0][better] + low, fresh[1][better], fresh[2][better]
+
+
+def _some(values: NDArray) -> NDArray:
+    """At least one element: a card has no buffer without."""
+    return values if len(values) else np.zeros(1, values.dtype)

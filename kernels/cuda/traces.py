@@ -1,0 +1,38 @@
+"""Ion traces on a GPU: the function of `kernels.cpu.traces`, with the kernel of traces.cu."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.cuda.modules import Card, sent
+from kernels.trace_layouts import SurveyPeaks, TraceWindows
+
+__all__ = ["extract_traces"]
+
+_FILE = "traces.cu"
+_THREADS, _LANES = 256, 32
+_WINDOWS_OF_ROUND = 1 << 20
+
+
+def extract_traces(device: Card, peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32]) -> Generator[int, None, None]:
+    """As `kernels.cpu.traces.extract_traces`, on a card."""
+    card, stream, n = device, device.stream(), len(windows.low)
+    found = cells.copy()
+    device_cells = card.buffer(found.nbytes)
+    inputs = sent(card, {**peaks._asdict(), **windows._asdict()}, stream)
+    card.upload(device_cells, found, stream)
+    of_peaks = (*(inputs[name] for name in peaks._fields), np.int64(len(peaks.mz)))
+    for first in range(0, n, _WINDOWS_OF_ROUND):
+        some = min(n - first, _WINDOWS_OF_ROUND)
+        part = {name: getattr(windows, name)[first : first + some] for name in windows._fields}
+        rows = inputs if some == n else sent(card, part, stream)
+        arguments = (*of_peaks, *(rows[name] for name in windows._fields), np.int64(some), device_cells)
+        card.launch(_FILE, "cut_windows", -(-some * _LANES // _THREADS), _THREADS, arguments, stream)
+        card.wait(stream)
+        yield first + some
+    card.download(found, device_cells, stream)
+    card.wait(stream)
+    cells[:] = found

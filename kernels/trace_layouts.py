@@ -1,0 +1,39 @@
+"""What the kernels of ion traces take, the same for the processor and for CUDA: peaks of survey spectra, and windows of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["SurveyPeaks", "TraceWindows"]
+
+
+class SurveyPeaks(NamedTuple):
+    """n peaks of some survey spectra, in order of m/z.
+
+    Attributes
+    ----------
+    mz : (n,) float64, thomson, ascending. intensity : (n,) float32, positive. survey : (n,) int32, number of the spectrum.
+    """
+
+    mz: NDArray[np.float64]
+    intensity: NDArray[np.float32]
+    survey: NDArray[np.int32]
+
+
+class TraceWindows(NamedTuple):
+    """w windows of m/z and time, each with a row of cells, one for each of its survey spectra.
+
+    Attributes
+    ----------
+    low, high : (w,) float64, thomson, both within. first, last : (w,) int32, survey spectra, the last one not within.
+    cell : (w,) int64, the cell of its first survey spectrum.
+    """
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+    cell: NDArray[np.int64]

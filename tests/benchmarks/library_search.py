@@ -1,0 +1,203 @@
+"""Library search on real data: is 1 % true, does it find the right compound, how fast is it.
+
+    python -m tests.benchmarks.library_search --data FOLDER foreign|molecules|speed
+
+foreign: BSA1-3 against NIST's library of BSA joined with as many entries of peptides that are not there (residues exchanged, fragments
+where those of the others are), by several seeds: what share of the accepted matches is of these, twice, since as many more false ones
+fall on the library's own. molecules: MassBank, every other spectrum of each compound as library, the others as queries: how many have the
+right compound first. speed: many spectra against a library of so many entries, with its index kept. One JSON line for each figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from engine.arrays import take_runs
+from engine.chemistry.masses import RESIDUE_MASS
+from engine.chemistry.tolerance import Tolerance
+from engine.execution.resources import Resources
+from engine.formats import read_spectra
+from engine.formats.libraries.reading import read_libraries
+from engine.library_search.decoys import library_peptides
+from engine.library_search.entry import LIBRARY_SEARCH
+from engine.library_search.judging import JudgedMatches, judge
+from engine.library_search.parameters import LibrarySearchParameters
+from engine.library_search.queries import Queries
+from engine.library_search.references import References, load_references, save_references
+from engine.spectra.columns import Spectra
+from engine.spectra.spectral_library import SpectralLibrary
+from engine.statistics.target_decoy import false_share_interval
+from kernels.cpu.shuffled_spectra import ShuffledPeptides, move_peaks
+
+RESOURCES = Resources(2)
+TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", "adduct")
+ARRAYS = ("source", "number", "charge", "precursor_mz", "retention_time", "is_decoy", "n_members")
+
+
+def told(**values: Any) -> None:
+    """A line of figures."""
+    print(json.dumps(values), flush=True)
+
+
+def joined(one: SpectralLibrary, other: SpectralLibrary) -> SpectralLibrary:
+    """The entries of both."""
+    return replace(
+        one, **{name: pa.concat_arrays([getattr(one, name), getattr(other, name)]) for name in TEXTS},
+        **{name: np.concatenate((getattr(one, name), getattr(other, name))) for name in (*ARRAYS, "mz", "intensity")},
+        offsets=np.concatenate((one.offsets, one.offsets[-1] + other.offsets[1:])),
+    )  # fmt: skip
+
+
+def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> SpectralLibrary:
+    """An entry of a peptide that is not there for each of a peptide: other residues' order, but for the last, alike in all its entries."""
+    peptides, generator = library_peptides(library.peptidoform), np.random.default_rng(seed)
+    rows = np.flatnonzero(peptides.peptide >= 0)
+    listed, of = peptides.listed, peptides.peptide[rows]
+    order = np.arange(len(listed.letters))
+    forms: dict[str, np.ndarray] = {}
+    for number, sequence in enumerate(listed.sequences):
+        if sequence not in forms:
+            forms[sequence] = np.append(generator.permutation(len(sequence) - 1), len(sequence) - 1)
+        first, last = listed.residue_offsets[number : number + 2]
+        order[first:last] = first + forms[sequence]
+    residues, offsets = take_runs(listed.residue_masses, listed.residue_offsets, of)
+    others, _ = take_runs(listed.residue_masses[order], listed.residue_offsets, of)
+    none = np.zeros(len(rows))
+    entries = library.take(rows)
+    mz, intensity = np.empty_like(entries.mz), np.empty_like(entries.intensity)
+    peaks = entries.spectra().peak_arrays
+    shuffled = ShuffledPeptides(offsets, residues, others, none, none)
+    move_peaks(peaks, entries.charge, shuffled, float(tolerance.value), 0.0, 0, len(rows), mz, intensity)
+    letters = listed.letters[order]
+    names = ["".join(map(chr, letters[slice(*listed.residue_offsets[i : i + 2])])) for i in of.tolist()]
+    texts = [
+        "".join(f"{chr(letter)}[{mass:+.4f}]" if abs(mass) > 1e-6 else chr(letter) for letter, mass in zip(*one, strict=True))
+        for one in _with_changes(listed, order, of)
+    ]
+    return replace(
+        entries, mz=mz, intensity=intensity, name=pa.array([f"FOREIGN_{one}" for one in names]), peptidoform=pa.array(texts),
+        sequence=pa.array(names), proteins=pa.array(["FOREIGN"] * len(rows)),
+    )  # fmt: skip
+
+
+def _with_changes(listed: Any, order: np.ndarray, of: np.ndarray) -> Any:
+    change = listed.residue_masses[order] - RESIDUE_MASS[listed.letters[order].astype(np.int64) - ord("A")]
+    for number in of.tolist():
+        some = slice(*listed.residue_offsets[number : number + 2])
+        yield listed.letters[order][some].tolist(), change[some].tolist()
+
+
+def searched(library: SpectralLibrary, spectra: Spectra, parameters: LibrarySearchParameters) -> tuple[JudgedMatches, References, float]:
+    """Matches, the index, and seconds of the search behind it."""
+    with tempfile.TemporaryDirectory() as folder:
+        save_references(library, Path(folder), parameters, RESOURCES)
+        references = load_references(Path(folder))
+        begun = time.perf_counter()
+        queries = Queries.of(spectra, references, parameters, RESOURCES)
+        same = queries.same(references, parameters, RESOURCES)
+        judged = judge(same, lambda but: queries.but(but).shifted(references, parameters, RESOURCES), references, parameters)
+        return judged, references, time.perf_counter() - begun
+
+
+def foreign(data: Path, n_seeds: int) -> None:
+    """See the head."""
+    library = read_libraries([data / "libraries" / "nist-bsa_consensus.msp"])
+    spectra = read_spectra(sorted((data / "spectra" / "bsa_ltq").glob("BSA?.mzML")), threads=2)
+    for similarity in ("entropy", "cosine"):
+        for tolerance in ("10 ppm", "0.5 Da", "200 Da"):
+            parameters = LibrarySearchParameters().changed(
+                similarity=similarity, precursor_tolerance=tolerance, fragment_tolerance="0.5 Da", minimum_matched_peaks=5,
+                isotope_errors=(0, 1),
+            )  # fmt: skip
+            accepted = false = 0
+            for seed in range(n_seeds):
+                both = joined(library, exchanged(library, 1000 + seed, parameters.fragment_tolerance))
+                judged, references, _ = searched(both, spectra, parameters.changed(seed=seed))
+                rows = (judged.q_value <= parameters.fdr) & ~judged.is_decoy
+                entry = references.entry[judged.found.reference[rows]]
+                accepted += len(entry)
+                false += int((entry >= len(library)).sum())
+            low, high = false_share_interval(accepted, false, 0.5)
+            told(figure="foreign", similarity=similarity, tolerance=tolerance, accepted=accepted, foreign=false,
+                 share=round(2 * false / max(1, accepted), 4), low=round(low, 4), high=round(high, 4))  # fmt: skip
+
+
+def molecules(data: Path, n_queries: int) -> None:
+    """See the head; `n_queries` of them, all where it is 0."""
+    spectra = read_spectra([data / "clustering" / "massbank_esi_ms2.mgf"], threads=2, takes_negative=True)
+    lines = (data / "clustering" / "massbank_esi_ms2.labels.tsv").read_text(encoding="utf-8").splitlines()
+    label = np.array([line.split("\t")[2] for line in lines[1:]])
+    is_query = np.zeros(len(spectra), np.bool_)
+    order = np.argsort(label, kind="stable")
+    for rows in np.split(order, np.flatnonzero(label[order][1:] != label[order][:-1]) + 1):
+        is_query[rows[1::2]] = True
+    rows = np.flatnonzero(~is_query)
+    asked = np.flatnonzero(is_query)
+    if n_queries:
+        asked = np.sort(np.random.default_rng(1).choice(asked, min(n_queries, len(asked)), replace=False))
+    of = spectra.only(rows)
+    n = len(spectra)
+    charge = np.where(spectra.charge_mask & 1 > 0, -1, 1)
+    nothing = pa.nulls(n, pa.string())
+    library = SpectralLibrary(
+        (Path("massbank"),), np.zeros(n, np.int64), np.arange(n) + 1, pa.array(label), nothing, nothing, nothing, nothing, pa.array(label),
+        nothing, charge, spectra.precursor_mz, np.full(n, np.nan), np.zeros(n, np.bool_), np.ones(n, np.int64), of.offsets, of.mz,
+        of.intensity,
+    )  # fmt: skip
+    for similarity in ("entropy", "cosine"):
+        for tolerance in ("10 ppm", "200 Da"):
+            parameters = LIBRARY_SEARCH.parameters_of("small-molecules").changed(similarity=similarity, precursor_tolerance=tolerance)
+            judged, references, seconds = searched(library, spectra.only(asked), parameters)
+            right = label[references.entry[judged.found.reference]] == label[judged.found.spectrum]
+            told(figure="molecules", similarity=similarity, tolerance=tolerance, queries=len(asked), right_first=int(right.sum()),
+                 seconds=round(seconds, 2))  # fmt: skip
+
+
+def speed(data: Path, n_entries: int) -> None:
+    """See the head. The library is made of the spectra themselves, with precursors all over."""
+    spectra = read_spectra([data / "spectra" / "bench_x10.mgf"], threads=2)
+    generator = np.random.default_rng(2)
+    rows = generator.integers(0, len(spectra), n_entries)
+    mz, offsets = take_runs(spectra.mz, spectra.offsets, rows)
+    intensity, _ = take_runs(spectra.intensity, spectra.offsets, rows)
+    nothing, none = pa.nulls(n_entries, pa.string()), np.zeros(n_entries, np.int64)
+    precursor = spectra.precursor_mz[rows] + generator.integers(-100, 100, n_entries) * 0.5
+    library = SpectralLibrary(
+        (Path("made"),), none, none + 1, pa.array([str(i) for i in range(n_entries)]), nothing, nothing, nothing, nothing, nothing, nothing,
+        none + 2, precursor, np.full(n_entries, np.nan), np.arange(n_entries) % 2 == 1, none + 1, offsets, mz, intensity,
+    )  # fmt: skip
+    parameters = LibrarySearchParameters().changed(isotope_errors=(0, 1))
+    begun = time.perf_counter()
+    _, references, seconds = searched(library, spectra, parameters)
+    told(figure="speed", spectra=len(spectra), references=len(references), search_seconds=round(seconds, 2),
+         with_index=round(time.perf_counter() - begun, 2))  # fmt: skip
+
+
+def main() -> None:
+    """See the head."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("figure", choices=("foreign", "molecules", "speed"))
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--queries", type=int, default=0)
+    parser.add_argument("--entries", type=int, default=500_000)
+    given = parser.parse_args()
+    if given.figure == "foreign":
+        foreign(given.data, given.seeds)
+    elif given.figure == "molecules":
+        molecules(given.data, given.queries)
+    else:
+        speed(given.data, given.entries)
+
+
+if __name__ == "__main__":
+    main()

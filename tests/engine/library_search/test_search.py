@@ -1,0 +1,119 @@
+"""A search of libraries from files to tables: planted spectra are found, with their proteins, shifts and error rates."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS, WATER_MASS
+from engine.errors import InputError
+from engine.searches import run_search
+
+N = 150
+OXIDATION = 15.9949
+
+
+def fragments(sequence, at=-1, shift=0.0):
+    masses = RESIDUE_MASS[np.frombuffer(sequence.encode(), np.uint8) - ord("A")].copy()
+    if at >= 0:
+        masses[at] += shift
+    whole = masses.sum() + WATER_MASS
+    front = np.cumsum(masses)[:-1]
+    return np.sort(np.concatenate((front, whole - front))) + PROTON_MASS, (whole + 2 * PROTON_MASS) / 2
+
+
+def peptides():
+    generator = np.random.default_rng(3)
+    return [
+        "".join(generator.choice(list("ADEFGHILNPQSTVWY"), 8)) + "M" + "".join(generator.choice(list("ADEFGL"), 3)) + "K" for _ in range(N)
+    ]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A library of peptides, and a run of half of them, a fifth of those oxidised."""
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
+    generator, entries, spectra = np.random.default_rng(4), [], []
+    for number, sequence in enumerate(peptides()):
+        heights = generator.exponential(1.0, 2 * (len(sequence) - 1)) * 900 + 100
+        mz, precursor = fragments(sequence)
+        peaks = "\n".join(f"{one:.4f}\t{height:.1f}" for one, height in zip(mz, heights, strict=True))
+        entries.append(f'Name: {sequence}/2\nComment: Mods=0 Parent={precursor:.4f} Protein="P{number}"\nNum peaks: {len(mz)}\n{peaks}\n')
+        if number % 2 == 0:
+            is_oxidised = number % 10 == 0
+            mz, precursor = fragments(sequence, 8, OXIDATION) if is_oxidised else (mz, precursor)
+            peaks = "\n".join(f"{one:.4f} {h * generator.uniform(0.8, 1.2):.1f}" for one, h in zip(mz, heights, strict=True))
+            spectra.append(f"BEGIN IONS\nTITLE={sequence}{'+' * is_oxidised}\nPEPMASS={precursor:.4f}\nCHARGE=2+\n{peaks}\nEND IONS\n")
+    library, run = tmp_path / "library.msp", tmp_path / "run.mgf"
+    library.write_text("\n".join(entries))
+    run.write_text("\n".join(spectra))
+    return run, library
+
+
+def rows_of(path: Path):
+    with path.open() as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+@pytest.mark.parametrize("similarity", ["entropy", "cosine"])
+def test_planted_peptides_are_found_with_their_proteins(files, tmp_path, similarity):
+    run, library = files
+    summary = run_search("library", {"spectra": [run], "library": [library]}, project=tmp_path / "p", device="cpu", similarity=similarity)
+    plain = [sequence for number, sequence in enumerate(peptides()) if number % 2 == 0 and number % 10]
+    matches = {row["spectrum_id"]: row for row in rows_of(tmp_path / "p" / "exports" / "matches.tsv")}
+    assert {name: matches[name]["peptide"] for name in plain} == {name: name for name in plain}
+    assert summary.decoys == "shuffle" and summary.n_entries == summary.n_decoys == N
+    psms = {row["spectrum_id"]: row for row in rows_of(tmp_path / "p" / "exports" / "psms.tsv") if row["is_decoy"] == "false"}
+    assert all(psms[name]["proteins"] == f"P{peptides().index(name)}" for name in plain)
+    assert all(abs(float(psms[name]["mass_error_ppm"])) < 1 and float(psms[name]["similarity"]) > 0.9 for name in plain)
+
+
+def test_shifted_spectra_are_found_by_an_open_search_and_named(files, tmp_path):
+    run, library = files
+    run_search("library", {"spectra": [run], "library": [library]}, project=tmp_path / "p", device="cpu", precursor_tolerance="200 Da")
+    shifted = [sequence for number, sequence in enumerate(peptides()) if number % 10 == 0]
+    matches = {row["spectrum_id"]: row for row in rows_of(tmp_path / "p" / "exports" / "matches.tsv")}
+    for sequence in shifted:
+        row = matches[f"{sequence}+"]
+        assert (row["peptide"], row["kind"], row["modification"]) == (sequence, "shifted", "Oxidation")
+        assert float(row["mass_difference"]) == pytest.approx(OXIDATION, abs=1e-3)
+    psms = {row["spectrum_id"]: row["peptide"] for row in rows_of(tmp_path / "p" / "exports" / "psms.tsv") if row["is_decoy"] == "false"}
+    assert all(psms[f"{one}+"] == f"{one[:9]}[Oxidation]{one[9:]}" for one in shifted)
+
+
+def test_tables_are_the_same_on_any_number_of_threads_and_with_a_kept_index(files, tmp_path):
+    run, library = files
+    texts = []
+    for threads in (1, 2):
+        folder = tmp_path / f"p{threads}"
+        run_search(
+            "library", {"spectra": [run], "library": [library]}, project=folder, device="cpu", threads=threads, precursor_tolerance="200 Da"
+        )  # fmt: skip
+        texts.append([(folder / "exports" / f"{name}.tsv").read_bytes() for name in ("matches", "psms", "peptides", "proteins")])
+    assert texts[0] == texts[1]
+
+
+def test_small_molecules_without_decoys_have_no_error_rates(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
+    peaks = "\n".join(f"{100 + 13 * k}.05\t{100 + k}" for k in range(6))
+    (tmp_path / "l.msp").write_text(
+        f"Name: Compound\nPrecursorMZ: 301.1\nPrecursor_type: [M+H]+\nFormula: C6H12O6\nInChIKey: WQZGKKKJIJFFOK-GASJEMHNSA-N\n"
+        f"Num Peaks: 6\n{peaks}\n"
+    )
+    (tmp_path / "s.mgf").write_text("BEGIN IONS\nTITLE=one\nPEPMASS=301.1\nCHARGE=1+\n" + peaks.replace("\t", " ") + "\nEND IONS\n")
+    summary = run_search(
+        "library", {"spectra": [tmp_path / "s.mgf"], "library": [tmp_path / "l.msp"]}, project=tmp_path / "p", device="cpu"
+    )
+    (row,) = rows_of(tmp_path / "p" / "exports" / "matches.tsv")
+    assert (row["library_spectrum"], row["formula"], row["inchikey"][:6], row["q_value"]) == ("Compound", "C6H12O6", "WQZGKK", "")
+    assert float(row["similarity"]) == pytest.approx(1.0, abs=1e-6)
+    assert "no decoys" in summary.unknown
+
+
+def test_a_library_without_usable_entries_is_one_clear_error(files, tmp_path):
+    (tmp_path / "l.msp").write_text("Name: Empty\nPrecursorMZ: 301.1\nNum Peaks: 1\n100.0\t1\n")
+    with pytest.raises(InputError, match=r"can be searched|no entry|none of"):
+        run_search("library", {"spectra": [files[0]], "library": [tmp_path / "l.msp"]}, project=tmp_path / "p", device="cpu")

@@ -1,0 +1,174 @@
+"""Runs of mzML that hold planted peptides, and projects in which these are identified."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pyteomics import mass
+
+from engine.project import Project
+from tests.searching import import_results
+
+PROTON, SPACING = 1.00727646688, 1.0033548
+RESIDUES = "ADEFGHILNPQSTVWY"
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A peptide in a run: its sequence and charge, amount (area, all isotopes), time of its apex and deviation, seconds."""
+
+    sequence: str
+    charge: int
+    amount: float
+    apex: float
+    deviation: float = 6.0
+
+    @property
+    def mz(self) -> float:
+        return float(mass.fast_mass(self.sequence) / self.charge + PROTON)
+
+
+@dataclass
+class MadeRun:
+    """A run: survey spectra every `cycle` seconds, with planted peptides and noise, and a spectrum of each peptide that is to be identified
+    behind the survey next to its apex."""
+
+    seconds: float = 600.0
+    cycle: float = 2.0
+    ppm: float = 1.0
+    noise_peaks: int = 200
+    seed: int = 0
+    planted: list[Planted] = field(default_factory=list)
+    identified: list[Planted] = field(default_factory=list)
+    fragments: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=dict)
+
+    def surveys(self) -> tuple[NDArray[np.float64], list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
+        """Times, and the peaks of each."""
+        rng = np.random.default_rng(self.seed)
+        times = np.arange(0.0, self.seconds, self.cycle)
+        peaks: list[list[tuple[float, float]]] = [[] for _ in times]
+        for one in self.planted:
+            pattern = averaged_pattern(one.sequence)
+            near = np.flatnonzero(np.abs(times - one.apex) < 4 * one.deviation)
+            shape = np.exp(-0.5 * ((times[near] - one.apex) / one.deviation) ** 2) / (one.deviation * np.sqrt(2 * np.pi))
+            for at, height in zip(near.tolist(), (one.amount * shape).tolist(), strict=True):
+                for k, part in enumerate(pattern):
+                    value = height * part * rng.lognormal(0, 0.03)
+                    if value > 50:
+                        centre = one.mz + k * SPACING / one.charge
+                        peaks[at].append((centre * (1 + rng.normal(0, self.ppm) * 1e-6), value))
+        found = []
+        for some in peaks:
+            noise = np.stack([rng.uniform(400, 1200, self.noise_peaks), rng.lognormal(5, 0.7, self.noise_peaks)], axis=1)
+            every = np.concatenate([np.array(some).reshape(-1, 2), noise])
+            every = every[np.argsort(every[:, 0])]
+            found.append((every[:, 0], every[:, 1]))
+        return times, found
+
+    def write(self, path: Path) -> list[tuple[int, Planted]]:
+        """Write it as mzML; scan numbers of the spectra of those that are identified."""
+        times, surveys = self.surveys()
+        behind: dict[int, list[Planted]] = {}
+        for one in self.identified:
+            behind.setdefault(int(np.argmin(np.abs(times - one.apex))), []).append(one)
+        texts, scans = [], []
+        for number, (time, (mz, intensity)) in enumerate(zip(times.tolist(), surveys, strict=True)):
+            texts.append(spectrum_text(len(texts), 1, time, mz, intensity))
+            for one in behind.get(number, ()):
+                scans.append((len(texts) + 1, one))
+                fragments = self.fragments.get(one.sequence, ((150.1, 250.2, 350.3), (5.0, 7.0, 9.0)))
+                texts.append(spectrum_text(len(texts), 2, time + 0.1, *map(np.array, fragments), one))
+        path.write_text(mzml_text(texts), encoding="utf-8")
+        return scans
+
+
+def averaged_pattern(sequence: str, n: int = 5) -> NDArray[np.float64]:
+    """Isotope pattern by plain convolution, atom by atom, of pyteomics' abundances; carbamidomethyl is not known here."""
+    pattern = np.array([1.0])
+    for element, count in mass.Composition(sequence=sequence).items():
+        isotopes = {number: share for number, (_, share) in mass.nist_mass[element].items() if number}
+        lightest = min(number for number, share in isotopes.items() if share > 0)
+        width = max(number for number, share in isotopes.items() if share > 0) - lightest + 1
+        one = np.zeros(width)
+        for number, share in isotopes.items():
+            if share > 0:
+                one[number - lightest] = share
+        for _ in range(count):
+            pattern = np.convolve(pattern, one)[: 2 * n]
+    return pattern[:n]
+
+
+def spectrum_text(index: int, level: int, time: float, mz: NDArray, intensity: NDArray, precursor: Planted | None = None) -> str:
+    """A spectrum of mzML."""
+    arrays = "".join(
+        f'<binaryDataArray encodedLength="{len(text)}"><cvParam accession="MS:1000523" name="64-bit float"/>'
+        f'<cvParam accession="MS:1000576" name="no compression"/><cvParam accession="{term}" name="array"/>'
+        f"<binary>{text}</binary></binaryDataArray>"
+        for term, values in (("MS:1000514", mz), ("MS:1000515", intensity))
+        for text in (base64.b64encode(np.asarray(values, "<f8").tobytes()).decode(),)
+    )
+    ion = "" if precursor is None else (
+        '<precursorList count="1"><precursor><selectedIonList count="1"><selectedIon>'
+        f'<cvParam accession="MS:1000744" name="selected ion m/z" value="{precursor.mz:.6f}"/>'
+        f'<cvParam accession="MS:1000041" name="charge state" value="{precursor.charge}"/>'
+        "</selectedIon></selectedIonList></precursor></precursorList>"
+    )  # fmt: skip
+    return (
+        f'<spectrum index="{index}" id="scan={index + 1}" defaultArrayLength="{len(mz)}">'
+        f'<cvParam accession="MS:1000511" name="ms level" value="{level}"/><cvParam accession="MS:1000127" name="centroid spectrum"/>'
+        f'<scanList count="1"><scan><cvParam accession="MS:1000016" name="scan start time" value="{time}" unitAccession="UO:0000010"/>'
+        f'</scan></scanList>{ion}<binaryDataArrayList count="2">{arrays}</binaryDataArrayList></spectrum>'
+    )
+
+
+def mzml_text(spectra: Sequence[str]) -> str:
+    """A file of mzML."""
+    return (
+        '<?xml version="1.0" encoding="utf-8"?><mzML xmlns="http://psi.hupo.org/ms/mzml" version="1.1.0">'
+        f'<run id="made"><spectrumList count="{len(spectra)}">{"".join(spectra)}</spectrumList></run></mzML>'
+    )
+
+
+def random_peptides(n: int, seed: int, lengths: tuple[int, int] = (8, 18)) -> list[str]:
+    """Different tryptic peptides."""
+    rng = np.random.default_rng(seed)
+    found = dict.fromkeys(
+        "".join(rng.choice(list(RESIDUES), int(rng.integers(*lengths)))) + str(rng.choice(["K", "R"])) for _ in range(n + n // 10 + 5)
+    )
+    return list(found)[:n]
+
+
+def write_project(folder: Path, runs: Mapping[str, MadeRun], proteins: Mapping[str, Sequence[str]]) -> Path:
+    """A project in which the runs are identified: files by their stems, and the peptides of each protein."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "proteins.fasta").write_text("".join(f">{name} made\n{''.join(peptides)}\n" for name, peptides in proteins.items()))
+    holders: dict[str, list[str]] = {}
+    for name, peptides in proteins.items():
+        for one in peptides:
+            holders.setdefault(one, []).append(name)
+    rows = ["PSMId\tscore\tq-value\tposterior_error_prob\tpeptide\tproteinIds"]
+    for stem, run in runs.items():
+        for scan, one in run.write(folder / f"{stem}.mzML"):
+            score = 100 - int(hashlib.sha256(one.sequence.encode()).hexdigest()[:4], 16) / 65536
+            rows.append(
+                "\t".join(
+                    [f"{stem}_{scan}_{one.charge}_1", f"{score:.4f}", "0.001", "0.001", f"-.{one.sequence}.-", *holders[one.sequence]]
+                )
+            )
+    (folder / "found.target.psms.tsv").write_text("\n".join(rows) + "\n")
+    files = [folder / f"{stem}.mzML" for stem in runs]
+    import_results([folder / "found.target.psms.tsv"], files, folder / "project", [folder / "proteins.fasta"])
+    return folder / "project"
+
+
+def table_of(project: Path, name: str) -> list[dict]:
+    """The rows of a table of the last run that has it."""
+    import pyarrow.parquet as pq
+
+    return pq.read_table(Project.open(project).table(name)).to_pylist()

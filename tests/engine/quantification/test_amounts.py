@@ -1,0 +1,113 @@
+"""Amounts of proteins from those of peptides, against the definitions written out."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+
+from engine.arrays import offsets_of
+from engine.chemistry.isotopes import element_counts, isotope_patterns, sequence_elements
+from engine.chemistry.modifications import unimod
+from engine.quantification.amounts import Amounts, State, normalisation_factors, protein_amounts
+from engine.quantification.counting import abundance_factors
+from engine.quantification.pairwise_ratios import group_medians, pairwise_amounts
+from tests.engine.quantification.made_runs import averaged_pattern, random_peptides
+
+
+def random_amounts(seed: int, n: int, s: int, missing: float) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    value = rng.lognormal(10, 2, (n, 1)) * rng.lognormal(0, 1, (1, s)) * rng.lognormal(0, 0.2, (n, s))
+    value[rng.random((n, s)) < missing] = np.nan
+    return value
+
+
+def minimised(value: np.ndarray) -> np.ndarray:
+    """MaxLFQ by a general minimiser of its own sum of squares, for samples that are all connected."""
+    pairs = []
+    for i, j in combinations(range(value.shape[1]), 2):
+        ratios = [np.log(a / b) for a, b in zip(value[:, i], value[:, j], strict=True) if not np.isnan(a + b)]
+        if ratios:
+            pairs.append((i, j, float(np.median(ratios))))
+    found = least_squares(lambda x: [x[i] - x[j] - r for i, j, r in pairs] + [x.sum()], np.zeros(value.shape[1])).x
+    return np.exp(found) * np.nansum(value) / np.exp(found).sum()
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_pairwise_amounts_are_those_that_a_minimiser_finds(missing):
+    values = [random_amounts(seed, n, 5, missing) for seed, n in ((1, 12), (2, 3 if not missing else 9), (3, 20))]
+    offsets = offsets_of(np.array([len(one) for one in values]))
+    found = pairwise_amounts(np.concatenate(values), offsets)
+    for one, amounts in zip(values, found, strict=True):
+        np.testing.assert_allclose(amounts, minimised(one), rtol=1e-5)
+
+
+def test_samples_that_share_no_peptide_are_scaled_apart_and_nothing_is_made_up():
+    value = np.array([[4.0, 2.0, np.nan, np.nan, np.nan], [np.nan, np.nan, 10.0, 30.0, np.nan]])
+    found = pairwise_amounts(value, np.array([0, 2, 2]))
+    np.testing.assert_allclose(found[0], [4.0, 2.0, 10.0, 30.0, np.nan])
+    assert np.isnan(found[1]).all()
+
+
+def test_one_wild_peptide_does_not_move_the_ratio():
+    value = np.array([[1.0, 2.0], [10.0, 20.0], [5.0, 10.0], [100.0, 1.0], [3.0, 6.0]])
+    found = pairwise_amounts(value, np.array([0, 5]))[0]
+    assert found[1] / found[0] == pytest.approx(2.0)
+
+
+def test_medians_of_groups_are_numpys():
+    rng = np.random.default_rng(4)
+    value, group = rng.normal(size=500), rng.integers(0, 40, 500)
+    value[rng.random(500) < 0.2] = np.nan
+    expected = [np.nanmedian(value[group == g]) if (~np.isnan(value[group == g])).any() else np.nan for g in range(41)]
+    np.testing.assert_array_equal(group_medians(value, group, 41), expected)
+
+
+def test_the_three_most_abundant_are_the_same_in_all_samples():
+    peptides = Amounts.of(np.array([[1.0, 50.0], [9.0, 8.0], [7.0, 6.0], [100.0, np.nan], [5.0, 5.0]]))
+    protein = np.array([0, 0, 0, 0, -1])
+    top = protein_amounts(peptides, protein, 2, "top-3")
+    np.testing.assert_allclose(top.value, [[110.0, 58.0], [np.nan, np.nan]])
+    np.testing.assert_allclose(protein_amounts(peptides, protein, 2, "sum").value[0], [117.0, 64.0])
+    np.testing.assert_allclose(protein_amounts(peptides, protein, 2, "median").value[0], [8.0, 8.0])
+
+
+def test_sums_keep_what_is_known_of_what_is_missing():
+    value = np.array([[1.0, np.nan], [np.nan, np.nan], [2.0, np.nan]])
+    state = np.array([[State.TRANSFERRED, State.TOO_LOW], [State.NOT_SEEN] * 2, [State.MEASURED, State.NOT_SEEN]], np.int8)
+    found = Amounts(value, state).summed(np.array([1, 0, 1]), 3)
+    np.testing.assert_array_equal(found.value, [[np.nan] * 2, [3.0, np.nan], [np.nan] * 2])
+    assert found.state.tolist() == [[State.NOT_SEEN] * 2, [State.MEASURED, State.TOO_LOW], [State.NOT_SEEN] * 2]
+    by_sample = Amounts(value, state).of_samples(np.array([0, 0]), 1)
+    np.testing.assert_array_equal(by_sample.value.ravel(), [1.0, np.nan, 2.0])
+
+
+def test_normalisation_undoes_what_samples_were_diluted_by():
+    value = random_amounts(7, 400, 1, 0.0) * np.array([[1.0, 4.0, 0.5]])
+    value[:60, 1] *= 8  # a sixth that really changes
+    factor = normalisation_factors(value)
+    np.testing.assert_allclose(factor * [1.0, 4.0, 0.5], np.full(3, (factor * [1.0, 4.0, 0.5])[0]))
+    assert np.prod(factor) == pytest.approx(1.0)
+    empty = np.column_stack([value, np.full(400, np.nan)])
+    assert normalisation_factors(empty)[3] == 1.0
+
+
+def test_abundance_factors_of_a_sample_sum_to_one():
+    counts, length = np.array([[10, 0], [5, 0], [3, 0]]), np.array([100, 50, 0])
+    found = abundance_factors(counts, length)
+    np.testing.assert_allclose(found[:2, 0], [0.5, 0.5])
+    assert np.isnan(found[2]).all() and np.isnan(found[:, 1]).all()
+
+
+def test_isotope_patterns_are_those_of_atoms_convolved_one_by_one():
+    peptides = [*random_peptides(20, 3), "MCMMSCPEPTIDEK", "G"]
+    found = isotope_patterns(sequence_elements(peptides), 5)
+    expected = np.array([averaged_pattern(one) for one in peptides])
+    np.testing.assert_allclose(found, expected, atol=2e-4)  # the abundances of two editions
+
+
+def test_formulas_and_unimods_compositions_are_counted_alike():
+    for title, formula in (("Carbamidomethyl", "C2H3NO"), ("Oxidation", "O"), ("Phospho", "HO3"), ("Gln->pyro-Glu", "H-3N-1")):
+        np.testing.assert_array_equal(element_counts(unimod().by_name(title).composition), element_counts(formula), err_msg=title)

@@ -1,0 +1,89 @@
+"""The moderated t-test against its published formulas, written out protein by protein."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize, special, stats
+
+from engine.quantification.amounts import Amounts, State
+from engine.quantification.changes import moderated_variances, protein_changes
+from engine.quantification.design import Design, Part, Sample
+from engine.quantification.parameters import QuantificationParameters
+
+
+def design(**conditions: int) -> Design:
+    samples = [Sample(f"{name}{i}", name, i + 1) for name, n in conditions.items() for i in range(n)]
+    return Design(tuple(samples), tuple(Part(i, i) for i in range(len(samples))))
+
+
+def simulated(seed: int, n: int, columns: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    deviation = np.sqrt(0.05 * 6 / rng.chisquare(6, n))
+    return rng.normal(20, 3, n)[:, None] + rng.normal(size=(n, columns)) * deviation[:, None]
+
+
+def test_variances_are_drawn_as_the_published_formulas_say():
+    rng = np.random.default_rng(1)
+    degrees = rng.integers(1, 6, 500).astype(float)
+    variance = 0.04 * rng.chisquare(degrees) / degrees * 5 / rng.chisquare(5, 500)
+    found, prior = moderated_variances(variance, degrees)
+    z = [np.log(s) - special.digamma(d / 2) + np.log(d / 2) for s, d in zip(variance, degrees, strict=True)]
+    spread = np.var(z, ddof=1) - np.mean([special.polygamma(1, d / 2) for d in degrees])
+    half = optimize.brentq(lambda x: special.polygamma(1, x) - spread, 1e-3, 1e6)
+    s0 = np.exp(np.mean(z) + special.digamma(half) - np.log(half))
+    assert prior == pytest.approx((2 * half, s0), rel=1e-6)
+    np.testing.assert_allclose(found, (2 * half * s0 + degrees * variance) / (2 * half + degrees), rtol=1e-6)
+
+
+def test_equal_variances_have_a_prior_without_end():
+    found, prior = moderated_variances(np.full(50, 0.3), np.full(50, 4.0))
+    assert np.isinf(prior.degrees)
+    assert np.ptp(found) == 0
+
+
+def test_t_p_interval_and_q_of_each_protein():
+    logs = simulated(2, 300, 7)
+    logs[:40, 3:] += 2.0
+    plan = design(control=3, treated=4)
+    parameters = QuantificationParameters(normalisation="none")
+    (found,) = protein_changes(Amounts.of(2.0**logs), plan, ("control", "treated"), parameters)
+    own = np.array([(3 - 1) * row[:3].var(ddof=1) + (4 - 1) * row[3:].var(ddof=1) for row in logs]) / 5
+    drawn, prior = moderated_variances(own, np.full(300, 5.0))
+    difference = logs[:, 3:].mean(axis=1) - logs[:, :3].mean(axis=1)
+    t = difference / np.sqrt(drawn * (1 / 3 + 1 / 4))
+    p = 2 * stats.t.sf(np.abs(t), 5 + prior.degrees)
+    np.testing.assert_allclose(found.t, t, rtol=1e-6)
+    np.testing.assert_allclose(found.p_value, p, rtol=1e-6)
+    order = np.argsort(p)
+    q = np.minimum.accumulate((p[order] * 300 / np.arange(1, 301))[::-1])[::-1]
+    np.testing.assert_allclose(found.q_value[order], np.minimum(q, 1), rtol=1e-6)
+    reach = stats.t.ppf(0.975, 5 + prior.degrees) * np.sqrt(drawn * (1 / 3 + 1 / 4))
+    np.testing.assert_allclose(found.high - found.low, 2 * reach, rtol=1e-6)
+    assert (found.outcome[:40] == "changed").mean() > 0.8
+
+
+def test_of_proteins_that_do_not_change_few_are_told_to():
+    told = tested = 0
+    for seed in range(20):
+        (found,) = protein_changes(
+            Amounts.of(2.0 ** simulated(100 + seed, 200, 6)), design(a=3, b=3), ("a", "b"), QuantificationParameters()
+        )
+        told, tested = told + int((found.p_value < 0.05).sum()), tested + found.n_tested
+    low, high = stats.binom.ppf((1e-4, 1 - 1e-4), tested, 0.05)
+    assert low <= told <= high
+
+
+def test_what_is_missing_is_told_and_made_up_only_where_that_is_asked_for():
+    logs = simulated(3, 50, 4)
+    logs[0, :2], logs[1, 2:], logs[2] = np.nan, np.nan, np.nan
+    amounts = Amounts.of(2.0**logs)
+    amounts.state[0, 0] = State.TOO_LOW
+    plan = design(a=2, b=2)
+    (found,) = protein_changes(amounts, plan, ("a", "b"), QuantificationParameters())
+    assert found.outcome[:3].tolist() == ["only here", "only there", "absent"]
+    assert np.isnan(found.p_value[:3]).all()
+    assert (found.n_too_low[0], found.n_not_seen[0], found.n_imputed.sum()) == (1, 1, 0)
+    (made_up,) = protein_changes(amounts, plan, ("a", "b"), QuantificationParameters(imputation="low"))
+    assert made_up.n_imputed[:4].tolist() == [2, 2, 0, 0]
+    assert made_up.n_tested == 49

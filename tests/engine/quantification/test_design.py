@@ -1,0 +1,90 @@
+"""Designs of experiments: what is read of them, and what is said of those that cannot be."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import InputError, ParameterError
+from engine.quantification.design import Part, Sample, design_of_files, read_design
+
+FILES = ["/data/one.mzML", "/data/two.mzML.gz", "/other/three.mzML"]
+HEADER = "file\tsample\tcondition\treplicate\n"
+GOOD = HEADER + "one.mzML\tA\tcontrol\t1\ntwo\tB\ttreated\t1\n/other/three.mzML\tC\ttreated\t2\n"
+
+
+def test_files_are_called_by_path_name_or_stem_and_columns_stand_in_any_order(tmp_path):
+    path = tmp_path / "design.tsv"
+    path.write_text(
+        "Replicate\tnote\tFile\tCondition\tSample\n1\tx\tone.mzML\tcontrol\tA\n\n1\ty\ttwo\ttreated\tB\n2\tz\t/other/three.mzML\ttreated\tC\n"
+    )
+    found = read_design(path, FILES)
+    assert found.samples == (Sample("A", "control", 1), Sample("B", "treated", 1), Sample("C", "treated", 2))
+    assert found.parts == (Part(0, 0), Part(1, 1), Part(2, 2))
+    path.write_text(GOOD)
+    assert read_design(path, FILES) == found
+
+
+def test_files_of_one_sample_are_its_fractions_and_files_without_are_told(tmp_path):
+    path = tmp_path / "design.tsv"
+    path.write_text(HEADER + "one\tA\tcontrol\t1\ntwo\tA\tcontrol\t1\n")
+    found = read_design(path, FILES)
+    assert found.parts == (Part(0, 0), Part(1, 0))
+    assert found.left_out == ("three.mzML",)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("file\tsample\tcondition\n", "line 1.*has no column replicate"),
+        ("file\tfile\tsample\tcondition\treplicate\n", "has twice the column file"),
+        (HEADER, "names no file"),
+        (HEADER + "four\tA\tc\t1\n", "line 2.*'four' is no file of the identification.*one.mzML"),
+        (HEADER + "one\tA\tc\t1\none.mzML\tB\tc\t2\n", "line 3.*names file one.mzML twice, as in line 2"),
+        (HEADER + "one\tA\tc\t1\ntwo\tB\tc\t1\n", "two samples, A and B, as replicate 1 of c"),
+        (HEADER + "one\tA\tc\t1\ntwo\tA\td\t1\n", "line 3.*tells otherwise of sample A than line 2"),
+        (HEADER + "one\tA\tc\tfirst\n", "line 2.*'first' is no replicate"),
+        (HEADER + "one\tA\tc\t0\n", "'0' is no replicate"),
+        (HEADER + "one\tA\t\t1\n", "line 2.*has no condition"),
+        (HEADER + "one\n", "line 2.*has no sample"),
+        (HEADER + "one\tA\x1b[31m\tc\t1\n", "cannot be printed"),
+        (HEADER + "one\t" + "A" * 1001 + "\tc\t1\n", "more than 1000 letters"),
+        ("channel\t" + HEADER + "126\tone\tA\tc\t1\n", "has channels of isobaric labels, which are not read"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence(text, said, tmp_path):
+    path = tmp_path / "design.tsv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_design(path, FILES)
+
+
+def test_texts_that_are_none_are_refused(tmp_path):
+    path = tmp_path / "design.tsv"
+    for data in (b"\xff\xfe\x00f", bytes(range(256)) * 40, HEADER.encode() + b'one\t"A\tc\t1\n'):
+        path.write_bytes(data)
+        with pytest.raises(InputError):
+            read_design(path, FILES)
+
+
+def test_two_files_of_one_name_need_their_paths(tmp_path):
+    path = tmp_path / "design.tsv"
+    path.write_text(HEADER + "one\tA\tc\t1\n")
+    with pytest.raises(InputError, match="is the name of several files"):
+        read_design(path, ["/a/one.mzML", "/b/one.mzML"])
+    path.write_text(HEADER + "/b/one.mzML\tA\tc\t1\n")
+    assert read_design(path, ["/a/one.mzML", "/b/one.mzML"]).parts == (Part(1, 0),)
+
+
+def test_without_a_design_each_file_is_a_sample():
+    assert [one.name for one in design_of_files(["/a/run.mzML", "/b/run.mzML.gz"]).samples] == ["run", "run_2"]
+
+
+def test_conditions_that_can_be_compared(tmp_path):
+    path = tmp_path / "design.tsv"
+    path.write_text(HEADER + "one\tA\tc\t1\ntwo\tB\tc\t2\nthree\tC\td\t1\n")
+    design = read_design(path, FILES)
+    assert design.groups(()) == ()
+    for asked, said in ((("d", "c"), "'d' has one replicate"), (("e",), "conditions c, d"), (("c",), "one condition alone")):
+        with pytest.raises(ParameterError, match=said):
+            design.groups(asked)

@@ -1,0 +1,123 @@
+"""Planted peptides in whole runs of mzML, quantified through their projects."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from engine.errors import InputError
+from engine.project import Project
+from engine.quantification.retention_times import aligned
+from engine.searches import run_search
+from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
+
+N_PROTEINS, PER_PROTEIN = 24, 5
+RATIOS = np.geomspace(1 / 50, 50, N_PROTEINS)
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """A project of two runs: proteins in known ratios; of each protein one peptide is identified in the first run alone, and of four
+    proteins that peptide is not in the second at all."""
+    rng = np.random.default_rng(11)
+    peptides = random_peptides(N_PROTEINS * PER_PROTEIN, 12)
+    runs = {"one": MadeRun(seed=1), "two": MadeRun(seed=2)}
+    proteins = {f"P{i}": peptides[i * PER_PROTEIN : (i + 1) * PER_PROTEIN] for i in range(N_PROTEINS)}
+    gone = {proteins[f"P{i}"][0] for i in range(4)}
+    for own, ratio in zip(proteins.values(), RATIOS, strict=True):
+        for k, sequence in enumerate(own):
+            amount, apex = 4e6 * rng.lognormal(0, 0.5), rng.uniform(60, 540)
+            for stem, factor in (("one", 1 / np.sqrt(ratio)), ("two", np.sqrt(ratio))):
+                later = 0.0 if stem == "one" else 12 + 6 * np.sin(apex / 150)
+                one = Planted(sequence, 2, amount * factor, apex + later)
+                if not (stem == "two" and sequence in gone):
+                    runs[stem].planted.append(one)
+                if stem == "one" or k > 0:
+                    runs[stem].identified.append(one)
+    folder = tmp_path_factory.mktemp("planted")
+    return write_project(folder, runs, proteins), proteins, gone
+
+
+def quantify(project, **parameters):
+    return run_search("quantify", {"project": [project]}, device="cpu", threads=2, **parameters)
+
+
+def by_sample(rows, key):
+    found: dict[str, dict[str, float | None]] = {}
+    for row in rows:
+        found.setdefault(row[key], {})[row["sample"]] = row["quantity"]
+    return found
+
+
+def test_planted_ratios_are_found(planted):
+    project, proteins, _ = planted
+    summary = quantify(project, normalisation="none")
+    assert summary.n_proteins == N_PROTEINS
+    found = by_sample(table_of(project, "protein_quantities"), "accession")
+    errors = [abs(np.log2(found[f"P{i}"]["two"] / found[f"P{i}"]["one"] / ratio)) for i, ratio in enumerate(RATIOS)]
+    assert np.median(errors) < np.log2(1.05)
+    peptides = by_sample(table_of(project, "peptide_quantities"), "sequence")
+    both = [one for own in proteins.values() for one in own[1:]]
+    assert sum(None not in peptides[one].values() for one in both) >= 0.9 * len(both)
+
+
+def test_ions_that_one_run_identified_are_found_in_the_other_and_those_that_are_not_there_are_not(planted):
+    project, proteins, gone = planted
+    summary = quantify(project, match_between_runs=True, transfer_fdr=0.05)
+    moved = {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"}
+    only_in_one = {own[0] for own in proteins.values()}
+    assert moved <= only_in_one
+    assert len(moved & gone) <= 1
+    assert summary.n_transferred == len(moved) >= 0.7 * len(only_in_one - gone)
+    state = {(row["sequence"], row["sample"]): row["state"] for row in table_of(project, "peptide_quantities")}
+    assert all(state[one, "two"] == ("transferred" if one in moved else "not seen") for one in only_in_one)
+
+
+def test_counts_a_design_and_the_report(planted, tmp_path):
+    project, proteins, _ = planted
+    design = tmp_path / "design.tsv"
+    design.write_text("file\tsample\tcondition\treplicate\none\tA\tx\t1\ntwo\tB\ty\t1\n")
+    report = tmp_path / "report"
+    summary = run_search(
+        "quantify", {"project": [project]}, preset="counts", options={"design": design, "report": report}, device="cpu", threads=2
+    )
+    assert any("not compared" in one for one in summary.messages)
+    with (report / "peptide_quantities_by_sample.tsv").open() as file:
+        rows = {row["sequence"]: (row["quantity_A"], row["quantity_B"]) for row in csv.DictReader(file, delimiter="\t")}
+    assert rows == {one: ("1", "1" if k else "") for own in proteins.values() for k, one in enumerate(own)}
+    text = (report / "quantification.html").read_text()
+    assert "<script" not in text and "NSAF" in text
+    nsaf = [row["nsaf"] for row in table_of(project, "protein_quantities") if row["sample"] == "A"]
+    assert sum(nsaf) == pytest.approx(1.0)
+    recorded = Project.open(project).inputs(summary.run_id)
+    assert str(design) in {str(one.path) for one in recorded if one.kind == "design"}
+
+
+def test_a_file_that_changed_since_is_refused(planted):
+    project = planted[0]
+    spectra = project.parent / "one.mzML"
+    text = spectra.read_text()
+    spectra.write_text(text + "<!-- changed -->")
+    try:
+        with pytest.raises(InputError, match="has changed since it was identified"):
+            quantify(project)
+    finally:
+        spectra.write_text(text)
+
+
+def test_times_of_runs_are_aligned_whatever_a_tenth_of_them_say():
+    rng = np.random.default_rng(5)
+    reference = np.sort(rng.uniform(0, 3600, 600))
+    own = reference * 0.97 + 30 + 20 * np.sin(reference / 500) + rng.normal(0, 1, 600)
+    wrong = rng.random(600) < 0.1
+    times = np.column_stack([np.where(wrong, rng.uniform(0, 3600, 600), own), reference])
+    times[::2, 0] = np.nan
+    alignment = aligned(np.column_stack([times[:, 1], times[:, 0]]))[1]
+    inner = slice(30, -30)
+    assert np.median(np.abs(alignment.to_reference(own) - reference)[inner]) < 3
+    assert (np.diff(alignment.to_reference(np.linspace(0, 3600, 500))) >= 0).all()
+    back = alignment.from_reference(alignment.to_reference(own))
+    assert np.median(np.abs(back - own)) < 3
+    assert aligned(times[:9])[0] is None

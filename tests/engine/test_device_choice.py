@@ -1,0 +1,101 @@
+"""Whether a GPU is worth its start, the model says by what was measured on this machine; nobody measured, or asked for one, it is taken."""
+
+from __future__ import annotations
+
+import pytest
+
+import resources
+from engine.entry import SearchRequest
+from engine.estimates import estimate, worthwhile
+from engine.execution.cost.kept import device_key, keep_parameters
+from engine.execution.cost.parameters import DeviceParameters, KindCosts
+from engine.execution.cost.reference import reference_parameters
+from engine.execution.device_lookup import DeviceLookup
+from engine.execution.devices import Device, processor
+from engine.identification.parameters import IdentificationParameters
+from engine.identification.search import identify
+from engine.jobs.progress import Progress
+from engine.parameters import read_preset
+from engine.searches import search_of_kind
+
+CARD = Device("cuda:0", "a card", 1 << 34, True, numbers=(0,))
+SPECTRA, DATABASE = (resources.path("samples", name) for name in ("Ecoli_MS2_small.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"))
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path, monkeypatch):
+    """A machine with a card, of which nothing was measured."""
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("kernels.cuda.driver.identity", lambda number: f"GPU-{number}")
+    for module in ("engine.estimates", "engine.execution.devices", "engine.search_run"):
+        monkeypatch.setattr(f"{module}.gpus", lambda *_: (CARD,))
+
+
+def measure(device: Device, *, times: float = 1.0, start: float = 0.9) -> DeviceParameters:
+    """Keep what a device is: so many times as slow as the one that ships."""
+    shipped = reference_parameters(device, 2)
+    kinds = {
+        name: KindCosts.model_validate(one.model_dump() | {"kernel": tuple(times * seconds for seconds in one.kernel)})
+        for name, one in shipped.kinds.items()
+    }
+    found = shipped.model_copy(update={"key": device_key(device, 2), "kinds": kinds, "start": start})
+    keep_parameters(found)
+    return found
+
+
+def request(device: str = "auto") -> SearchRequest:
+    parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
+    return SearchRequest({"spectra": [SPECTRA], "database": [DATABASE]}, parameters, device=device, threads=2)
+
+
+def taken(device: str = "auto") -> str:
+    return DeviceLookup(device, worthwhile("identify", request(device), 2)).device(Progress()).name
+
+
+def test_the_calibration_decides_whether_a_card_is_opened():
+    measure(CARD)
+    measure(processor())
+    assert taken() == "cpu", "a small search is done before the card is ready"
+    measure(processor(), times=1e4)
+    assert taken() == "cuda:0", "a slow processor is not"
+    measure(CARD, start=1e6)
+    assert taken() == "cpu", "nor is a card that takes long to be opened"
+    measure(CARD, times=1e9, start=0.0)
+    assert taken() == "cpu", "nor one that is slower than the processor"
+
+
+def test_where_something_was_not_measured_here_nothing_is_decided():
+    assert taken() == "cuda:0"
+    measure(processor())
+    assert taken() == "cuda:0", "the card was not"
+    measure(CARD)
+    assert taken() == "cpu"
+
+
+@pytest.mark.parametrize(("wish", "name"), [("cuda", "cuda:0"), ("cuda:0", "cuda:0"), ("all", "cuda:0+cpu"), ("cpu", "cpu")])
+def test_what_the_user_asks_for_is_taken(wish, name):
+    measure(CARD, start=1e6)
+    measure(processor())
+    assert taken(wish) == name
+
+
+def test_a_run_and_its_estimate_say_what_was_not_taken_and_why(tmp_path):
+    measure(CARD)
+    measure(processor())
+    found = estimate(search_of_kind("identify"), request())
+    assert found.device == "cpu"
+    assert found.alternatives["cuda:0"] > 0
+    assert any("before a GPU is ready" in note for note in found.notes)
+    asked = request()
+    asked = SearchRequest(asked.inputs, asked.parameters, tmp_path / "project", threads=2)
+    summary = identify(asked)
+    assert summary.device == "cpu"
+    assert "cuda:0 is not used: the processor should be done before it is ready (--device cuda takes it)" in summary.messages
+
+
+def test_files_that_cannot_be_looked_at_are_left_to_the_search(tmp_path):
+    measure(CARD)
+    measure(processor())
+    missing = SearchRequest({"spectra": [tmp_path / "no.mzML"], "database": [DATABASE]}, request().parameters)
+    assert worthwhile("identify", missing, 2) is None
+    assert worthwhile("a kind that is not there", request(), 2) is None

@@ -1,0 +1,55 @@
+"""The memory that is projected is that which commands took when they were measured, at every size that was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.entry import SearchRequest
+from engine.estimates import Expectation, predicted_run
+from engine.execution.devices import processor
+from engine.formats.sizes import InputSize
+from engine.growth import projections
+from engine.identification.expecting import expectation
+from engine.identification.parameters import IdentificationParameters
+from engine.matches.expecting import peptides_of
+from engine.parameters import read_preset
+from engine.searches import search_of_kind
+
+MEASURED = Path(__file__).parents[1] / "benchmarks" / "results" / "growth.jsonl"
+ROWS = [row for row in map(json.loads, MEASURED.read_text(encoding="utf-8").splitlines()) if row["figure"] != "growth of reads"]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path))
+
+
+def expected(row: dict, monkeypatch: pytest.MonkeyPatch) -> Expectation:
+    spectra = InputSize(1, 0, 1e6 * row["input_megabytes"], row["items"], 60.0 * row["items"])
+    if row["figure"] == "growth of cluster":
+        monkeypatch.setattr("engine.clustering.expecting.input_size", lambda files: spectra)
+        search = search_of_kind("cluster")
+        from engine.clustering.expecting import expected as of_clustering
+
+        return of_clustering(SearchRequest({"spectra": []}, search.parameters_of(search.preset)))
+    parameters = IdentificationParameters.checked(read_preset("identify", "high-resolution"))
+    of_letter = peptides_of(InputSize(letters=1.0), parameters)
+    return expectation(spectra, InputSize(1, 0, 0.0, 27_583, row["counts"]["peptides_in_index"] / of_letter), parameters)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['figure']}, {row['items']}, {row['processor'][:5]}")
+def test_the_memory_of_a_size_is_as_it_was_measured(row, monkeypatch):
+    found = predicted_run("", expected(row, monkeypatch), processor(), 2).memory_bytes
+    assert found == pytest.approx(1e6 * row["peak_megabytes"], rel=0.2)
+
+
+def test_spectra_beyond_some_hundred_thousand_go_through_memory_in_blocks():
+    small, large = (InputSize(1, 0, n * 2500.0, n) for n in (1e5, 1e8))
+    assert small.held_bytes > 2e8
+    assert large.held_bytes < 1e9, "their peaks lie on the disk"
+    (row,) = (one for one in projections() if "100,000,000 spectra" in one.title and one.gpus == 1)
+    assert row.host_bytes < 2e11
+    assert row.card_bytes < 4e9, "spectra go to a card in batches"

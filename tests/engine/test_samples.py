@@ -1,0 +1,120 @@
+"""What ships to try each search with: a search of each kind finds in it what is known to be there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import resources
+from engine.command_line.main import main
+from engine.project import Project
+from engine.searches import SEARCHES, run_search, search_of_kind
+from tests.conftest import REPOSITORY
+
+
+def rows(folder: Path, run: str, table: str) -> list[dict[str, Any]]:
+    """A result table of a run, as rows."""
+    found: list[dict[str, Any]] = pq.read_table(folder / "results" / run / f"{table}.parquet").to_pylist()
+    return found
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project of a demo."""
+    return tmp_path_factory.mktemp("demos") / "bench"
+
+
+def of(kind: str, bench: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """Run a demo; the id of its run, and what it said."""
+    assert main(["demo", kind, "--out", str(bench), "--device", "cpu", "--threads", "2"]) == 0
+    return [run.id for run in Project.open(bench).runs() if run.kind == kind][-1], capsys.readouterr().out
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
+def test_every_search_has_a_sample_whose_files_and_preset_ship(search: Any) -> None:
+    demo = search.demo
+    assert demo is not None
+    assert all(resources.path("samples", name).is_file() for name in demo.samples.values())
+    search.parameters_of(demo.preset)
+    needed = {one.name for one in search.inputs if not (one.is_optional or one.sort == "project")}
+    assert demo.after or needed == set(demo.samples) & needed
+    told = resources.path("samples", "SOURCES.md").read_text()
+    assert all(f"`{name}`" in told for name in demo.samples.values())
+
+
+def test_human_albumin_is_found_to_be_the_relative_of_bovine_albumin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, _ = of("align", bench, capsys)
+    best = next(row for row in rows(bench, run, "hits") if row["query"] == "1AO6_A")
+    # 76 % of the residues of the two are the same (Peters 1995, All about albumin).
+    assert "ALBU_BOVIN" in best["subject"] and 0.74 < best["identity"] < 0.78
+
+
+def test_the_domains_of_albumin_have_one_fold_and_the_others_have_another(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, _ = of("structures", bench, capsys)
+    scores = {row["target"][-1]: row["tm_score_query"] for row in rows(bench, run, "hits")}
+    # Chains of one fold have TM-scores above 0.5 (Xu and Zhang 2010).
+    assert scores["K"] > 0.99 and min(scores["I"], scores["J"]) > 0.5
+    assert all(scores.get(other, 0.0) < 0.5 for other in "CD")
+
+
+def test_made_up_reads_are_placed_where_they_were_taken_from(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, _ = of("reads", bench, capsys)
+    placed = {row["pattern"]: row for row in rows(bench, run, "alignments") if row["text"]}
+    names = {name: re.fullmatch(r"read\d+_at_(\d+)([+-])", name) for name in placed}
+    assert len(placed) == 400 and all(names.values()), "those of nothing have no place"
+    right = [
+        abs(row["text_start"] - int(found[1])) <= 12 and row["strand"] == found[2]
+        for name, row in placed.items()
+        if (found := names[name]) is not None
+    ]
+    assert sum(right) >= 396
+    assert any(row["gaps"] for row in placed.values())
+
+
+def test_the_results_of_comet_name_the_protein_that_is_in_the_sample(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, said = of("import", bench, capsys)
+    assert "matches of Comet imported" in said and "ALBU_BOVIN" in said
+
+
+def test_spectra_of_the_sample_group(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, _ = of("cluster", bench, capsys)
+    sizes = [row["n_members"] for row in rows(bench, run, "clusters")]
+    assert sum(size >= 2 for size in sizes) >= 20
+
+
+def test_what_goes_on_from_an_identification_is_run_behind_it(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, said = of("modified", bench, capsys)
+    project = Project.open(bench)
+    kinds = [one.kind for one in project.runs()]
+    assert kinds[kinds.index("modified") - 1] == "identify"
+    assert re.search(r"Guanidinyl|Methylthio|Carbamidomethyl", said), "residues of albumin are modified"
+    done = run_search("explain", {"project": [bench]}, preset=search_of_kind("explain").demo.preset, device="cpu", threads=2)
+    assert rows(bench, str(done.run_id), "explained")
+
+
+def test_settings_of_another_search_than_the_usual_one_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "align", "--out", str(tmp_path / "bench"), "--set", "matrix=BLOSUM45"]) == 2
+    assert "its usual parameters" in capsys.readouterr().err
+
+
+def test_the_driver_is_begun_with_when_what_it_needs_is_whole() -> None:
+    # Two threads that begin with a package at once find it half made: in a process of its own, as these are loaded here.
+    program = """
+import sys, threading
+from engine.command_line import search
+seen = []
+class Thread(threading.Thread):
+    def start(self):
+        seen.extend(name for name in ("engine.execution.devices", "engine.project.project", "numpy.typing") if name in sys.modules)
+search.threading.Thread = Thread
+search.begin_gpus("cpu")
+print(*seen)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["engine.execution.devices", "engine.project.project", "numpy.typing"]

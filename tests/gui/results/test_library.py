@@ -1,0 +1,63 @@
+"""The view of a library search: the matches, the chosen one above its library entry, and differences of mass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.chemistry.tolerance import Tolerance
+from engine.project import Project
+from engine.searches import run_search, search_of_kind
+from engine.views.mirror import Half, MirroredSpectra
+from engine.views.peaks import Peaks
+from engine.views.shown_peaks import SHARED, SHIFTED, UNMATCHED
+from gui.results.library_view import LibraryView
+from tests.gui.result_views import click_row, opened
+
+PEAKS = [(100 + 31.3 * k, 100.0 + 10 * k) for k in range(8)]
+
+
+def project_of(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
+    moved = [(mz + (15.9949 if k > 3 else 0.0), height) for k, (mz, height) in enumerate(PEAKS)]
+    (tmp_path / "l.msp").write_text(
+        "Name: Compound\nPrecursorMZ: 401.1\nPrecursor_type: [M+H]+\nNum Peaks: 8\n" + "\n".join(f"{mz:.4f}\t{h}" for mz, h in PEAKS) + "\n"
+    )
+    blocks = [
+        f"BEGIN IONS\nTITLE={title}\nPEPMASS={precursor}\nCHARGE=1+\n" + "\n".join(f"{mz:.4f} {h}" for mz, h in peaks) + "\nEND IONS\n"
+        for title, precursor, peaks in (("same", 401.1, PEAKS), ("moved", 417.0949, moved))
+    ]
+    (tmp_path / "s.mgf").write_text("".join(blocks))
+    inputs = {"spectra": [tmp_path / "s.mgf"], "library": [tmp_path / "l.msp"]}
+    run_search("library", inputs, project=tmp_path / "p", device="cpu", precursor_tolerance="100 Da")
+    return Project.open(tmp_path / "p")
+
+
+@pytest.fixture
+def view(tmp_path, monkeypatch, qtbot, theme):
+    widget = LibraryView(search_of_kind("library"))
+    opened(widget, project_of(tmp_path, monkeypatch), qtbot)
+    yield widget
+    widget.clear()
+
+
+def test_a_match_stands_above_its_library_entry_and_moved_peaks_are_told_apart(view, qtbot):
+    qtbot.waitUntil(lambda: view.matches.model.rowCount() == 2)
+    qtbot.waitUntil(lambda: any("Compound" in text for text in view.mirror.plot.corner_texts))
+    assert any("spectral entropy" in text for text in view.mirror.plot.corner_texts)
+    view.filters.kind.setCurrentIndex(view.filters.kind.findData("shifted"))
+    view.filters.kind.activated.emit(view.filters.kind.currentIndex())
+    qtbot.waitUntil(lambda: view.matches.model.rowCount() == 1)
+    click_row(view.matches, 0, qtbot)
+    qtbot.waitUntil(lambda: any("4 peaks moved by" in text for text in view.mirror.plot.corner_texts))
+
+
+def test_peaks_that_match_where_they_are_go_before_those_that_are_moved():
+    def half(*mz):
+        return Half("", Peaks(np.array(mz, np.float64), np.ones(len(mz))))
+
+    mirrored = MirroredSpectra("", half(100.0, 216.0, 300.0), half(100.0, 200.0, 284.0, 400.0), Tolerance(0.01, "Da"), shift=16.0)
+    upper, lower = mirrored.shown
+    assert upper.kinds.tolist() == [SHARED, SHIFTED, SHIFTED]
+    assert lower.kinds.tolist() == [SHARED, SHIFTED, SHIFTED, UNMATCHED]
+    assert mirrored.n_moved == 2 and mirrored.partner(0, 1) == 1

@@ -1,0 +1,127 @@
+"""What is done by hand in the window, with the events of a real mouse and keyboard: the queue, the letters, help, and undoing in forms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from gui.help.help_window import HelpWindow
+from gui.window import MainWindow
+from tests.gui.test_jobs import UntilCancelled
+from tests.gui.x_events import Hand, why_no_hand
+
+
+@pytest.fixture
+def shown(window: MainWindow, qtbot: QtBot) -> MainWindow:
+    if why_no_hand():
+        pytest.skip(why_no_hand())
+    with qtbot.waitActive(window):
+        window.move(0, 0)
+        window.resize(1280, 800)
+        window.activateWindow()
+    return window
+
+
+@pytest.fixture
+def hand(shown: MainWindow, qtbot: QtBot) -> Iterator[Hand]:
+    made = Hand(qtbot)
+    yield made
+    made.close()
+
+
+def click_into(editor: QWidget, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    """Click into a field of the form, once it stands still in sight."""
+    places: list[QPoint] = []
+    box = editor.focusProxy() or editor
+
+    def stands() -> bool:
+        window.form.scroll_area.ensureWidgetVisible(editor)
+        places.append(box.mapToGlobal(box.rect().center()))
+        return box.visibleRegion().contains(box.rect().center()) and places[-10:].count(places[-1]) == 10
+
+    qtbot.waitUntil(stands)
+    hand.click(box, QPoint(8, box.height() // 2))
+    qtbot.waitUntil(lambda: box.hasFocus() or box.isAncestorOf(QApplication.focusWidget() or window))
+
+
+def test_a_job_is_dragged_before_the_others_and_its_time_is_told(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    queue, dock = shown.queue, shown.jobs
+    running = queue.add("running", UntilCancelled())
+    jobs = [queue.add(name, UntilCancelled()) for name in ("one", "two", "three")]
+    shown._show_jobs()
+    qtbot.waitUntil(lambda: len(dock.rows) == 4)
+    rows = [dock.rows[job.id] for job in jobs]
+    places: list[list[QPoint]] = []
+
+    def are_in_sight() -> bool:
+        shown.resizeDocks([shown.dock_jobs], [260], Qt.Orientation.Vertical)
+        places.append([row.mapToGlobal(QPoint()) for row in rows])
+        is_whole = all(row.visibleRegion().boundingRect() == row.rect() and row.height() >= row.sizeHint().height() for row in rows)
+        return is_whole and places[-10:].count(places[-1]) == 10
+
+    qtbot.waitUntil(are_in_sight)
+    qtbot.waitUntil(lambda: dock.rows[running.id].time_left.text() != "")
+    assert dock.rows[running.id].time_left.text().split()[1] == "s"
+    hand.drag(rows[2].title, rows[0], QPoint(40, 4))
+    qtbot.waitUntil(lambda: [job.title for job in queue.waiting] == ["three", "one", "two"])
+    queue.cancel_all()
+    qtbot.waitUntil(lambda: all(job.is_over for job in (running, *jobs)))
+
+
+def test_a_preset_over_edited_values_is_undone_by_the_keyboard(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    shown.new_search("identify")
+    form = shown.form
+    qtbot.waitUntil(form.run_button.isVisible)
+    field = form.parameters.fields["missed_cleavages"]
+    before = form.parameters.values()["missed_cleavages"]
+    click_into(field.editor, shown, hand, qtbot)
+    hand.press("up")
+    qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] == before + 1)
+    form.presets.choose("phospho")
+    qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] != before + 1 or form.presets.undo_button.isVisible())
+    form.presets.undo_button.setFocus()
+    qtbot.waitUntil(form.presets.undo_button.hasFocus)
+    hand.press("ctrl", "z")
+    qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] == before + 1)
+    assert not form.presets.undo_button.isVisible()
+
+
+def test_letters_are_chosen_from_the_menu_and_remembered(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    hand.press("alt", "v")
+    qtbot.waitUntil(lambda: QApplication.activePopupWidget() is not None)
+    menu = QApplication.activePopupWidget()
+    hand.press("e")
+    qtbot.waitUntil(lambda: QApplication.activePopupWidget() not in (None, menu))
+    sizes = QApplication.activePopupWidget()
+    wanted = shown.menus.letter_sizes[130]
+    hand.click(sizes, sizes.actionGeometry(wanted).center())  # type: ignore[union-attr]
+    qtbot.waitUntil(lambda: shown.settings.values.letter_size == 130)
+    assert "130 %" in shown.message_bar.label.text()
+
+
+def test_f1_opens_the_help_of_the_setting_that_has_the_keyboard(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    shown.new_search("identify")
+    field = shown.form.parameters.fields["missed_cleavages"]
+    click_into(field.editor, shown, hand, qtbot)
+    hand.press("f1")
+    qtbot.waitUntil(lambda: shown.findChild(HelpWindow) is not None)
+    opened = shown.findChild(HelpWindow)
+    assert opened is not None
+    qtbot.waitUntil(lambda: field.description.help in opened.meaning.toPlainText())
+    opened.close()
+
+
+def test_the_tour_is_left_by_escape(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    shown.assistance.begin_tour_once()
+    tour = shown.assistance.tour
+    assert tour is not None
+    qtbot.waitUntil(tour.next_button.hasFocus)
+    hand.press("enter")
+    qtbot.waitUntil(lambda: tour.step == 1)
+    hand.press("escape")
+    qtbot.waitUntil(lambda: shown.assistance.tour is None)
+    assert shown.settings.values.tour_seen

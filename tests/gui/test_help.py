@@ -1,0 +1,222 @@
+"""The window's help: samples, the tour, F1, the glossary, shortcuts, reports of faults, citations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from engine.searches import SEARCHES
+from gui.help.help_window import HelpWindow
+from gui.help.places import manual_folder, manual_page, place_of
+from gui.help.text_dialogs import CitingDialog, FaultDialog
+from gui.window import MainWindow
+from tests.engine.views.result_projects import project_with_results
+from tests.gui.result_views import settle
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of the test's own, in which samples are run."""
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize("search", [one for one in SEARCHES if one.demo and not one.demo.after], ids=lambda one: one.kind)
+def test_the_sample_of_a_search_fills_its_form_ready_to_run(window: MainWindow, home: Path, qtbot: QtBot, search) -> None:
+    button = window.start_page.sample_buttons[search.kind]
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert window.pages.currentWidget() is window.form and window.form.search is search
+    qtbot.waitUntil(lambda: window.form.what_is_missing() == "")
+    task = window.form.task()
+    assert task is not None
+    assert {name: [path.name for path in paths] for name, paths in task.request.inputs.items() if paths} == {
+        name: [file] for name, file in search.demo.samples.items()
+    }
+    assert task.project_folder == home / "proteoscope_sample"
+    assert task.request.parameters == search.parameters_of(search.demo.preset)
+
+
+@pytest.mark.parametrize("kind", ["explain", "modified", "evidence"])
+def test_a_sample_that_goes_on_waits_for_the_one_before(window: MainWindow, home: Path, qtbot: QtBot, kind: str) -> None:
+    QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
+    assert window.form.search.kind == "identify"
+    assert "Press Run" in window.message_bar.label.text()
+    # The identification is done: its results are put where the sample would have them.
+    project_with_results(home / "proteoscope_sample")
+    QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
+    assert window.form.search.kind == kind
+    qtbot.waitUntil(lambda: window.form.what_is_missing() == "")
+    task = window.form.task()
+    assert task is not None and task.project_folder == home / "proteoscope_sample"
+    qtbot.waitUntil(lambda: not window.results.is_busy)
+
+
+def test_the_tour_is_gone_through_by_keys_and_remembered(
+    make_window: Callable[[], MainWindow], qtbot: QtBot
+) -> None:  # fmt: skip
+    window = make_window()
+    window.assistance.begin_tour_once()
+    tour = window.assistance.tour
+    assert tour is not None and tour.isVisible()
+    titles = []
+    for step in range(6):
+        assert tour.step == step
+        titles.append(tour.title.text())
+        assert tour.rect().contains(tour.card.geometry())
+        if step < 5:
+            QTest.keyClick(tour, Qt.Key.Key_Right)
+    assert len(set(titles)) == 6
+    QTest.keyClick(tour, Qt.Key.Key_Left)
+    assert tour.step == 4
+    QTest.keyClick(tour, Qt.Key.Key_Escape)
+    assert window.assistance.tour is None
+    window.close()
+    again = make_window()
+    again.assistance.begin_tour_once()
+    assert again.assistance.tour is None, "it was seen"
+    _triggered(again, "Tour of the window")
+    assert again.assistance.tour is not None
+    again.assistance.tour.next_button.click()
+    again.resize(830, 520)
+    assert again.assistance.tour.step == 1
+    qtbot.waitUntil(lambda: again.assistance.tour is not None and again.assistance.tour.size() == again.size())
+    again.assistance.tour.leave_button.click()
+
+
+def test_every_button_of_the_tour_shows_its_text(window: MainWindow, qtbot: QtBot) -> None:
+    window.assistance.start_tour()
+    tour = window.assistance.tour
+    assert tour is not None
+    for step in range(6):
+        tour.go(step)
+        for button in tour.card.findChildren(QPushButton):
+            if button.isVisible():
+                qtbot.waitUntil(lambda button=button: button.width() >= button.minimumSizeHint().width())
+                assert button.width() >= button.fontMetrics().horizontalAdvance(button.text().replace("&", "")) + 8
+    tour.leave()
+
+
+def test_f1_opens_what_fits_the_focused_thing(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    project_with_results(tmp_path / "bench")
+    window.open_project(tmp_path / "bench")
+    settle(window.results, qtbot)
+    table = window.results.panels["psms"].view
+    window.results.show_all("psms")
+    settle(window.results, qtbot)
+    table.choose(0)
+    settle(window.results, qtbot)
+    pages = list(window.searches.values())
+    place = place_of(table, pages, "")
+    assert place.page == "identification"
+    title = table.model().headerData(table.currentIndex().column(), Qt.Orientation.Horizontal)
+    assert place.term == title
+    help_window = window.assistance.help_window()
+    help_window.show_place(place)
+    assert help_window.tabs.currentIndex() == 1 and help_window.words.currentItem().text().startswith(title)
+    window.new_search("modified")
+    field = window.form.parameters.fields["mass_shift"]
+    found = place_of(field.editor, pages, "")
+    assert (found.page, found.term) == ("modified", field.description.title)
+    help_window.show_place(found)
+    assert field.description.help in help_window.meaning.toPlainText()
+    assert place_of(window.project_pane, pages, "").page == "projects"
+    assert place_of(None, pages, "structures").page == "structures"
+    assert place_of(window.start_page, pages, "").page == "window"
+    help_window.show_place(place_of(window.project_pane, pages, ""))
+    assert help_window.tabs.currentIndex() == 0 and "Resume" in help_window.page.toPlainText()
+    help_window.close()
+
+
+def test_all_pages_of_the_manual_are_there_and_their_links_open(window: MainWindow) -> None:
+    for search in SEARCHES:
+        assert (manual_folder() / f"{search.manual}.md").is_file(), search.kind
+    help_window = window.assistance.help_window()
+    names = {path.stem for path in manual_folder().glob("*.md")}
+    for name in sorted(names):
+        help_window.show_page(name)
+        assert help_window.page.toPlainText().startswith(manual_page(name).partition("\n")[0].lstrip("# ").replace("`", ""))
+        for link in re.findall(r"\]\(([a-z_]+)\.md\)", manual_page(name)):
+            assert link in names, (name, link)
+    help_window.close()
+
+
+def test_words_and_keys_are_searched(window: MainWindow) -> None:
+    _triggered(window, "Glossary of columns and settings")
+    help_window = window.findChild(HelpWindow)
+    assert help_window is not None
+    help_window.wanted_word.setText("posterior error")
+    assert 0 < help_window.words.count() < 20
+    assert "posterior" in help_window.meaning.toPlainText().casefold()
+    help_window.wanted_word.setText("no such word anywhere")
+    assert help_window.words.count() == 0 and "No word" in help_window.found.text() and not help_window.meaning.toPlainText()
+    _triggered(window, "Keyboard shortcuts")
+    listed = {help_window.keys.item(row, 0).text(): help_window.keys.item(row, 1).text() for row in range(help_window.keys.rowCount())}
+    assert listed["F1"] == "Help for this place" and listed["Ctrl+R"] == "Run"
+    # Every action of the window that has keys is listed, and with its own.
+    for action in window.findChildren(QAction):
+        for keys in action.shortcuts():
+            assert keys.toString() in listed, action.text()
+    window.menus.run.setShortcut("Ctrl+Alt+R")
+    help_window.wanted_keys.setText("ctrl+alt+r")
+    assert help_window.keys.rowCount() == 1 and help_window.keys.item(0, 1).text() == "Run"
+    help_window.close()
+
+
+def test_a_report_has_what_is_said_and_no_folders_unless_they_are_wanted(window: MainWindow, tmp_path: Path) -> None:
+    window.log.add(f"cannot read {tmp_path / 'my folder' / 'run.mzML'}", "error")
+    _triggered(window, "Report a fault")
+    dialog = window.findChild(FaultDialog)
+    assert dialog is not None
+    dialog.what.setPlainText("I pressed Run")
+    text = dialog.text.toPlainText()
+    assert "I pressed Run" in text and "run.mzML" in text and "my folder" not in text and "cpu" in text
+    dialog.with_paths.setChecked(True)
+    assert "my folder" in dialog.text.toPlainText()
+    dialog.copy_button.click()
+    assert QGuiApplication.clipboard().text() == dialog.text.toPlainText()
+    dialog.save(tmp_path / "report.txt", dialog.text.toPlainText())
+    assert (tmp_path / "report.txt").read_text() == dialog.text.toPlainText()
+    dialog.save(tmp_path / "report.txt" / "below a file.txt", "x")
+    assert "Saved" not in dialog.state.text() and dialog.state.text()
+    dialog.close()
+
+
+def test_works_are_copied_to_cite(window: MainWindow) -> None:
+    _triggered(window, "How to cite")
+    dialog = window.findChild(CitingDialog)
+    assert dialog is not None
+    dialog.bibtex_button.click()
+    assert QGuiApplication.clipboard().text().startswith("@software{Proteoscope,")
+    dialog.copy_button.click()
+    assert QGuiApplication.clipboard().text() == dialog.text.toPlainText()
+    dialog.close()
+
+
+def test_the_first_page_fits_a_small_window(window: MainWindow, qtbot: QtBot) -> None:
+    for folder in ("a", "b", "c"):
+        window.settings.values.remember_project(Path("/data") / folder)
+    window.recent_projects.show()
+    window.resize(1024, 700)
+    page = window.start_page
+    qtbot.waitUntil(lambda: page.width() < 800)
+    bar = page.scroll.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() == 0)
+    buttons = [*page.new_buttons.values(), *page.sample_buttons.values(), page.open_button]
+    assert all(page.rect().contains(QRect(button.mapTo(page, QPoint()), button.size())) for button in buttons)
+    window.resize(1400, 1100)
+    qtbot.waitUntil(lambda: all(label.isVisible() for label in page.purposes))
+    assert bar.maximum() == 0
+
+
+def _triggered(window: MainWindow, text: str) -> None:
+    """Choose an entry of the menu Help by its text."""
+    action = next(one for one in window.menus.help.actions() if one.text().replace("&", "").startswith(text))
+    action.trigger()

@@ -1,0 +1,52 @@
+"""Buttons with a sign or a letter alone say in words what they do: to who points at them, and to who listens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QDockWidget, QLineEdit, QTabBar, QWidget
+
+from engine.searches import SEARCHES
+from gui.window import MainWindow
+
+_QTS_OWN = (QLineEdit, QTabBar, QComboBox, QDockWidget)
+"""What makes small buttons by itself, which Qt describes."""
+
+
+def signs(page: QWidget) -> Iterator[QAbstractButton]:
+    """Buttons whose text has no word. One without a sign either stands for nothing yet."""
+    for button in page.findChildren(QAbstractButton):
+        if (
+            not isinstance(button.parent(), _QTS_OWN)
+            and not re.search(r"\w\w", button.text())
+            and (button.text() or not button.icon().isNull())
+        ):
+            yield button
+
+
+def described(button: QAbstractButton) -> bool:
+    """Whether it, or the field that it is of, has a tip and a name in words."""
+    around: QWidget | None = button
+    while around is not None and not around.toolTip():
+        around = around.parentWidget()
+    return around is not None and bool(re.search(r"\w\w", button.accessibleName()))
+
+
+@pytest.mark.parametrize("kind", [search.kind for search in SEARCHES])
+def test_signs_of_forms_and_results_are_told_in_words(window: MainWindow, kind: str) -> None:
+    pages = window.searches[kind]
+    found = [one for page in (pages.form, pages.results) for one in signs(page)]
+    assert len(found) > 3
+    # What has neither text nor name yet gets both when it is shown.
+    silent = [
+        f"{type(one).__name__} {one.text()!r} {one.toolTip()!r}" for one in found if not described(one) and (one.text() or one.toolTip())
+    ]
+    assert silent == []
+
+
+def test_signs_around_the_pages_are_told_in_words(window: MainWindow) -> None:
+    around = (window.start_page, window.project_pane, window.jobs, window.log, window.message_bar, window.dock_project, window.dock_jobs)
+    silent = [f"{type(one).__name__} {one.text()!r}" for part in around for one in signs(part) if not described(one)]
+    assert silent == []

@@ -1,0 +1,249 @@
+"""The search of libraries on both backends, against its definition: the heaviest matching of two peak lists."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+
+from kernels.cpu.library_peaks import PeakRules, fill_peaks
+from kernels.cpu.library_search import LibrarySearch
+from kernels.cpu.processor import Processor
+from kernels.cuda import library_search as cuda
+from kernels.device import DeviceMemoryError, twin
+from kernels.layouts import PeakArrays
+from kernels.library_layouts import ENTROPY_SCALE, ENTROPY_TOTAL, UNITS, Matching, PeakLists, Pools, entropy_table
+from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.tuning import tuned
+
+NEEDS_COMPILER = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+SIMILARITIES = pytest.mark.parametrize("is_entropy", [False, True], ids=["cosine", "entropy"])
+SHIFTS = pytest.mark.parametrize("is_shifted", [False, True], ids=["in place", "shifted"])
+TOLERANCE = 3
+EMPTY = PeakLists(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint16))
+
+
+def random_peaks(rng, n, *, most=14, span=160):
+    """Lists of peaks that are further apart than twice the tolerance, so close that many match by chance; some are empty."""
+    lists = [np.sort(rng.choice(np.arange(0, span, 2 * TOLERANCE + 1), rng.integers(0, most + 1), replace=False)) for _ in range(n)]
+    offsets = np.concatenate(([0], np.cumsum([len(one) for one in lists]))).astype(np.int64)
+    return PeakLists(offsets, np.concatenate(lists).astype(np.int32), rng.integers(1, 2000, offsets[-1]).astype(np.uint16))
+
+
+def random_task(seed):
+    rng = np.random.default_rng(seed)
+    queries, references = random_peaks(rng, 12), random_peaks(rng, 40)
+    low = rng.integers(0, 20, (12, 2))
+    pools = Pools(low, low + rng.integers(0, 20, (12, 2)))
+    return queries, rng.integers(1000, 1100, 12).astype(np.int32), references, rng.integers(1000, 1100, 40).astype(np.int32), pools
+
+
+def searched(device, task, matching, kind=None, first=0, last=None):
+    queries, mass, references, of_references, pools = task
+    n = len(mass)
+    answer = np.full(n, 77), np.full(n, 7.0), np.full(n, 77, np.int32)
+    kind = kind or twin(device, "library_search").LibrarySearch
+    ends = list(kind(device, references, of_references).search(queries, mass, pools, matching, *answer, first, last))
+    assert ends == sorted(ends)
+    assert ends[-1] == (n if last is None else last)
+    return answer
+
+
+def defined(task, matching):
+    """Of each query the best reference, by the heaviest matching of both lists."""
+    queries, mass, references, of_references, pools = task
+    table = entropy_table().astype(np.int64)
+    found = []
+    for q in range(len(mass)):
+        best = (0.0, 0, -1, 0)
+        own = slice(queries.offsets[q], queries.offsets[q + 1])
+        a, weight = queries.mz[own].astype(np.int64), queries.weight[own].astype(np.int64)
+        for c in {c for low, high in zip(pools.low[q], pools.high[q], strict=True) for c in range(low, high)}:
+            shift = int(mass[q]) - int(of_references[c]) if matching.is_shifted else 0
+            other = slice(references.offsets[c], references.offsets[c + 1])
+            b, of = references.mz[other].astype(np.int64), references.weight[other].astype(np.int64)
+            if (matching.is_shifted and abs(shift) <= matching.nearest) or not len(a) or not len(b):
+                continue
+            is_match = (np.abs(a - b[:, None]) <= matching.absolute) | (np.abs(a - b[:, None] - shift) <= matching.absolute)
+            both = weight + of[:, None]
+            worth = (table[both] - table[weight] - table[of[:, None]]) if matching.is_entropy else weight * of[:, None]
+            worth = np.where(is_match, worth, 0)
+            rows, columns = linear_sum_assignment(-worth)
+            total, matched = int(worth[rows, columns].sum()), int(is_match.any(axis=1).sum())
+            if matched < matching.least or total <= 0:
+                continue
+            square = np.sqrt(float((weight**2).sum()) * float((of**2).sum()))
+            value = total / (2 * ENTROPY_TOTAL * ENTROPY_SCALE) if matching.is_entropy else total / square
+            best = max(best, (min(1.0, value), -c, c, matched))
+        found.append((best[2] if best[0] > 0 else -1, best[0], best[3]))
+    return [np.array(column) for column in zip(*found, strict=True)]
+
+
+@SIMILARITIES
+@SHIFTS
+@pytest.mark.parametrize("least", [1, 3])
+def test_the_best_reference_is_that_of_the_definition(is_entropy, is_shifted, least):
+    matching = Matching(TOLERANCE, 0, least, is_entropy, is_shifted, 2 if is_shifted else -1)
+    for seed in range(8):
+        task = random_task(seed)
+        found, similarity, matched = searched(Processor(2), task, matching)
+        expected = defined(task, matching)
+        assert (expected[0] >= 0).sum() > 4
+        np.testing.assert_array_equal(found, expected[0])
+        np.testing.assert_allclose(similarity, expected[1], rtol=1e-12)
+        np.testing.assert_array_equal(matched, expected[2])
+
+
+@NEEDS_COMPILER
+@SIMILARITIES
+@SHIFTS
+def test_a_card_finds_the_same_to_the_last_bit(is_entropy, is_shifted):
+    matching = Matching(TOLERANCE, 0, 1, is_entropy, is_shifted, 2 if is_shifted else -1)
+    small = tuned(cuda.LibrarySearch, queries_of_batch=5, pairs_of_launch=60)
+    for seed in range(3):
+        task = random_task(100 + seed)
+        expected = searched(Processor(1), task, matching)
+        for kind in (cuda.LibrarySearch, small):
+            for one, other in zip(searched(ShimCard(), task, matching, kind), expected, strict=True):
+                np.testing.assert_array_equal(one, other)
+
+
+@NEEDS_COMPILER
+def test_references_that_do_not_fit_a_card_together_are_searched_in_parts():
+    task, matching = random_task(200), Matching(TOLERANCE, 0, 1, True, False, -1)
+    references = task[2]
+    bytes_of_all = 6 * int(references.offsets[-1]) + 20 * len(task[3])
+    card = ShimCard()
+    free = card.free_bytes()
+    kind = tuned(cuda.LibrarySearch, share_of_free_memory=bytes_of_all / 3.5 / free)
+    for one, other in zip(searched(card, task, matching, kind), searched(Processor(1), task, matching), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert card.launched.count("search_library") >= 4
+    with pytest.raises(DeviceMemoryError, match="not enough memory"):
+        searched(ShimCard(), task, matching, tuned(cuda.LibrarySearch, share_of_free_memory=0.0))
+
+
+@NEEDS_COMPILER
+@SHIFTS
+def test_a_cards_work_is_what_its_analysis_says(is_shifted):
+    task = random_task(210)
+    queries, mass, references, of_references, _ = task
+    every = Pools(np.zeros((len(mass), 1), np.int64), np.full((len(mass), 1), len(of_references)))
+    card = ShimCard()
+    searched(card, (queries, mass, references, of_references, every), Matching(TOLERANCE, 0, 1, False, is_shifted, -1))
+    pairs = len(mass) * len(of_references)
+    work = cuda.search_analysis(
+        queries=len(mass), query_peaks=len(queries.mz), ranges=1, pairs=pairs, peaks=len(mass) * len(references.mz), is_shifted=is_shifted
+    )
+    # A walk ends with the shorter list.
+    assert 0.5 * work.operations < card.operations <= work.operations
+    assert card.bytes_out == 4 * work.words_out
+
+
+@pytest.mark.parametrize("device", [Processor(2), pytest.param(ShimCard(), marks=NEEDS_COMPILER)], ids=["cpu", "card"])
+def test_rows_of_other_queries_are_left_alone_and_nothing_is_nothing(device):
+    task, matching = random_task(220), Matching(TOLERANCE, 0, 1, False, True, -1)
+    expected, found = searched(device, task, matching), searched(device, task, matching, first=3, last=8)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one[3:8], other[3:8])
+        assert (np.concatenate((one[:3], one[8:])).astype(int) % 70 == 7).all()
+    no_range = Pools(np.zeros((12, 0), np.int64), np.zeros((12, 0), np.int64))
+    assert (searched(device, (*task[:4], no_range), matching)[0] == -1).all()
+    nothing = np.empty(0, np.int32)
+    assert len(searched(device, (EMPTY, nothing, *task[2:4], Pools(*(np.zeros((0, 1), np.int64),) * 2)), matching)[0]) == 0
+    none = Pools(*(np.zeros((12, 1), np.int64),) * 2)
+    assert (searched(device, (*task[:2], EMPTY, nothing, none), matching)[0] == -1).all()
+
+
+def test_a_search_that_is_closed_leaves_off():
+    rng = np.random.default_rng(5)
+    queries, references = random_peaks(rng, 400, span=1600), random_peaks(rng, 4000, span=1600)
+    pools = Pools(np.zeros((400, 1), np.int64), np.full((400, 1), 4000))
+    found = np.full(400, -7)
+    kind = tuned(LibrarySearch, pairs_of_piece=10_000.0)
+    mass = np.zeros(400, np.int32), np.zeros(4000, np.int32)
+    work = kind(Processor(1), references, mass[1]).search(
+        queries, mass[0], pools, Matching(3, 0, 1, True, False, -1), found, np.zeros(400), np.zeros(400, np.int32)
+    )
+    assert next(work) < 400
+    work.close()
+    assert (found == -7).any()
+
+
+def cleaned(mz, intensity, *, precursor=np.nan, **changed):
+    """The list of one spectrum: m/z in thomson, weights."""
+    rules = PeakRules(1000, 0, 0.0, 5000.0, 0.0, 0.0, 256, 1, 0.5, False)._replace(**changed)
+    peaks = PeakArrays(np.array([0, len(mz)]), np.array(mz, np.float64), np.array(intensity, np.float32))
+    count, out_mz, weight = np.zeros(1, np.int64), np.empty(len(mz), np.int32), np.empty(len(mz), np.uint16)
+    fill_peaks(peaks, np.array([precursor]), 0, 1, rules, count, out_mz, weight)
+    n = int(count[0])
+    return (out_mz[:n] / UNITS).tolist(), weight[:n].astype(np.int64).tolist()
+
+
+def test_peaks_nearer_than_two_that_match_are_one_and_keep_the_place_of_the_larger():
+    mz, weight = cleaned([100.0, 100.015, 100.03, 200.0], [4.0, 16.0, 5.0, 25.0])
+    assert mz == [100.015, 200.0]
+    assert weight[0] == weight[1]
+    assert cleaned([100.0, 100.0201], [1.0, 1.0])[0] == [100.0, 100.0201]
+
+
+def test_noise_the_precursor_and_what_is_too_much_are_left_out():
+    mz = [100.0, 200.0, 300.0, 400.0, 500.0]
+    heights = [1.0, 100.0, 50.0, 70.0, 100.0]
+    assert cleaned(mz, heights, noise=0.01)[0] == mz
+    assert cleaned(mz, heights, noise=0.011)[0] == mz[1:]
+    assert cleaned(mz, heights, maximum_peaks=2)[0] == [200.0, 500.0]
+    assert cleaned(mz, heights, removal=1.5, precursor=301.5)[0] == [100.0, 200.0, 400.0, 500.0]
+    assert cleaned(mz, heights, minimum_peaks=6)[0] == []
+    assert cleaned(mz, heights, lowest=200.0, highest=400.0)[0] == [200.0, 300.0, 400.0]
+
+
+def test_weights_of_cosines_are_of_unit_length_and_those_of_entropies_add_up():
+    rng = np.random.default_rng(6)
+    for n in (1, 7, 100, 200):
+        mz, heights = np.sort(rng.uniform(100, 4000, n)), rng.exponential(1.0, n) + 1e-3
+        weight = np.array(cleaned(mz, heights)[1])
+        assert np.sqrt((weight**2).sum()) == pytest.approx(16384, rel=1e-3)
+        assert sum(cleaned(mz, heights, is_entropy=True)[1]) == ENTROPY_TOTAL
+
+
+def test_the_similarity_of_entropies_is_that_of_the_paper():
+    """1 - (2 S_AB - S_A - S_B) / ln 4, with the intensities of spectra of low entropy weighted (Li et al. 2021)."""
+
+    def weighted(intensity):
+        share = intensity / intensity.sum()
+        entropy = -(share * np.log(share)).sum()
+        share = share ** (1.0 if entropy >= 3 else 0.25 + entropy * 0.25)
+        return share / share.sum()
+
+    def entropy_of(share):
+        return -(share[share > 0] * np.log(share[share > 0])).sum()
+
+    rng = np.random.default_rng(7)
+    for n in (3, 30, 150):
+        mz = 100.0 + 5.0 * np.arange(n)
+        heights = rng.exponential(1.0, (2, n)) ** 2 + 1e-4
+        is_there = rng.random((2, n)) < 0.7
+        is_there[:, 0] = True
+        lists, shares = [], np.zeros((2, n))
+        for k in range(2):
+            at, weight = cleaned(mz[is_there[k]], heights[k, is_there[k]], is_entropy=True)
+            lists.append(PeakLists(np.array([0, len(at)]), np.rint(np.array(at) * UNITS).astype(np.int32), np.array(weight, np.uint16)))
+            shares[k, is_there[k]] = weighted(heights[k, is_there[k]])
+        expected = 1 - (2 * entropy_of(shares.mean(axis=0)) - entropy_of(shares[0]) - entropy_of(shares[1])) / np.log(4)
+        answer = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32)
+        mass, pools = np.zeros(1, np.int32), Pools(np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64))
+        list(LibrarySearch(Processor(1), lists[1], mass).search(lists[0], mass, pools, Matching(1000, 0, 1, True, False, -1), *answer))
+        assert answer[1][0] == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("is_entropy", [False, True])
+def test_a_spectrum_is_as_similar_to_itself_as_can_be_and_no_more(is_entropy):
+    rng = np.random.default_rng(8)
+    for n in (2, 8, 90):
+        _, weight = cleaned(100.0 + 7.0 * np.arange(n), rng.exponential(1.0, n) + 0.01, is_entropy=is_entropy)
+        peaks = PeakLists(np.array([0, len(weight)]), np.arange(len(weight), dtype=np.int32) * 1000, np.array(weight, np.uint16))
+        answer, mass = (np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32)), np.zeros(1, np.int32)
+        pools, matching = Pools(np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64)), Matching(3, 0, 1, is_entropy, False, -1)
+        list(LibrarySearch(Processor(1), peaks, mass).search(peaks, mass, pools, matching, *answer))
+        assert 1 - 1e-6 < answer[1][0] <= 1
