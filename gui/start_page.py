@@ -106,7 +106,7 @@ class StartPage(QWidget):
         page.addWidget(self.recent)
         page.addStretch(3)
         # A small screen, or a large font, has no room for all of it.
-        scroll = self.scroll = QScrollArea()
+        scroll = QScrollArea()
         scroll.setWidget(self._content)
         scroll.setWidgetResizable(True)
         scroll.setAlignment(Qt.AlignmentFlag.AlignHCenter)

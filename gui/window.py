@@ -35,7 +35,6 @@ from gui.window_memory import WindowMemory
 
 if TYPE_CHECKING:
     from gui.forms.search_form import SearchForm
-    from gui.job_dialog import JobDialog
     from gui.results.comparison_view import ComparisonView
     from gui.results.run_view import RunView
 
@@ -288,10 +287,9 @@ class MainWindow(WindowFrame):
         left = self.pages.currentWidget()
         self._left_results = next((one for one in self._made_results() if one is left and one.run is not None), self._left_results)
         self.pages.setCurrentWidget(page)
-        for action, of_page in (
-            (self.menus.form, self.search.made_form), (self.menus.results, self.search.made_results), (self.menus.devices, self.device_page),
-        ):  # fmt: skip
-            action.setChecked(page is of_page)
+        self.menus.form.setChecked(page is self.search.made_form)
+        self.menus.results.setChecked(page is self.search.made_results)
+        self.menus.devices.setChecked(page is self.device_page)
         self._enable_export()
 
     def _enable_export(self) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
@@ -17,13 +20,24 @@ from gui.project_pane import ProjectPane
 from gui.task_queue import TaskQueue
 from gui.tasks import CalibrationTask
 
+if TYPE_CHECKING:
+    from gui.searches import SearchPages
+    from gui.settings import SettingsFile
+    from gui.start_page import StartPage
+
 __all__ = ["WindowFrame"]
 
 _MESSAGE_MS = 8_000
 
 
 class WindowFrame(QMainWindow):
-    """The parts and their places. It does nothing with a project."""
+    """The parts and their places. It does nothing with a project: the window does, and has the searches, the one that the user is at, and
+    the first page besides."""
+
+    settings: SettingsFile
+    searches: dict[str, SearchPages]
+    search: SearchPages
+    start_page: StartPage
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,6 +61,14 @@ class WindowFrame(QMainWindow):
         self.bridge.message.connect(lambda _, text: self.tell_briefly(text))
         self.tasks.queued.connect(self._show_jobs)
         self.tasks.progressed.connect(self.progress_text.setText)
+
+    def open_project(self, folder: Path) -> None:
+        """Open a project, and show the results of its last run."""
+        raise NotImplementedError
+
+    def new_search(self, kind: str) -> None:
+        """Show the form of a kind of search."""
+        raise NotImplementedError
 
     def tell_briefly(self, text: str) -> None:
         """Tell what need not be read, for some seconds."""

@@ -17,7 +17,7 @@ from gui.help.tour import Step, Tour
 
 if TYPE_CHECKING:
     from gui.help.help_window import HelpWindow
-    from gui.window import MainWindow
+    from gui.window_frame import WindowFrame
 
 __all__ = ["Assistance"]
 
@@ -32,7 +32,7 @@ class Assistance(QObject):
     window : whose help it is. menu : gets the actions, above those that it has.
     """
 
-    def __init__(self, window: MainWindow, menu: QMenu) -> None:
+    def __init__(self, window: WindowFrame, menu: QMenu) -> None:
         super().__init__(window)
         self._window = window
         self.samples = Samples(window)

@@ -16,7 +16,7 @@ from gui.settings import sample_project
 from gui.tasks import SearchTask, WritingTask
 
 if TYPE_CHECKING:
-    from gui.window import MainWindow
+    from gui.window_frame import WindowFrame
 
 __all__ = ["Samples"]
 
@@ -28,7 +28,7 @@ class Samples(QObject):
     where it does not, the form of the other one is filled, and the wish is kept until that has run.
     """
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: WindowFrame) -> None:
         super().__init__(window)
         self._window = window
         self._waiting = ""
