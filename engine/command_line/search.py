@@ -282,7 +282,7 @@ def print_summary(search: Search, summary: Summary, out: str | None) -> None:
         say(line)
     steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())
     say(f"{summary.seconds:.2f} s on {summary.device} ({steps})")
-    if search.writes != "project" and out is not None:
+    if search.writes != "project" and out is not None and Path(out).exists():  # a stack of no hits is not written
         say(f"Results: {out}")
     if summary.folder is not None:
         say(f"Project: {summary.folder}")
