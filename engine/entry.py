@@ -339,6 +339,21 @@ class Search:
             EXPECTING[self.kind] = self.expecting
 
     @property
+    def takes_workers(self) -> bool:
+        """Whether other processes can compute for it: they compute its kinds of work."""
+        return bool(self.work)
+
+    def check_workers(self, workers: str) -> None:
+        """Refuse workers that it cannot use.
+
+        Raises
+        ------
+        ParameterError : it takes none, and some are wished.
+        """
+        if workers and not self.takes_workers:
+            raise ParameterError(f"{self.kind} has no work for other processes: leave out --workers")
+
+    @property
     def model(self) -> type[SearchParameters]:
         """Its parameters; loaded when first asked for."""
         model: type[SearchParameters] = _loaded(self.parameters)

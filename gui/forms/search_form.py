@@ -91,7 +91,7 @@ class SearchForm(QWidget):
         """Hidden where the project is given as an input."""
         self.project.setParent(self)
         self.project.setVisible(self.given_project is None)
-        self.device = DeviceChoice(devices)
+        self.device = DeviceChoice(devices, takes_workers=search.takes_workers)
         self.parameters = parameters or ParameterForm(self._model)
         self.presets = PresetChoice(search, self.parameters)
         self.run_button = _OnceButton("Run", "run")
@@ -202,7 +202,8 @@ class SearchForm(QWidget):
             if name in self.file_lists:
                 self.file_lists[name].start_folder = folder
         self.device.choose(values.device)
-        self.device.workers.choose(values.workers, values.certificates)
+        if self.search.takes_workers:
+            self.device.workers.choose(values.workers, values.certificates)
         self.presets.restore(values.preset, values.preset_folder)
         for name, files in values.files.items():
             if name in self.inputs and self.inputs[name].asked.is_kept:
