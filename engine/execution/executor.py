@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.execution.cost.first_guess import predicted_speed
+from engine.execution.elsewhere import Foreseeing
 from engine.execution.kept import Checkpoint
 from engine.execution.remembered_gpus import forget_gpus
 from engine.execution.resources import Resources
@@ -301,9 +302,14 @@ class Session:
     ) -> Worker:
         account = accounts.setdefault(device.name, Account())
 
+        following: list[Partition] = []
+
         def search(part: Partition) -> Generator[Piece, None, None]:
             try:
                 opened = self._begun(device, state, items)
+                if following and isinstance(opened, Foreseeing):
+                    after = following.pop()
+                    opened.expect(after.first, after.last)
                 with closing(opened.search(part.first, part.last)) as pieces:
                     yield from pieces
             except DeviceError:
@@ -313,7 +319,8 @@ class Session:
         speed = account.speed if knows_speed else None
         if knows_speed and not speed and self._elsewhere is None:
             speed = self._speeds.of(device.name) or predicted_speed(self._work, state, device, self._processor.threads)
-        return Worker(device.name, search, account, device.is_processor, speed)
+        expect = following.append if self._elsewhere is not None and device is not self._processor else None
+        return Worker(device.name, search, account, device.is_processor, speed, expect)
 
     def _arrived(self) -> list[Device]:
         """Workers elsewhere that have come since somebody looked, now devices of this session; those that have gone are none any more."""
