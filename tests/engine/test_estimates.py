@@ -219,3 +219,10 @@ def test_a_first_run_tells_that_compiling_was_not_predicted():
     assert told is not None and later is not None
     assert "233 times as long as predicted" in told.lines[0] and "compiled first" in told.lines[1]
     assert not any("compiled" in line for line in later.lines)
+
+
+def test_an_estimate_with_workers_says_that_it_is_of_this_machine(inputs, own_cache):
+    search = search_of_kind("align")
+    asked = {workers: SearchRequest(inputs["align"], search.parameters_of(), device="cpu", workers=workers) for workers in ("", "local:2")}
+    here, there = (estimate(search, asked[workers]) for workers in ("", "local:2"))
+    assert there.seconds == here.seconds and here.notes == () and "workers" in there.notes[0]
