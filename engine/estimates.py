@@ -209,6 +209,8 @@ def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -
     threads = request.threads or available_threads()
     device = _sooner(search.kind, expectation, wished, threads) if request.device == "auto" else wished
     found = predicted_run(search.kind, expectation, device, threads)
+    if request.workers:
+        return _with(found, notes=(*found.notes, "as this machine would compute it itself: what workers take is not known before"))
     if compares and device.name != wished.name:
         slower = predicted_run(search.kind, expectation, wished, threads)
         note = "the processor is taken, which should be done before a GPU is ready (--device cuda takes that)"

@@ -36,12 +36,15 @@ def inputs(tmp_path):
     (tmp_path / "chain.pdb").write_bytes(as_pdb(atoms_of(helix(60))))
     header = "peptide\tproteins\tscannr\thyperscore\tfilename\trank\tlabel\tcharge"
     (tmp_path / "hits.sage.tsv").write_text(header + "\nAAK\tp\t1\t3\tf\t1\t1\t2\n")
+    peaks = "".join(f"{mz}.1 {mz}\n" for mz in range(200, 230))
+    (tmp_path / "library.msp").write_text("".join(f"Name: AAK{n}/2\nMW: {900 + n}\nNum peaks: 30\n{peaks}\n" for n in range(20)))
     Project.create_or_open(tmp_path / "project")
     spectra, database = [SPECTRA], [DATABASE]
     return {
         "identify": {"spectra": spectra, "database": database}, "modified": {"spectra": spectra, "database": database},
         "cluster": {"spectra": spectra}, "explain": {"project": [tmp_path / "project"]},
         "align": {"queries": database, "database": database},
+        "library": {"spectra": spectra, "library": [tmp_path / "library.msp"]},
         "quantify": {"project": [tmp_path / "project"]},
         "evidence": {"project": [tmp_path / "project"], "structures": [tmp_path / "chain.pdb"]},
         "structures": {"queries": [tmp_path / "chain.pdb"], "database": [tmp_path / "chain.pdb"]},
@@ -239,3 +242,19 @@ def test_workers_that_cannot_be_are_not_estimated(own_cache, capsys):
     command = ["identify", str(SPECTRA), "--database", str(DATABASE), "--out", "unused", "--workers", "local:0"]
     assert main(["estimate", *command]) == 2
     assert "local:N with N from 1" in capsys.readouterr().err
+
+
+def test_a_first_run_tells_that_compiling_was_not_predicted():
+    predicted = {"seconds": 0.9, "host": 0.9, "bound": "host", "steps": {"read": 0.5}}
+    record = {"seconds": 210.0, "works": {}, "steps": {"read": {"seconds": 0.5}}, "prediction": predicted | {"was_compiled": False}}
+    told, later = (run_prediction(one) for one in (record, record | {"prediction": predicted | {"was_compiled": True}}))
+    assert told is not None and later is not None
+    assert "233 times as long as predicted" in told.lines[0] and "compiled first" in told.lines[1]
+    assert not any("compiled" in line for line in later.lines)
+
+
+def test_an_estimate_with_workers_says_that_it_is_of_this_machine(inputs, own_cache):
+    search = search_of_kind("align")
+    asked = {workers: SearchRequest(inputs["align"], search.parameters_of(), device="cpu", workers=workers) for workers in ("", "local:2")}
+    here, there = (estimate(search, asked[workers]) for workers in ("", "local:2"))
+    assert there.seconds == here.seconds and here.notes == () and "workers" in there.notes[0]
