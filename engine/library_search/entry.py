@@ -41,6 +41,7 @@ LIBRARY_SEARCH = Search(
     kind="library",
     name="library search",
     question="Which spectra does a library know?",
+    manual="library_search",
     purpose="Search spectral libraries of peptides or small molecules",
     description="Search spectral libraries. Results go into a project folder: exports/*.tsv for people, run.json for scripts.",
     epilog=_EPILOG,
