@@ -254,7 +254,10 @@ def measure_stalls(folder: Path, where_above: float, is_prepared: bool) -> None:
     window = journey.window
     if is_prepared:
         with journey.step("pages made while nobody waits"):
-            Preparation(window.searches.values(), lambda: True, window).begin()
+            preparation = Preparation(window.searches.values(), lambda: True, window)
+            # As the program itself does.
+            preparation.done.connect(gc.freeze)
+            preparation.begin()
             journey.wait(1.0, lambda: all(search.made_results is not None for search in window.searches.values()))
     for kind in window.searches:
         with journey.step(f"form of {kind}, first time"):
