@@ -59,7 +59,7 @@ LIBRARY_SEARCH = Search(
         ),
         Input(
             "database", "Protein databases", "proteins", "FASTA", "proteins in which peptides are placed; may be given several times",
-            option="--database", is_kept=True, wanted="a protein database", one="database", hint="one or more FASTA files, if you like",
+            option="--database", is_kept=True, wanted="a protein database", one="database", hint="FASTA files in which peptides are to be placed (not needed)",
             is_optional=True,
         ),
     ),
