@@ -59,8 +59,8 @@ LIBRARY_SEARCH = Search(
         ),
         Input(
             "database", "Protein databases", "proteins", "FASTA", "proteins in which peptides are placed; may be given several times",
-            option="--database", is_kept=True, wanted="a protein database", one="database", hint="FASTA files in which peptides are to be placed (not needed)",
-            is_optional=True,
+            option="--database", is_kept=True, wanted="a protein database", one="database",
+            hint="FASTA files in which peptides are to be placed (not needed)", is_optional=True,
         ),
     ),
     options=(
