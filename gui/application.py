@@ -39,10 +39,11 @@ def run_window(project: Path | None = None) -> int:
     window = MainWindow(settings, theme)
     _Faults(window)
     window.show()
-    # What the window is made of is never garbage, and need not be looked at again.
+    # What the window is made of is never garbage, and need not be looked at again; nor are its pages, once they are made.
     gc.freeze()
     window.devices.look()
     preparation = Preparation(window.searches.values(), lambda: window.queue.is_idle, window)
+    preparation.done.connect(gc.freeze)
     preparation.begin()
     if project is not None:
         window.open_project(project)

@@ -62,7 +62,6 @@ class MainWindow(WindowFrame):
         """The results that were shown last."""
         self.memory = WindowMemory(self, settings, self.searches, self.tasks)
         self.pages.addWidget(self.start_page)
-        self.pages.addWidget(self.run_actions.page)
         self.pages.addWidget(self.device_page)
         searches, docks = [search.search for search in self.searches.values()], (self.dock_project, self.dock_jobs, self.dock_log)
         self.dialogs = SideDialogs(self._from_here, self._project_folder, self.survey, self.tasks, self)
@@ -172,7 +171,7 @@ class MainWindow(WindowFrame):
             if results.run is not None and results.run.id == run.id:
                 results.clear()
         self._close_comparison()
-        if self.pages.currentWidget() is self.run_actions.page:
+        if self.pages.currentWidget() is self.run_actions.made_page:
             self.show_page(self.form)
 
     def _close_comparison(self) -> None:
@@ -398,7 +397,8 @@ class MainWindow(WindowFrame):
             self.project_pane.refresh()
         else:
             for results in self._made_results():
-                results.clear()
+                if results.is_used:
+                    results.clear()
             self._close_comparison()
             self.project_pane.show_project(project)
             for form in self._made_forms():
@@ -425,8 +425,9 @@ class MainWindow(WindowFrame):
         self.memory.save_soon()
 
     def _redraw(self) -> None:
-        for part in (self.start_page, self.run_actions.page, self.message_bar, self.jobs, self.log):
-            part.redraw()
+        for part in (self.start_page, self.run_actions.made_page, self.message_bar, self.jobs, self.log):
+            if part is not None:
+                part.redraw()
         for form in self._made_forms():
             form.redraw()
 
@@ -451,6 +452,7 @@ class MainWindow(WindowFrame):
         self.project_pane.run_chosen.connect(self.show_run)
         self.project_pane.comparison_asked.connect(self.compare_runs)
         self.project_pane.resume_asked.connect(self.resume_run)
+        self.run_actions.page_made.connect(self.pages.addWidget)
         self.run_actions.page_shown.connect(lambda: self.show_page(self.run_actions.page))
         self.run_actions.results_asked.connect(self.show_run)
         self.run_actions.comparison_asked.connect(self.compare_runs)

@@ -46,6 +46,7 @@ QUANTIFICATION = Search(
     kind="quantify",
     name="quantification",
     question="How much of each protein is there, and what changes?",
+    manual="quantification",
     purpose="Quantify identified peptides and proteins by sample, and compare conditions",
     description="Quantify the peptides and proteins of identifications: ion traces or numbers of spectra.",
     epilog=_EPILOG,

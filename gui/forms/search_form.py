@@ -403,7 +403,11 @@ class SearchForm(QWidget):
         return {**{name: editor for name, editor in editors.items() if isinstance(editor, RunEditor)}, **self.runs}
 
     def _choose_run(self, run_id: str) -> None:
-        self.parameters.set_values({name: run_id for name in self._run_editors if name not in self.runs})
+        """Go on from a run; a search that goes on from several (`run` lists them) from this one alone."""
+        values: dict[str, Any] = {name: run_id for name in self._run_editors if name not in self.runs}
+        if "run" in self.parameters.fields and "run" not in values:
+            values["run"] = (run_id,) if run_id else ()
+        self.parameters.set_values(values)
         for editor in self.runs.values():
             editor.set_value(run_id)
 
