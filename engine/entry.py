@@ -296,6 +296,8 @@ class Search:
     keeps : the kinds of indexes that it keeps in the user's cache for other searches.
     identifies : whether its runs say which peptides unmodified and modified spectra are of, so that a search that goes on from an
         identification goes on from them: PSMs, peptides, protein groups, and spectra with their peaks.
+    goes_on_from : of a search that goes on from a run of a project, the kinds besides identifications whose runs it takes, each with the
+        tables that such a run must have.
     manual : the page of the manual that tells about it (`docs`), by its name.
     """
 
@@ -330,6 +332,7 @@ class Search:
     expecting: str = ""
     keeps: tuple[KeptKind, ...] = ()
     identifies: bool = False
+    goes_on_from: Mapping[str, frozenset[str]] = field(default_factory=dict)
     question: str = ""
     manual: str = ""
 

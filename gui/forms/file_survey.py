@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -202,9 +202,10 @@ class FileSurvey(QObject):
         """Find out what files are and what folders hold: projects, and below other folders files of our sorts by their content."""
         self._submit(lambda: _survey(paths), tell)
 
-    def runs(self, folder: Path, kinds: frozenset[str], tables: frozenset[str], tell: Callable[[list[SearchedRun] | None], None]) -> None:
-        """Find the finished runs of some kinds that have all of these tables, the newest first; None where there is no project to read."""
-        self._submit(lambda: _runs_of(folder, kinds, tables), tell)
+    def runs(self, folder: Path, kinds: Mapping[str, frozenset[str]], tell: Callable[[list[SearchedRun] | None], None]) -> None:
+        """Find the finished runs of some kinds that have all tables that those of the kind must have, the newest first; None where there
+        is no project to read."""
+        self._submit(lambda: _runs_of(folder, kinds), tell)
 
     def missing_projects(self, folders: Sequence[str], tell: Callable[[frozenset[str]], None]) -> None:
         """Find out which projects are not there."""
@@ -254,13 +255,17 @@ def _is_there(folder: Path) -> bool:
         return False
 
 
-def _runs_of(folder: Path, kinds: frozenset[str], tables: frozenset[str]) -> list[SearchedRun] | None:
+def _runs_of(folder: Path, kinds: Mapping[str, frozenset[str]]) -> list[SearchedRun] | None:
     try:
         project = Project.open(folder)
         kept: dict[str, set[str]] = {}
         for result in project.results():
             kept.setdefault(result.run, set()).add(result.name)
-        done = [run for run in reversed(project.runs()) if run.kind in kinds and run.status == "done" and tables <= kept.get(run.id, set())]
+        done = [
+            run
+            for run in reversed(project.runs())
+            if run.kind in kinds and run.status == "done" and kinds[run.kind] <= kept.get(run.id, set())
+        ]
         return [SearchedRun(run.id, run.started, tuple(one.path.name for one in project.inputs(run.id))) for run in done]
     except ProteoscopeError:
         return None

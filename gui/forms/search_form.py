@@ -425,7 +425,8 @@ class SearchForm(QWidget):
             if folder is None:
                 editor.offer(None)
             else:
-                self._survey.runs(folder, identifying_kinds(), editor.tables, partial(self._offer_runs, folder, editor))
+                kinds = {**dict.fromkeys(identifying_kinds(), editor.tables), **self.search.goes_on_from}
+                self._survey.runs(folder, kinds, partial(self._offer_runs, folder, editor))
 
     def _offer_runs(self, folder: Path, editor: RunEditor, runs: list[SearchedRun] | None) -> None:
         if folder == self._runs_of:
