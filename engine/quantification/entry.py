@@ -60,7 +60,7 @@ QUANTIFICATION = Search(
         ),
     ),
     options=(
-        Option("design", "Design", "table of the samples: file, sample, condition, replicate", metavar="FILE"),
+        Option("design", "Design", "table of the samples: file, sample, condition, replicate", metavar="FILE", editor="design"),
         Option("report", "Tables and pages", "write tables and pages into this folder, made where it is missing", metavar="DIR"),
     ),
     methods="engine.quantification.methods_paragraph:methods",
@@ -75,4 +75,5 @@ QUANTIFICATION = Search(
     exports=(Export("tsv", "Tables, tab-separated"), Export("matrix", "Quantities with a column for each sample, tab-separated")),
     export=_export,
     demo=Demo({}, "counts", after="identify"),
+    manual="quantification",
 )  # fmt: skip
