@@ -112,6 +112,8 @@ class Option:
     metavar : of its value on the command line, ``DIR`` where that is a folder, ``FILE`` where it is a file (one with a title is read),
         ``RUN`` where it is a finished identification of the project that is given; a flag has none.
     is_project : whether the folder is a project that the search goes on from.
+    editor : how the window has the file made in place of asking for one: ``design``, a table of samples of the identification that is
+        gone on from; empty where it asks.
     """
 
     name: str
@@ -119,6 +121,7 @@ class Option:
     help: str
     metavar: str = ""
     is_project: bool = False
+    editor: Literal["", "design"] = ""
 
     @property
     def flag(self) -> str:

@@ -34,6 +34,7 @@ _OWN_VIEWS = {
     "import": "gui.results.identification_view.IdentificationView",
     "evidence": "gui.results.evidence_view.EvidenceView",
     "library": "gui.results.library_view.LibraryView",
+    "quantify": "gui.results.quantity_view.QuantityView",
 }
 """Views of results, by kind, where the standard one does not do; imported when they are first asked for, since plots take longer to import
 than the window to come up. Here alone the window asks which search it is."""

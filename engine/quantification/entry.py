@@ -62,7 +62,7 @@ QUANTIFICATION = Search(
         ),
     ),
     options=(
-        Option("design", "Design", "table of the samples: file, sample, condition, replicate", metavar="FILE"),
+        Option("design", "Design", "table of the samples: file, sample, condition, replicate", metavar="FILE", editor="design"),
         Option("impurities", "Impurities", "table of the isotope impurities of the label's channels, in percent", metavar="FILE"),
         Option("report", "Tables and pages", "write tables and pages into this folder, made where it is missing", metavar="DIR"),
     ),
@@ -78,4 +78,5 @@ QUANTIFICATION = Search(
     exports=(Export("tsv", "Tables, tab-separated"), Export("matrix", "Quantities with a column for each sample, tab-separated")),
     export=_export,
     demo=Demo({}, "counts", after="identify"),
+    manual="quantification",
 )  # fmt: skip
