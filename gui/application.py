@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -23,8 +24,8 @@ from gui.window import MainWindow
 __all__ = ["run_window"]
 
 
-def run_window(project: Path | None = None) -> int:
-    """Open the window, on a project where one is given, and stay until it is closed. The exit status."""
+def run_window(files: Sequence[Path] = ()) -> int:
+    """Open the window, on files or a project where some are given, and stay until it is closed. The exit status."""
     application = QApplication(sys.argv[:1])
     application.setApplicationName("proteoscope")
     application.setApplicationDisplayName("Proteoscope")
@@ -45,8 +46,8 @@ def run_window(project: Path | None = None) -> int:
     preparation = Preparation(window.searches.values(), lambda: window.queue.is_idle, window)
     preparation.done.connect(gc.freeze)
     preparation.begin()
-    if project is not None:
-        window.open_project(project)
+    if files:
+        window.open_files(files)
     else:
         window.assistance.begin_tour_once()
     status = application.exec()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -310,10 +311,20 @@ class MainWindow(WindowFrame):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802, D102 - Qt's name
-        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
         event.acceptProposedAction()
-        self.statusBar().showMessage("Looking at what was dropped")
-        target = self.childAt(event.position().toPoint())
+        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+        self._take_files(paths, self.childAt(event.position().toPoint()))
+
+    def open_files(self, paths: Sequence[Path]) -> None:
+        """Open a project, which its folder or the file in it stands for, or bring files to the forms that they are for."""
+        folder = paths[0].parent if paths[0].name == "project.sqlite" else paths[0]
+        if len(paths) == 1 and (folder / "project.sqlite").is_file():
+            self.open_project(folder)
+        else:
+            self._take_files(paths, None)
+
+    def _take_files(self, paths: Sequence[Path], target: QWidget | None) -> None:
+        self.statusBar().showMessage("Looking at the files")
 
         def take(found: Survey) -> None:
             self.statusBar().clearMessage()
