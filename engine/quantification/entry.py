@@ -78,5 +78,4 @@ QUANTIFICATION = Search(
     exports=(Export("tsv", "Tables, tab-separated"), Export("matrix", "Quantities with a column for each sample, tab-separated")),
     export=_export,
     demo=Demo({}, "counts", after="identify"),
-    manual="quantification",
 )  # fmt: skip
