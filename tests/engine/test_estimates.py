@@ -19,6 +19,7 @@ from engine.views.run_prediction import PARTS, draw_stacks, run_prediction, stac
 from tests.engine.structures.examples import as_pdb, atoms_of, helix
 
 SPECTRA = resources.path("samples", "BSA1.mzML.gz")
+OTHERS = resources.path("samples", "Ecoli_MS2_small.mzML.gz")
 DATABASE = resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
 
 
@@ -204,6 +205,37 @@ def test_structures_that_are_not_there_are_not_estimated(kind, inputs, own_cache
     arguments = {"evidence": [there, "--structures", missing], "structures": [missing, "--database", missing, "--out", "hits"]}[kind]
     assert main(["estimate", kind, *arguments]) == 2
     assert "does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("search", [one for one in SEARCHES if not one.work], ids=lambda search: search.kind)
+def test_workers_are_refused_where_there_is_no_work_for_them(search, inputs, own_cache, tmp_path, capsys):
+    given = {one.name: [str(path) for path in inputs[search.kind].get(one.name, ())] for one in search.inputs}
+    placed = [path for one in search.inputs if not one.option for path in given[one.name]]
+    named = [word for one in search.inputs if one.option for path in given[one.name] for word in (one.option, path)]
+    out = ["--out", str(tmp_path / "p")] if search.writes == "project" else []
+    for before in ([], ["estimate"]):
+        assert main([*before, search.kind, *placed, *named, *out, "--workers", "local:2"]) == 2
+        assert capsys.readouterr().err == f"proteoscope: {search.kind} has no work for other processes: leave out --workers\n"
+    assert main([search.kind, "--help"]) == 0
+    assert "--workers" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["import", SPECTRA, "--spectra", OTHERS], "is mzML, where results of a search engine belong. Give it with --spectra."),
+        (
+            ["import", "hits.sage.tsv", "--spectra", DATABASE],
+            "is a FASTA file of sequences, where spectra belong. Give it as the database.",
+        ),
+        (["identify", SPECTRA, "--database", "hits.sage.tsv"], "holds identifications (Sage), where a FASTA file of proteins belongs."),
+    ],
+)
+def test_a_file_of_another_sort_is_told_as_the_search_tells_it(command, told, inputs, tmp_path, own_cache, capsys):
+    words = [str(tmp_path / word) if word == "hits.sage.tsv" else str(word) for word in command]
+    for before in (["estimate"], []):
+        assert main([*before, *words, "--out", str(tmp_path / "p")]) == 2
+        assert told in capsys.readouterr().err
 
 
 def test_workers_that_cannot_be_are_not_estimated(own_cache, capsys):
