@@ -27,6 +27,7 @@ __all__ = [
     "Label",
     "Points",
     "Stroke",
+    "colour_of",
     "draw_axes",
     "shortened",
     "svg",
@@ -198,7 +199,7 @@ def svg(drawing: Drawing) -> bytes:
 
 
 def _svg_of(shape: Shape) -> str:
-    ink = f"{_colour(shape.ink)}"
+    ink = f"{colour_of(shape.ink)}"
     match shape:
         case Stroke(x1, y1, x2, y2, _, width):
             return f'<line x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}" stroke="{ink}" stroke-width="{width:g}"/>'
@@ -219,7 +220,8 @@ def _svg_of(shape: Shape) -> str:
             return f'<text x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}" fill="{ink}"{weight}{turned}>{_written(text)}</text>'
 
 
-def _colour(ink: Ink) -> str:
+def colour_of(ink: Ink) -> str:
+    """A colour on a white page, as ``#rrggbb``."""
     return SERIES_COLOURS[ink % len(SERIES_COLOURS)] if isinstance(ink, int) else _INKS[ink]
 
 
