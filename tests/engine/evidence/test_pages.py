@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import zlib
 from pathlib import Path
@@ -35,12 +36,8 @@ def pages(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def streams(path: Path) -> list[bytes]:
     """What the pages of a PDF draw, uncompressed (ReportLab writes ASCII85 of deflated streams)."""
-    import base64
-
-    found = []
-    for block in re.findall(rb"/ASCII85Decode /FlateDecode \].*?stream\r?\n(.*?)endstream", path.read_bytes(), re.S):
-        found.append(zlib.decompress(base64.a85decode(block.strip().removesuffix(b"~>"))))
-    return found
+    blocks = re.findall(rb"/ASCII85Decode /FlateDecode \].*?stream\r?\n(.*?)endstream", path.read_bytes(), re.S)
+    return [zlib.decompress(base64.a85decode(block.strip().removesuffix(b"~>"))) for block in blocks]
 
 
 def test_each_protein_has_a_page_of_both_kinds_and_they_know_each_other(pages: Path) -> None:
