@@ -37,10 +37,12 @@ _MAXIMUM_LOOKED_INTO = 200
 
 
 class SortOfFiles(NamedTuple):
-    """What a dialog calls files of some sorts, what else may be dropped for them, and their icon."""
+    """What a dialog calls files of some sorts, what they hold, as it stands inside a sentence, what else may be dropped for them, and their
+    icon."""
 
     title: str
     sorts: tuple[FileSort, ...]
+    held: str = ""
     hint: str = ""
     icon: str = ""
 
@@ -56,14 +58,21 @@ class SortOfFiles(NamedTuple):
         return f"{self.title} ({' '.join(f'*{suffix} *{suffix}.gz' for suffix in self.suffixes)})"
 
 
+def _of_sort(sort: FileSort, title: str, held: str, hint: str, icon: str) -> SortOfFiles:
+    return SortOfFiles(title, (sort,), held, hint, icon)
+
+
 SORTS: dict[FileSort, SortOfFiles] = {
-    "spectra": SortOfFiles("Spectra", ("spectra",), f"{names_of('spectra')} files or a folder", "spectrum"),
-    "proteins": SortOfFiles(f"{names_of('proteins')} files", ("proteins",), f"{names_of('proteins')} files", "database"),
-    "reads": SortOfFiles(f"{names_of('reads')} files", ("reads",), f"{names_of('reads')} files", "reads"),
-    "identifications": SortOfFiles("Results of search engines", ("identifications",), "results of another search engine", "results"),
-    "structures": SortOfFiles("Structures", ("structures",), f"{names_of('structures')} files or a folder", "structure"),
-    "structure database": SortOfFiles("Structure databases", ("structure database",), "a structure database", "database"),
-    "project": SortOfFiles("Projects", ("project",), "the folder of a project", "folder"),
+    "spectra": _of_sort("spectra", "Spectra", "spectra", f"{names_of('spectra')} files or a folder", "spectrum"),
+    "proteins": _of_sort("proteins", f"{names_of('proteins')} files", "sequences", f"{names_of('proteins')} files", "database"),
+    "reads": _of_sort("reads", f"{names_of('reads')} files", "reads with qualities", f"{names_of('reads')} files", "reads"),
+    "identifications": _of_sort(
+        "identifications", "Results of search engines", "results of another search engine", "results of another search engine", "results"
+    ),
+    "libraries": _of_sort("libraries", "Spectral libraries", "spectral libraries", f"{names_of('libraries')} files", "spectrum"),
+    "structures": _of_sort("structures", "Structures", "structures", f"{names_of('structures')} files or a folder", "structure"),
+    "structure database": _of_sort("structure database", "Structure databases", "structures", "a structure database", "database"),
+    "project": _of_sort("project", "Projects", "a project", "the folder of a project", "folder"),
 }
 """The sorts of files that searches read."""
 
