@@ -108,9 +108,9 @@ def searched(library: SpectralLibrary, spectra: Spectra, parameters: LibrarySear
         return judged, references, time.perf_counter() - begun
 
 
-def foreign(data: Path, n_seeds: int) -> None:
+def foreign(data: Path, n_seeds: int, path: Path | None) -> None:
     """See the head."""
-    library = read_libraries([data / "libraries" / "nist-bsa_consensus.msp"])
+    library = read_libraries([path or data / "libraries" / "nist-bsa_consensus.msp"])
     spectra = read_spectra(sorted((data / "spectra" / "bsa_ltq").glob("BSA?.mzML")), threads=2)
     for similarity in ("entropy", "cosine"):
         for tolerance in ("10 ppm", "0.5 Da", "200 Da"):
@@ -127,7 +127,8 @@ def foreign(data: Path, n_seeds: int) -> None:
                 accepted += len(entry)
                 false += int((entry >= len(library)).sum())
             low, high = false_share_interval(accepted, false, 0.5)
-            told(figure="foreign", similarity=similarity, tolerance=tolerance, accepted=accepted, foreign=false,
+            told(figure="foreign", library=library.sources[0].name, similarity=similarity, tolerance=tolerance, accepted=accepted,
+                 foreign=false,
                  share=round(2 * false / max(1, accepted), 4), low=round(low, 4), high=round(high, 4))  # fmt: skip
 
 
@@ -188,11 +189,12 @@ def main() -> None:
     parser.add_argument("figure", choices=("foreign", "molecules", "speed"))
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--library", type=Path, help="of foreign: another than NIST's, as one of few peptides")
     parser.add_argument("--queries", type=int, default=0)
     parser.add_argument("--entries", type=int, default=500_000)
     given = parser.parse_args()
     if given.figure == "foreign":
-        foreign(given.data, given.seeds)
+        foreign(given.data, given.seeds, given.library)
     elif given.figure == "molecules":
         molecules(given.data, given.queries)
     else:

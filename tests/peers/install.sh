@@ -4,7 +4,8 @@
 #     bash tests/peers/install.sh [FOLDER]        (default: $PROTEOSCOPE_PEERS, else ~/.cache/proteoscope-peers)
 #
 # X!Tandem, Comet, DSSP and TM-align come from the packages of Debian or Ubuntu (unpacked, not installed), Sage's core as the Python package sagepy,
-# minimap2 as mappy (which a C compiler builds), and Pyteomics to convert spectra for them, in a virtual environment.
+# minimap2 as mappy (which a C compiler builds), Pyteomics to convert spectra for them, and matchms and mzspeclib to read libraries, in a
+# virtual environment.
 # To compare with another Comet, name its binary in PROTEOSCOPE_COMET when the benchmark runs.
 set -euo pipefail
 
@@ -36,7 +37,7 @@ if [ ! -x "$folder/debian/usr/bin/mkdssp" ] || [ ! -x "$folder/debian/usr/bin/TM
     done
 fi
 
-if ! "$folder/python/bin/python" -c 'import mappy, psims, pyopenms, pyteomics, sagepy' 2>/dev/null; then
+if ! "$folder/python/bin/python" -c 'import mappy, matchms, mzspeclib, psims, pyopenms, pyteomics, sagepy' 2>/dev/null; then
     python=""
     for candidate in python3.12 python3.11 python3.13 /usr/bin/python3 python3; do
         if "$candidate" -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
@@ -46,7 +47,7 @@ if ! "$folder/python/bin/python" -c 'import mappy, psims, pyopenms, pyteomics, s
     done
     [ -n "$python" ] || { echo "sagepy needs Python 3.11 or newer with the venv module" >&2; exit 1; }
     "$python" -m venv --clear "$folder/python"
-    "$folder/python/bin/python" -m pip install --quiet --disable-pip-version-check sagepy pyteomics psims lxml mappy pyopenms
+    "$folder/python/bin/python" -m pip install --quiet --disable-pip-version-check sagepy pyteomics psims lxml mappy pyopenms matchms mzspeclib
 fi
 
 echo "The peers are in $folder"
