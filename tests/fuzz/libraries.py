@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import tempfile
 from pathlib import Path
@@ -40,13 +41,17 @@ def text_libraries() -> list[bytes]:
 
 def json_libraries() -> list[bytes]:
     """mzSpecLib as JSON."""
-    spectrum = (
-        '{"attributes": [{"accession": "MS:1003061", "name": "library spectrum name", "value": "AK/2"}, {"accession": "MS:1000744", "name": '
-        '"selected ion m/z", "value": 109.6}], "mzs": [72.0, 147.1], "intensities": [1.0, 2.0], "analytes": {"1": {"id": "1", "attributes": '
-        '[{"accession": "MS:1003270", "name": "proforma peptidoform ion notation", "value": "AK/2"}]}}}'
-    )
-    head = '{"format_version": "1.0", "attributes": [{"accession": "MS:1003186", "name": "library format version", "value": "1.0"}],\n"spectra": ['
-    return [f"{head}{', '.join([spectrum] * n)}]}}".encode() for n in (1, 2)]
+
+    def said(accession: str, name: str, value: object) -> dict[str, object]:
+        return {"accession": accession, "name": name, "value": value}
+
+    ion = said("MS:1003270", "proforma peptidoform ion notation", "AK/2")
+    spectrum = {
+        "attributes": [said("MS:1003061", "library spectrum name", "AK/2"), said("MS:1000744", "selected ion m/z", 109.6)],
+        "mzs": [72.0, 147.1], "intensities": [1.0, 2.0], "analytes": {"1": {"id": "1", "attributes": [ion]}},
+    }  # fmt: skip
+    head = {"format_version": "1.0", "attributes": [said("MS:1003186", "library format version", "1.0")]}
+    return [json.dumps({**head, "spectra": [spectrum] * n}, indent=1).encode() for n in (1, 2)]
 
 
 def binary_libraries() -> list[bytes]:
