@@ -9,9 +9,9 @@ from engine.errors import ParameterError
 from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.project.outputs import check_outputs
+from engine.quantification.corrections import read_quantities
 from engine.quantification.results import write_wide
-from engine.quantification.tables import BY_SAMPLE, SAMPLES, TABLES, file_of
-from engine.results.reader import read_stored
+from engine.quantification.tables import TABLES, file_of
 from engine.results.separated import DIGITS, write_separated
 
 __all__ = ["export_quantities"]
@@ -27,16 +27,16 @@ def export_quantities(project: Project, request: ExportRequest, progress: Progre
     Cancelled : the user asked to stop.
     """
     check_outputs([request.target], [one.path for one in project.inputs(request.run_id)], project.folder)
+    tables = read_quantities(project, request.run_id)
     if request.format == "tsv":
         written = []
         for one in TABLES:
-            found = read_stored(project, request.run_id, one, one.saved)
+            found = tables[one.name]
             progress.stage(f"Exporting {one.title.lower()}", len(found))
             written.append(request.target / file_of(one))
             write_separated(written[-1], found, one.saved_columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
         return written
     if request.format == "matrix":
         progress.stage("Exporting quantities by sample")
-        tables = {one.name: read_stored(project, request.run_id, one, one.saved) for one in (*BY_SAMPLE, SAMPLES)}
         return write_wide(request.target, tables, progress, spreadsheet_safe=request.spreadsheet_safe)
     raise ParameterError(f"there is no format '{request.format:.40}'; expected tsv or matrix")
