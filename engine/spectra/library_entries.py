@@ -56,7 +56,8 @@ class EntryModifications(NamedTuple):
     def mass(self) -> NDArray[np.float64]:
         """(n,) what each peptide carries, dalton."""
         owner = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
-        return np.bincount(owner, np.array([*self.masses, 0.0])[self.kind], minlength=len(self.offsets) - 1)
+        carried = np.bincount(owner, np.array([*self.masses, 0.0])[self.kind], minlength=len(self.offsets) - 1)
+        return carried.astype(np.float64)
 
 
 @dataclass(frozen=True)

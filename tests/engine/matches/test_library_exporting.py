@@ -19,8 +19,8 @@ def project(tmp_path_factory):
     samples = resources.path("samples")
     spectra, database = samples / "BSA1.mzML.gz", samples / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
     run_search("identify", {"spectra": [spectra], "database": [database]}, project=folder, preset="low-resolution", device="cpu")
-    for kind in ("explain", "modified"):
-        run_search(kind, {"project": [folder]}, project=folder, device="cpu")
+    run_search("explain", {"project": [folder]}, device="cpu")
+    run_search("modified", {}, project=folder, options={"from_project": folder}, preset="low-resolution", device="cpu")
     return folder
 
 
