@@ -34,6 +34,7 @@ _OWN_VIEWS = {
     "import": "gui.results.identification_view.IdentificationView",
     "evidence": "gui.results.evidence_view.EvidenceView",
     "library": "gui.results.library_view.LibraryView",
+    "quantify": "gui.results.quantity_view.QuantityView",
 }
 """Views of results, by kind, where the standard one does not do; imported when they are first asked for, since plots take longer to import
 than the window to come up. Here alone the window asks which search it is."""
@@ -51,6 +52,7 @@ _FOLLOW_UPS = (
     ("library", "explain", "E&xplain unidentified spectra…"),
     ("library", "modified", "Find &modified peptides in unidentified spectra…"),
     ("modified", "identify", "Search a&gain with these modifications…"),
+    *((kind, "quantify", "How &much of each…") for kind in ("identify", "import", "library")),
     *((kind, "evidence", "Show on s&tructures…") for kind in ("identify", "modified", "import", "explain", "library")),
 )
 """Of which search the results offer which other one, and in which words."""

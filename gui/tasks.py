@@ -41,7 +41,7 @@ _NAME_DIGITS = 12
 class SearchTask:
     """A search that is to run in a project, which the request names.
 
-    `pasted`: what was pasted for inputs, as FASTA, by their names.
+    `pasted`: what was pasted for inputs, as FASTA, by their names. `tables`: texts of options that are tables made in the window, likewise.
     """
 
     lane: ClassVar[Lane] = "searches"
@@ -49,6 +49,7 @@ class SearchTask:
     title: str
     request: SearchRequest
     pasted: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def project_folder(self) -> Path:
@@ -66,8 +67,10 @@ class SearchTask:
     def run(self, progress: Progress) -> Any:
         """Do the search, in the background thread, where what computes is imported; the engine's summary of it."""
         progress.stage("Starting")
-        inputs = {name: [*paths, *self._written(name)] for name, paths in self.request.inputs.items()}
-        return self.search.run(replace(self.request, inputs=inputs), progress)
+        written = {name: self._written(name, "pasted", text, ".fasta") for name, text in self.pasted.items() if text}
+        inputs = {name: [*paths, *([written[name]] if name in written else [])] for name, paths in self.request.inputs.items()}
+        options = {name: self._written(name, "made", text, ".tsv") for name, text in self.tables.items()}
+        return self.search.run(replace(self.request, inputs=inputs, options={**self.request.options, **options}), progress)
 
     def run_in_project(self, progress: Progress) -> Any:
         """Do the search in the project that was there when it was asked for. One that is gone since then is not made anew.
@@ -85,15 +88,13 @@ class SearchTask:
         """Results, in one line."""
         return counts_text(summary.counts(), locale)
 
-    def _written(self, name: str) -> list[Path]:
-        """What was pasted for an input, in a file of the project, whose runs name the files that they read."""
-        if not self.pasted.get(name):
-            return []
-        content = self.pasted[name].encode()
-        path = inside(self.project_folder, name, f"pasted-{hashlib.sha256(content).hexdigest()[:_NAME_DIGITS]}.fasta")
+    def _written(self, name: str, how: str, text: str, ending: str) -> Path:
+        """What was given as a text, in a file of the project, whose runs name the files that they read."""
+        content = text.encode()
+        path = inside(self.project_folder, name, f"{how}-{hashlib.sha256(content).hexdigest()[:_NAME_DIGITS]}{ending}")
         with atomic_file(path) as file:
             file.write(content)
-        return [path]
+        return path
 
 
 class WritingTask:

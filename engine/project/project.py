@@ -50,6 +50,7 @@ from engine.project.records import (
     result_record,
     run_record,
 )
+from engine.project.row_corrections import row_corrections, set_row_correction
 from engine.project.row_marks import RowMark, row_marks, set_row_mark
 from engine.project.run import Run
 from engine.project.run_notes import LISTED, RunNote, can_keep_notes, deleted_for_good, forget_run, run_note, set_note
@@ -329,6 +330,28 @@ class Project:
             raise InputError(self.folder, f"holds no row {row} of {table:.60} of run {run:.60}", remedy="Open the run again")
         with self._database.transaction(write=True) as connection:
             set_row_mark(connection, run, table, row, mark)
+
+    def row_corrections(self, run: str, table: str) -> dict[int, dict[str, float]]:
+        """What people put in the place of rows of a table of a run: numbers by column, by place in the file."""
+        record = next((one for one in self.results(run) if one.name == table), None)
+        if record is None:
+            return {}
+        with self._database.transaction() as connection:
+            return row_corrections(connection, run, table, record.rows or 0)
+
+    def set_row_correction(self, run: str, table: str, row: int, numbers: Mapping[str, float]) -> None:
+        """Put numbers in the place of those of a row of a table, by its place in the file; none gives the row its own again.
+
+        Raises
+        ------
+        InputError : the run has no such row. ParameterError : they are no finite numbers. StorageError : the disk refused.
+        """
+        self._refuse_reading_only()
+        record = next((one for one in self.results(run) if one.name == table), None)
+        if record is None or not 0 <= row < (record.rows or 0):
+            raise InputError(self.folder, f"holds no row {row} of {table:.60} of run {run:.60}", remedy="Open the run again")
+        with self._database.transaction(write=True) as connection:
+            set_row_correction(connection, run, table, row, numbers)
 
     def delete_run(self, run: str) -> None:
         """Take a run that has ended out of the list; `restore_run` of this process brings it back. Its files go when the process has

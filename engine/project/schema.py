@@ -83,6 +83,16 @@ MIGRATIONS: tuple[str, ...] = (
         FOREIGN KEY (run, name) REFERENCES results (run, name) ON DELETE CASCADE
     );
     """,
+    """
+    CREATE TABLE row_corrections (
+        run TEXT NOT NULL,
+        name TEXT NOT NULL,
+        row INTEGER NOT NULL,
+        numbers TEXT NOT NULL,
+        PRIMARY KEY (run, name, row),
+        FOREIGN KEY (run, name) REFERENCES results (run, name) ON DELETE CASCADE
+    );
+    """,
 )
 """Script i leads from version i to version i + 1. A script that was released is never changed: what is new becomes a new one."""
 

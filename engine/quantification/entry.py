@@ -48,6 +48,7 @@ QUANTIFICATION = Search(
     kind="quantify",
     name="quantification",
     question="How much of each protein is there, and what changes?",
+    manual="quantification",
     purpose="Quantify identified peptides and proteins by sample, and compare conditions",
     description="Quantify the peptides and proteins of identifications: ion traces or numbers of spectra.",
     epilog=_EPILOG,
@@ -62,7 +63,7 @@ QUANTIFICATION = Search(
         ),
     ),
     options=(
-        Option("design", "Design", "table of the samples: file, sample, condition, replicate", metavar="FILE"),
+        Option("design", "Design", "table of the samples: file, sample, condition, replicate", metavar="FILE", editor="design"),
         Option("impurities", "Impurities", "table of the isotope impurities of the label's channels, in percent", metavar="FILE"),
         Option("report", "Tables and pages", "write tables and pages into this folder, made where it is missing", metavar="DIR"),
     ),

@@ -9,11 +9,11 @@ from engine.errors import ParameterError
 from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.project.outputs import check_outputs
+from engine.quantification.corrections import read_quantities
 from engine.quantification.msstats import write_msstats
 from engine.quantification.mztab import write_mztab
 from engine.quantification.results import write_wide
-from engine.quantification.tables import BY_SAMPLE, ION_TRACES, PEPTIDOFORMS, PROTEINS, REPORTER_IONS, SAMPLES, TABLES, file_of
-from engine.results.reader import read_stored
+from engine.quantification.tables import TABLES, file_of
 from engine.results.separated import DIGITS, write_separated
 
 __all__ = ["export_quantities"]
@@ -30,30 +30,23 @@ def export_quantities(project: Project, request: ExportRequest, progress: Progre
     Cancelled : the user asked to stop.
     """
     check_outputs([request.target], [one.path for one in project.inputs(request.run_id)], project.folder)
+    tables = read_quantities(project, request.run_id)
     if request.format == "tsv":
         written = []
         for one in TABLES:
-            found = read_stored(project, request.run_id, one, one.saved)
+            found = tables[one.name]
             progress.stage(f"Exporting {one.title.lower()}", len(found))
             written.append(request.target / file_of(one))
             write_separated(written[-1], found, one.saved_columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
         return written
     if request.format == "matrix":
         progress.stage("Exporting quantities by sample")
-        tables = {one.name: read_stored(project, request.run_id, one, one.saved) for one in (*BY_SAMPLE, SAMPLES)}
         return write_wide(request.target, tables, progress, spreadsheet_safe=request.spreadsheet_safe)
     if request.format == "msstats":
         progress.stage("Exporting the input of MSstats")
-        tables = {
-            one.name: read_stored(project, request.run_id, one, one.saved) for one in (PEPTIDOFORMS, ION_TRACES, REPORTER_IONS, SAMPLES)
-        }
         return [write_msstats(request.target, tables, progress, spreadsheet_safe=request.spreadsheet_safe)]
     if request.format == "mztab":
         progress.stage("Exporting mzTab")
-        tables = {
-            one.name: read_stored(project, request.run_id, one, one.saved)
-            for one in (PROTEINS, PEPTIDOFORMS, ION_TRACES, REPORTER_IONS, SAMPLES)
-        }
         files = [one.path for one in project.inputs(request.run_id) if one.kind == "spectra"]
         return [write_mztab(request.target, tables, files, progress)]
     raise ParameterError(f"there is no format '{request.format:.40}'; expected tsv, matrix, msstats or mztab")

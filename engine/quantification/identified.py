@@ -31,6 +31,8 @@ _PSMS = (
     "calculated_mass", "q_value", "rank", "is_decoy", "modification_names", "modification_masses",
 )  # fmt: skip
 _GROUPS = ("accessions", "description", "length", "is_decoy", "q_value")
+_SHIFTED = frozenset({"modified"})
+"""Runs that others do not go on from, but that identify peptides: with modifications that nobody listed."""
 _AVERAGINE_MASS = 111.1254
 
 
@@ -137,7 +139,7 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
     ------
     InputError : there is no project, or no such run, or one without proteins. ParameterError : a run is no identification.
     """
-    project, found = Project.open(folder), [identified_run(folder, name) for name in runs or ("",)]
+    project, found = Project.open(folder), [identified_run(folder, name, _SHIFTED) for name in runs or ("",)]
     lacking = next((run for run in found if run.proteins is None), None)
     if lacking is not None:
         raise InputError(folder, f"run {lacking.run} has no table of proteins", remedy=_REMEDY)

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["MARK_COLUMNS", "STAR", "Column", "Kind", "Rule", "Table", "arrow_type"]
 
-Kind = Literal["text", "texts", "numbers", "identifier", "integer", "number", "probability", "e_value", "percent", "minutes", "truth"]
+Kind = Literal[
+    "text", "texts", "numbers", "identifier", "integer", "number", "probability", "e_value", "percent", "minutes", "truth", "heat"
+]  # fmt: skip
 
 _PERCENT, _SECONDS = 100, 60
 _TYPES: dict[Kind, str] = {
     "text": "string", "texts": "list<string>", "numbers": "list<double>", "identifier": "int64", "integer": "int64", "truth": "bool",
+    "heat": "list<double>",
 }  # fmt: skip
 
 
@@ -34,7 +37,7 @@ class Column:
     title, unit : its header, without and with; a column without a title is never shown. meaning : what it holds, in a sentence.
     kind : how values read: ``identifier`` is a whole number without separators, ``probability`` a q-value or the like,
         ``e_value`` an E-value, ``percent`` is stored as a part of one, ``minutes`` are stored in seconds, ``texts`` is a list, and so are
-        ``numbers``, which stand with commas between them.
+        ``numbers``, which stand with commas between them, and ``heat``, which are painted as colours.
     width : in characters.
     decimals : of a number.
     is_shown : whether it is shown before the user has chosen.
@@ -79,7 +82,7 @@ class Column:
     @property
     def is_number(self) -> bool:
         """Whether it is aligned to the right."""
-        return self.kind not in ("text", "texts", "numbers", "truth")
+        return self.kind not in ("text", "texts", "numbers", "truth", "heat")
 
     @property
     def has_own_unit(self) -> bool:

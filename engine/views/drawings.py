@@ -1,7 +1,7 @@
 """A figure as plain shapes, which the window paints and `svg` writes.
 
 Lengths are points (1/72 inch), from the upper left corner. Colours are names, ``text``, ``faint``, ``grid`` and
-``background``, or the place of a series in `SERIES_COLOURS`, from 0.
+``background``, the place of a series in `SERIES_COLOURS`, from 0, or a `Shade`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ __all__ = [
     "Ink",
     "Label",
     "Points",
+    "Shade",
     "Stroke",
     "draw_axes",
     "shortened",
@@ -33,7 +34,14 @@ __all__ = [
     "text_width",
 ]
 
-Ink = Literal["text", "faint", "grid", "background"] | int
+
+class Shade(NamedTuple):
+    """A colour between that of the first series (-1), the background (0) and that of the second series (1)."""
+
+    part: float
+
+
+Ink = Literal["text", "faint", "grid", "background"] | int | Shade
 Anchor = Literal["start", "middle", "end"]
 
 SERIES_COLOURS = (
@@ -220,6 +228,10 @@ def _svg_of(shape: Shape) -> str:
 
 
 def _colour(ink: Ink) -> str:
+    if isinstance(ink, Shade):
+        part, full = min(abs(ink.part), 1.0), SERIES_COLOURS[0 if ink.part < 0 else 1]
+        mixed = [255 + (int(full[at : at + 2], 16) - 255) * part for at in (1, 3, 5)]
+        return "#" + "".join(f"{round(one):02x}" for one in mixed)
     return SERIES_COLOURS[ink % len(SERIES_COLOURS)] if isinstance(ink, int) else _INKS[ink]
 
 

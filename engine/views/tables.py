@@ -57,6 +57,8 @@ class ResultTables:
         self.paths = dict(paths)
         self.later = dict(later or {})
         self._marked: set[str] = set()
+        self.made: set[str] = set()
+        """Those that `put` holds."""
         # One processor is left to the window, which else would stutter while a table is sorted.
         self._connection = duckdb.connect(config={"memory_limit": _MEMORY, "threads": max(1, available_threads() - 1)})
         try:
@@ -74,6 +76,20 @@ class ResultTables:
         except ProteoscopeError:
             self._connection.close()
             raise
+
+    def put(self, name: str, of: str, table: pa.Table) -> None:
+        """Hold a table that was made of the run's table `of`, for sources that are made from now on; it may stand in the place of one."""
+        import pyarrow as pa
+
+        rows = pa.array(np.arange(len(table)))
+        with _readable(self.paths[of]), closing(self._connection.cursor()) as cursor:
+            cursor.register("made_table", table.append_column(_ROW, rows))
+            if name in self.paths and name not in self.made:
+                cursor.execute(f"DROP VIEW {identifier(name)}")
+            cursor.execute(f"CREATE OR REPLACE TABLE {identifier(name)} AS SELECT * FROM made_table")
+            cursor.unregister("made_table")
+        self.made.add(name)
+        self.paths[name] = self.paths[of]
 
     def show_marks(self, name: str, marks: Mapping[int, RowMark]) -> None:
         """Give a table the columns of `MARK_COLUMNS` in sources that are made from now on; queries of others see it as it is stored."""

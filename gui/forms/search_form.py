@@ -17,6 +17,7 @@ from engine.formats.letters import InputContent
 from gui.buttons import PrimaryButton
 from gui.devices import DeviceSurvey
 from gui.forms.advice_line import AdviceLine
+from gui.forms.design_editor import DesignEditor
 from gui.forms.device_choice import DeviceChoice
 from gui.forms.editors import RunEditor
 from gui.forms.estimate_line import EstimateLine
@@ -75,9 +76,13 @@ class SearchForm(QWidget):
         }
         """Folders that may be given, by the names of the search's options."""
         self.given_files = {
-            option.name: FileLine(option.title, option.help) for option in search.options if option.title and option.is_file
+            option.name: FileLine(option.title, option.help)
+            for option in search.options
+            if option.title and option.is_file and not option.editor
         }
         """Files that may be given, likewise."""
+        self.designs = {option.name: DesignEditor(option.help) for option in search.options if option.editor == "design"}
+        """Tables of samples that are made here, likewise."""
         self.projects = {
             option.name: ProjectLine(option.title, option.help) for option in search.options if option.title and option.is_project
         }
@@ -91,7 +96,7 @@ class SearchForm(QWidget):
         """Hidden where the project is given as an input."""
         self.project.setParent(self)
         self.project.setVisible(self.given_project is None)
-        self.device = DeviceChoice(devices)
+        self.device = DeviceChoice(devices, takes_workers=search.takes_workers)
         self.parameters = parameters or ParameterForm(self._model)
         self.presets = PresetChoice(search, self.parameters)
         self.run_button = _OnceButton("Run", "run")
@@ -129,7 +134,9 @@ class SearchForm(QWidget):
         )
         names = {name: f"what {self._stands_for(one.asked)} left" if one.is_empty else one.name for name, one in self.inputs.items()}
         title = self.search.job.format(**names)
-        return SearchTask(self.search, title, request, {name: one.pasted for name, one in self.inputs.items() if one.pasted})
+        pasted = {name: one.pasted for name, one in self.inputs.items() if one.pasted}
+        tables = {name: one.text() for name, one in self.designs.items() if one.text()}
+        return SearchTask(self.search, title, request, pasted, tables)
 
     @property
     def _paths(self) -> dict[str, PathLine]:
@@ -202,7 +209,8 @@ class SearchForm(QWidget):
             if name in self.file_lists:
                 self.file_lists[name].start_folder = folder
         self.device.choose(values.device)
-        self.device.workers.choose(values.workers, values.certificates)
+        if self.search.takes_workers:
+            self.device.workers.choose(values.workers, values.certificates)
         self.presets.restore(values.preset, values.preset_folder)
         for name, files in values.files.items():
             if name in self.inputs and self.inputs[name].asked.is_kept:
@@ -280,6 +288,9 @@ class SearchForm(QWidget):
         for editor in self.runs.values():
             if self._gone_on_from is not None and editor.problem():
                 return editor.problem()
+        for design in self.designs.values():
+            if design.problem():
+                return design.problem()
         if self.device.problem():
             return self.device.problem()
         for name in self.parameters.problems:
@@ -370,6 +381,7 @@ class SearchForm(QWidget):
         changing = [one.changed for one in self.inputs.values()]
         changing += [path.changed for path in self._paths.values()]
         changing += [one.changed for one in self.runs.values()]
+        changing += [one.changed for one in self.designs.values()]
         changing += [box.toggled for box in self.options.values()]
         for signal in (*changing, self.project.changed, self.parameters.changed, self.device.changed):
             signal.connect(self._checking.start)
@@ -383,6 +395,7 @@ class SearchForm(QWidget):
         for line in self.projects.values():
             line.changed.connect(self._follow_given_project)
         self.parameters.changed.connect(self._suit_followers)
+        self.parameters.changed.connect(self._show_design_files)
         self.presets.chosen.connect(self.check)
         self.presets.failed.connect(self.failed)
         self.run_button.clicked.connect(self.run)
@@ -402,7 +415,11 @@ class SearchForm(QWidget):
         return {**{name: editor for name, editor in editors.items() if isinstance(editor, RunEditor)}, **self.runs}
 
     def _choose_run(self, run_id: str) -> None:
-        self.parameters.set_values({name: run_id for name in self._run_editors if name not in self.runs})
+        """Go on from a run; a search that goes on from several (`run` lists them) from this one alone."""
+        values: dict[str, Any] = {name: run_id for name in self._run_editors if name not in self.runs}
+        if "run" in self.parameters.fields and "run" not in values:
+            values["run"] = (run_id,) if run_id else ()
+        self.parameters.set_values(values)
         for editor in self.runs.values():
             editor.set_value(run_id)
 
@@ -413,6 +430,12 @@ class SearchForm(QWidget):
             self._runs_of = folder
             self._choose_run("")
             self._look_for_runs()
+            self._show_design_files()
+
+    def _show_design_files(self) -> None:
+        """Designs are of the files of the runs that are meant now."""
+        for design in self.designs.values():
+            design.show_files(self._runs_of, self.parameters.values().get("run", ()))
 
     def _look_for_runs(self) -> None:
         folder = self._runs_of
@@ -420,7 +443,8 @@ class SearchForm(QWidget):
             if folder is None:
                 editor.offer(None)
             else:
-                self._survey.runs(folder, identifying_kinds(), editor.tables, partial(self._offer_runs, folder, editor))
+                kinds = {**dict.fromkeys(identifying_kinds(), editor.tables), **self.search.goes_on_from}
+                self._survey.runs(folder, kinds, partial(self._offer_runs, folder, editor))
 
     def _offer_runs(self, folder: Path, editor: RunEditor, runs: list[SearchedRun] | None) -> None:
         if folder == self._runs_of:
@@ -430,6 +454,9 @@ class SearchForm(QWidget):
         """Look which runs the given project has by now."""
         super().showEvent(event)
         self._look_for_runs()
+        for design in self.designs.values():
+            design.look_again()
+        self._show_design_files()
         # What runs took since then tells more.
         self.estimate.begin_soon()
         for one in self.inputs.values():
@@ -457,6 +484,11 @@ class SearchForm(QWidget):
             cards.add(card)
         if self.given_project is None or self.options or self._paths:
             cards.add(self._project_card())
+        for option in self.search.options:
+            if option.name in self.designs:
+                card = Section(option.title)
+                card.grid.addWidget(self.designs[option.name], 0, 0, 1, 3)
+                cards.add(card)
         preset_card = Section("Preset")
         preset_card.grid.addWidget(self.presets, 0, 0, 1, 3)
         cards.add(preset_card)

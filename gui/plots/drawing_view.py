@@ -23,15 +23,15 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from engine.views.drawings import SERIES_COLOURS, Bar, Curve, Drawing, Ink, Label, Points, Shape, Stroke
+from engine.views.drawings import Bar, Curve, Drawing, Ink, Label, Points, Shade, Shape, Stroke
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, ExportFigure, figure_font
+from gui.shades import series_colour, shade_colour
 
 __all__ = ["DrawingView", "paint_drawing"]
 
 _NEAR = 7.0
 """Pixels from a dot within which a click means it."""
-_LIGHTER = 135
 _FIGURE_FONT = 8.0
 
 MakeDrawing = Callable[[float, float, float], Drawing]
@@ -289,7 +289,8 @@ def _box(bar: Bar) -> QRectF:
 
 
 def _colour(ink: Ink, colours: PlotColours) -> QColor:
+    if isinstance(ink, Shade):
+        return shade_colour(ink.part, colours.background)
     if not isinstance(ink, int):
         return QColor({"text": colours.text, "faint": colours.faint, "grid": colours.grid, "background": colours.background}[ink])
-    colour = QColor(SERIES_COLOURS[ink % len(SERIES_COLOURS)])
-    return colour.lighter(_LIGHTER) if colours.background.lightness() < 128 else colour
+    return series_colour(ink, colours.background)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -53,6 +53,7 @@ class RunView(QWidget):
     Parameters
     ----------
     search : the entry whose tables are shown, and in whose formats they are exported.
+    tables : what is shown in their place, where `_read` makes other tables of them.
     """
 
     message = Signal(str)
@@ -70,7 +71,7 @@ class RunView(QWidget):
     exportAsked = Signal(object)
     """An `ExportTask`: results of the run are to be written to a file."""
 
-    def __init__(self, search: Search, filter_bar: FilterBar, parent: QWidget | None = None) -> None:
+    def __init__(self, search: Search, filter_bar: FilterBar, parent: QWidget | None = None, tables: Sequence[Table] | None = None) -> None:
         super().__init__(parent)
         self.search = search
         self._nothing = f"No results yet. Run {with_article(search.name)}, or choose a finished run of the project."
@@ -88,7 +89,7 @@ class RunView(QWidget):
         # A search writes the best first, so that the files' order is the one to begin with.
         self.panels = {
             result_table.name: TablePanel(result_table.title, _with_marks(result_table), result_table.links)
-            for result_table in search.result_tables
+            for result_table in tables or search.result_tables
         }
         """The tables, by their names in the project."""
         self.export_action = QAction("&Export results…", self)
@@ -119,13 +120,19 @@ class RunView(QWidget):
         return any(worker.is_busy for worker in workers) or any(panel.model.is_busy for panel in self.panels.values())
 
     @property
+    def is_used(self) -> bool:
+        """Whether it shows a run, or was asked for one: then there is something to clear."""
+        return self._project is not None
+
+    @property
     def run(self) -> RunRecord | None:
         """The run that is shown."""
         return None if self._finished is None else self._finished.run
 
     def show_run(self, project: Project, run_id: str | None) -> None:
         """Show a finished run, the last one where `run_id` is None; what was shown before goes."""
-        self.clear()
+        if self.is_used:
+            self.clear()
         self._project = project
         self._say("Opening the results…")
         self._opener.submit("open", lambda: self._opened(project, run_id), self._open, self._fail)

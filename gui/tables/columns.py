@@ -29,6 +29,8 @@ def shown_text(column: Column, value: Any, locale: QLocale) -> str:
             return _in_line("; ".join(map(str, value)))
         case "numbers":
             return _numbers(column, value)
+        case "heat":
+            return "; ".join("–" if one is None else locale.toString(float(one), "f", column.decimals) for one in value)
         case "identifier":
             return str(value)
         case "integer":
@@ -71,7 +73,7 @@ def full_text(column: Column, value: Any, locale: QLocale) -> str:
     """What a cell shows, for a tooltip or a spreadsheet of the user's language: all digits, no separators of thousands."""
     if _is_missing(value):
         return ""
-    if column.kind in ("text", "texts", "numbers", "truth"):
+    if column.kind in ("text", "texts", "numbers", "truth", "heat"):
         return shown_text(column, value, locale)
     return _digits(column, value).replace(".", locale.decimalPoint())
 
@@ -84,6 +86,8 @@ def saved_text(column: Column, value: Any) -> str:
         return _in_line(";".join(map(str, value)))
     if column.kind == "numbers":
         return _numbers(column, value)
+    if column.kind == "heat":
+        return ";".join("" if one is None else f"{one:.15g}" for one in value)
     if column.kind == "truth":
         return "true" if value else "false"
     return _in_line(str(value)) if column.kind == "text" else _digits(column, value)

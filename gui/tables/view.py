@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QHeaderView,
     QMenu,
+    QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTableView,
@@ -26,6 +27,7 @@ from PySide6.QtWidgets import (
 from engine.errors import StorageError
 from engine.files import atomic_file
 from engine.results.columns import Column
+from gui.tables.heat import paint_heat
 from gui.tables.model import Index, ParquetTableModel
 
 __all__ = ["TableView"]
@@ -51,6 +53,20 @@ class _Cells(QStyledItemDelegate):
             option.font.setItalic(True)
             faint = option.palette.color(QPalette.ColorRole.PlaceholderText)
             option.palette.setColor(QPalette.ColorRole.Text, faint)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """A cell as text, or where it is of that kind as a strip of colours."""
+        if self._model.columns[index.column()].kind != "heat":
+            super().paint(painter, option, index)
+            return
+        values = self._model.data(index, int(Qt.ItemDataRole.UserRole))
+        # The cell below the strip, with its selection, without its text.
+        empty = QStyleOptionViewItem(option)
+        self.initStyleOption(empty, index)
+        empty.text = ""
+        option.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, empty, painter, option.widget)
+        if values:
+            paint_heat(painter, option.rect, values, option.palette)
 
 
 class TableView(QTableView):

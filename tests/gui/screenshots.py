@@ -30,7 +30,7 @@ ERNECFLSHKDDSPDLPKLKPDPNTLCDEFKADEKKFWGKYLYEIARRHPYFYAPELLYYANKYNGVFQECCQAEDKGAC
 
 VIEWS = (
     *("start_and_form", "dialogs", "jobs_and_results", "sequence_search", "structure_search", "structures_3d"),
-    *("clustering", "explanation", "modified", "comparison", "reads", "runs", "evidence", "machine"),
+    *("clustering", "explanation", "modified", "comparison", "reads", "runs", "evidence", "machine", "quantities"),
 )
 """Methods of the photographer, in the order in which they are called; the first ones go on from each other."""
 
@@ -495,6 +495,39 @@ class Photographer:
         self.take("110-evidence")
         window.resize(1024, 700)
         self.take("111-evidence-narrow")
+        window.resize(1280, 860)
+
+    def quantities(self) -> None:
+        """The form with its design, and quantities of made runs: volcano, profile, samples, what is missing, traces."""
+        from tests.engine.views.quantity_projects import quantified_project
+
+        window = self.window
+        project = quantified_project(self.temporary / "quantities")
+        window.resize(1280, 800)
+        window.new_search("quantify")
+        window.form.set_project_folder(project.folder)
+        self.wait(lambda: bool(window.form.designs["design"].model.table.rows))
+        window.form.scroll_area.ensureWidgetVisible(window.form.designs["design"])
+        self.take("120-quantify-form")
+        window.open_project(project.folder)
+        results = window.searches["quantify"].results
+        self.wait_for(results)
+        self.take("121-volcano-and-profile")
+        results.tables.setCurrentWidget(results.proteins)
+        results.figures.setCurrentIndex(1)
+        self.wait_for(results)
+        self.take("122-proteins-and-samples")
+        results.figures.setCurrentIndex(2)
+        results.tables.setCurrentWidget(results.peptides)
+        results.peptides.view.choose(0)
+        self.wait_for(results)
+        self.take("123-traces-and-missing")
+        trace = results.traces.traces.traces[0]
+        results.traces.bordersMoved.emit(0, trace.begin, trace.apex + 2.0)
+        self.wait_for(results)
+        self.take("124-border-set-by-hand")
+        window.resize(1024, 700)
+        self.take("125-quantities-narrow")
         window.resize(1280, 860)
 
     def modified(self) -> None:

@@ -72,8 +72,8 @@ def test_marks_go_with_their_run(project: Project) -> None:
 def test_a_project_of_an_older_version_that_cannot_be_written_is_read_without_marks(project: Project) -> None:
     run = project.latest() or ""
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
-        connection.execute("DROP TABLE row_marks")
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 1}")
+        connection.executescript("DROP TABLE row_marks; DROP TABLE row_corrections;")
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 2}")
         connection.commit()
     assert project.row_marks(run, "psms") == {}
     with pytest.raises(StorageError, match="older version"):

@@ -101,7 +101,8 @@ def test_a_project_of_the_version_before_is_brought_up_to_date_and_read_where_it
     run = _run(Project.create_or_open(folder))
     with closing(sqlite3.connect(folder / "project.sqlite")) as connection:
         connection.executescript(
-            "DROP TABLE run_notes; DROP TABLE deleted_runs; DROP TABLE row_marks; PRAGMA user_version = 1; PRAGMA journal_mode = DELETE;"
+            "DROP TABLE run_notes; DROP TABLE deleted_runs; DROP TABLE row_marks; DROP TABLE row_corrections; "
+            "PRAGMA user_version = 1; PRAGMA journal_mode = DELETE;"
         )
         assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
     # As on a disk that refuses writing, where nothing is brought up to date.

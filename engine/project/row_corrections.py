@@ -1,0 +1,65 @@
+"""Values that people put in the place of what a search has written in rows of result tables, which themselves never change."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+
+from engine.errors import ParameterError, StorageError
+
+__all__ = ["MAXIMUM_CORRECTIONS", "row_corrections", "set_row_correction"]
+
+MAXIMUM_CORRECTIONS = 100_000
+"""Of one table, that are kept and read: what a person does is less, a stranger's project may hold anything."""
+_MAXIMUM_LETTERS, _LARGEST = 2000, 1e300
+
+
+def row_corrections(connection: sqlite3.Connection, run_id: str, table: str, n_rows: int) -> dict[int, dict[str, float]]:
+    """Finite numbers by the names of columns, by place in the table's file; what is no correction of such a row is left out."""
+    if not _can_keep(connection):
+        return {}
+    rows = connection.execute(
+        "SELECT row, numbers FROM row_corrections WHERE run = ? AND name = ? AND length(numbers) <= ? ORDER BY row LIMIT ?",
+        (run_id, table, _MAXIMUM_LETTERS, MAXIMUM_CORRECTIONS),
+    ).fetchall()
+    found = {row["row"]: _numbers(row["numbers"]) for row in rows if isinstance(row["row"], int) and 0 <= row["row"] < n_rows}
+    return {row: numbers for row, numbers in found.items() if numbers}
+
+
+def set_row_correction(connection: sqlite3.Connection, run_id: str, table: str, row: int, numbers: Mapping[str, float]) -> None:
+    """Put numbers in the place of a row's in place of those that were put there before; none takes them away.
+
+    Raises
+    ------
+    ParameterError : they are no finite numbers, or the table has too many. StorageError : the database has no room for corrections.
+    """
+    text = json.dumps({name: float(number) for name, number in numbers.items()})
+    if numbers and (len(text) > _MAXIMUM_LETTERS or len(_numbers(text)) != len(numbers)):
+        raise ParameterError("a correction is of a few finite numbers")
+    if not _can_keep(connection):
+        raise StorageError("The project is of an older version and in use. Open it again when the other program has finished.")
+    connection.execute("DELETE FROM row_corrections WHERE run = ? AND name = ? AND row = ?", (run_id, table, row))
+    if not numbers:
+        return
+    (n,) = connection.execute("SELECT count(*) FROM row_corrections WHERE run = ? AND name = ?", (run_id, table)).fetchone()
+    if n >= MAXIMUM_CORRECTIONS:
+        raise ParameterError(f"a table takes at most {MAXIMUM_CORRECTIONS:,} corrections. Take some away first.")
+    connection.execute("INSERT INTO row_corrections VALUES (?, ?, ?, ?)", (run_id, table, row, text))
+
+
+def _numbers(text: object) -> dict[str, float]:
+    """The numbers of a text as it is stored; none where it is another."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    are_sound = all(isinstance(one, float | int) and not isinstance(one, bool) and abs(one) < _LARGEST for one in found.values())
+    return {name: float(one) for name, one in found.items()} if are_sound else {}
+
+
+def _can_keep(connection: sqlite3.Connection) -> bool:
+    """Whether the database has room for them: one of an older version, which cannot be written, has none."""
+    return connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'row_corrections'").fetchone()[0] == 1

@@ -1,0 +1,192 @@
+"""Quantities anew from ion traces whose borders somebody corrected: peptidoforms, peptides, proteins, and what changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.project import Project
+from engine.quantification.amounts import Amounts, State, normalisation_factors, protein_amounts
+from engine.quantification.changes import changes_table, protein_changes
+from engine.quantification.design import Design, Sample
+from engine.quantification.identified import Proteins
+from engine.quantification.parameters import QuantificationParameters
+from engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, TABLES
+from engine.results.reader import read_stored
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["CORRECTED", "corrected_tables", "read_quantities"]
+
+CORRECTED = ("area", "apex", "retention_time", "begin", "end", "n_points", "agreement")
+"""Columns of a trace that a correction has: all that is measured between its borders, but for the width."""
+_STATES = tuple(state.text for state in State)
+_AGAIN = "Quantify again"
+
+
+def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
+    """All tables of a run by their names, with what people corrected in it.
+
+    Raises
+    ------
+    InputError : the run is not there, or a table of it is not sound.
+    """
+    tables = {one.name: read_stored(project, run_id, one, list(one.by_name)) for one in TABLES}
+    corrections = project.row_corrections(run_id, ION_TRACES.name)
+    if not corrections:
+        return tables
+    record = next(run for run in project.runs() if run.id == run_id)
+    known = QuantificationParameters.with_current_names(record.parameters)
+    parameters = QuantificationParameters.checked(
+        {name: one for name, one in known.items() if name in QuantificationParameters.model_fields}
+    )
+    try:
+        return corrected_tables(tables, corrections, parameters)
+    except (KeyError, ValueError, IndexError):
+        raise InputError(project.table(ION_TRACES.name, run_id, verify=False), "does not fit the other tables", remedy=_AGAIN) from None
+
+
+def corrected_tables(
+    tables: Mapping[str, pa.Table], corrections: Mapping[int, Mapping[str, float]], parameters: QuantificationParameters
+) -> dict[str, pa.Table]:
+    """The tables of a run as they are with other ion traces.
+
+    Parameters
+    ----------
+    corrections : numbers of `CORRECTED` by rows of the table of ion traces; what is not all of them is passed over.
+
+    Raises
+    ------
+    KeyError, ValueError : the tables do not fit each other.
+    """
+    sound = {row: one for row, one in corrections.items() if _is_sound(one)}
+    traces = _corrected_traces(tables[ION_TRACES.name], sound)
+    samples = tables[SAMPLES.name]
+    names = samples["sample"].to_pylist()
+    forms = _amounts_of_forms(tables, traces, sound)
+    factor = normalisation_factors(forms.value) if parameters.normalisation == "median" else np.ones(len(names))
+    forms = forms.scaled(factor)
+    keys = {name: _first(tables[name], column, len(names)) for name, column in
+            ((PEPTIDOFORMS.name, "sequence"), (PEPTIDES.name, "sequence"), (PROTEINS.name, "accession"))}  # fmt: skip
+    row_of = {name: {key: row for row, key in enumerate(own)} for name, own in keys.items()}
+    of_form = np.array([row_of[PEPTIDES.name][one] for one in keys[PEPTIDOFORMS.name]], np.int64)
+    sequences = forms.summed(of_form, len(keys[PEPTIDES.name]))
+    owners = _first(tables[PEPTIDES.name], "accession", len(names))
+    protein = np.array([-1 if one is None else row_of[PROTEINS.name][one] for one in owners], np.int64)
+    proteins = protein_amounts(sequences, protein, len(keys[PROTEINS.name]), parameters.protein_quantity)
+    made = {**tables, ION_TRACES.name: traces}
+    for name, amounts in ((PEPTIDOFORMS.name, forms), (PEPTIDES.name, sequences), (PROTEINS.name, proteins)):
+        made[name] = _with_amounts(tables[name], amounts)
+    has = ~np.isnan(sequences.value)
+    n_peptides = np.zeros((len(proteins) + 1, len(names)), np.int64)
+    np.add.at(n_peptides, protein, has)
+    made[PROTEINS.name] = _with(made[PROTEINS.name], "n_peptides", n_peptides[:-1].ravel())
+    made[SAMPLES.name] = _corrected_samples(samples, forms, sequences, proteins, factor)
+    made[CHANGES.name] = _changes(tables, proteins, parameters)
+    return made
+
+
+def _is_sound(correction: Mapping[str, float]) -> bool:
+    if not set(CORRECTED) <= correction.keys():
+        return False
+    is_positive = all(correction[name] >= 0 for name in ("area", "apex", "n_points"))
+    return is_positive and 0 <= correction["agreement"] <= 1.000001 and correction["begin"] <= correction["end"]
+
+
+def _with(table: pa.Table, name: str, values: object) -> pa.Table:
+    """A table with another column in the place of one."""
+    import pyarrow as pa
+
+    at = table.schema.get_field_index(name)
+    kind = table.schema.field(at).type
+    column = values.cast(kind) if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, kind)
+    return table.set_column(at, table.schema.field(at), column)
+
+
+def _or_null(values: NDArray[np.float64]) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(values.ravel(), mask=np.isnan(values.ravel()))
+
+
+def _corrected_traces(traces: pa.Table, corrections: Mapping[int, Mapping[str, float]]) -> pa.Table:
+    """The traces with what was measured by hand, which is no transfer, and not refused."""
+    for name in CORRECTED:
+        values = traces[name].to_pylist()
+        for row, one in corrections.items():
+            values[row] = int(one[name]) if name == "n_points" else one[name]
+        traces = _with(traces, name, values)
+    for name, value in (("source", "manual"), ("refused", None), ("q_value", None), ("width", None)):
+        values = traces[name].to_pylist()
+        for row in corrections:
+            values[row] = value
+        traces = _with(traces, name, values)
+    return traces
+
+
+def _first(table: pa.Table, column: str, n_samples: int) -> list[str | None]:
+    """A text of each thing, of which the table has a row for each sample."""
+    found: list[str | None] = table[column].take(np.arange(0, len(table), n_samples)).to_pylist()
+    return found
+
+
+def _amounts_of_forms(tables: Mapping[str, pa.Table], traces: pa.Table, corrections: Mapping[int, Mapping[str, float]]) -> Amounts:
+    """Areas of peptidoforms by sample, not normalised: ions of all charges, and files of a sample, added up."""
+    samples, long = tables[SAMPLES.name], tables[PEPTIDOFORMS.name]
+    n_samples = len(samples)
+    of_file: dict[str, int] = {}
+    for number, parts in enumerate(samples["parts"].to_pylist()):
+        for part in parts:
+            if of_file.setdefault(part, number) != number:
+                raise ValueError(f"two files are called {part}")
+    form_of = {peptide: row for row, peptide in enumerate(_first(long, "peptide", n_samples))}
+    form = np.array([form_of[one] for one in traces["peptide"].to_pylist()], np.int64)
+    sample = np.array([of_file[one] for one in traces["file"].to_pylist()], np.int64)
+    area = traces["area"].to_numpy().astype(np.float64)
+    has = ~np.isnan(area)
+    value, seen = np.zeros((len(form_of), n_samples)), np.zeros((len(form_of), n_samples), np.bool_)
+    np.add.at(value, (form[has], sample[has]), area[has])
+    seen[form[has], sample[has]] = True
+    code = {text: number for number, text in enumerate(_STATES)}
+    state = np.array([code[one] for one in long["state"].to_pylist()], np.int8).reshape(-1, n_samples)
+    rows = np.array(list(corrections), np.int64)
+    state[form[rows], sample[rows]] = State.MEASURED
+    return Amounts(np.where(seen, value, np.nan), state)
+
+
+def _with_amounts(table: pa.Table, amounts: Amounts) -> pa.Table:
+    value = amounts.value.ravel()
+    logs = np.full(value.shape, np.nan)
+    np.log2(value, out=logs, where=value > 0)
+    table = _with(_with(table, "quantity", _or_null(value)), "log2_quantity", _or_null(logs))
+    return _with(table, "state", [_STATES[code] for code in amounts.state.ravel().tolist()])
+
+
+def _corrected_samples(
+    samples: pa.Table, forms: Amounts, sequences: Amounts, proteins: Amounts, factor: NDArray[np.float64]
+) -> pa.Table:  # fmt: skip
+    has = ~np.isnan(forms.value)
+    counts = {
+        "n_peptidoforms": has.sum(axis=0), "n_peptides": (~np.isnan(sequences.value)).sum(axis=0),
+        "n_proteins": (~np.isnan(proteins.value)).sum(axis=0), "n_transferred": ((forms.state == State.TRANSFERRED) & has).sum(axis=0),
+        "factor": factor,
+    }  # fmt: skip
+    for name, values in counts.items():
+        samples = _with(samples, name, values)
+    return samples
+
+
+def _changes(tables: Mapping[str, pa.Table], amounts: Amounts, parameters: QuantificationParameters) -> pa.Table:
+    samples, long = tables[SAMPLES.name], tables[PROTEINS.name]
+    rows = zip(*(samples[name].to_pylist() for name in ("sample", "condition", "replicate")), strict=True)
+    design = Design(tuple(Sample(name, condition or "", replicate or 0) for name, condition, replicate in rows), ())
+    n = len(samples)
+    first = np.arange(0, len(long), n)
+    columns = [long[name].take(first).to_pylist() for name in ("accession", "other_accessions", "description")]
+    proteins = Proteins(*columns, np.zeros(len(first), np.int64))
+    return changes_table(protein_changes(amounts, design, design.groups(parameters.groups), parameters), proteins)

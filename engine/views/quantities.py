@@ -1,0 +1,325 @@
+"""Quantities by sample for the window: a row for each protein or peptide, figures of all of them, and what belongs to a protein."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.quantification.corrections import read_quantities
+from engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES
+from engine.results.columns import Column, Table
+from engine.views.conditions import AnyOf, Condition, Is, contains_in
+from engine.views.finished_run import FinishedRun
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "PEPTIDES_BY_SAMPLE",
+    "PROTEINS_BY_SAMPLE",
+    "SHOWN_TABLES",
+    "STATES",
+    "Components",
+    "QuantityFilter",
+    "QuantityOverview",
+    "Samples",
+    "Volcano",
+    "principal_components",
+    "quantity_conditions",
+    "sample_correlations",
+    "with_tables_by_sample",
+]
+
+STATES = ("measured", "transferred", "too low", "refused", "not seen")
+"""What a quantity may be, in the order in which figures stack them."""
+_AGAIN = "Quantify again"
+_BY_SAMPLE = Column(
+    "by_sample", "By sample", "log2 quantities in the samples of the run, in their order, coloured by their distance from the row's "
+    "median: blue below, orange above, open where there is none", "heat", 18, type="list<double>", is_nullable=True,
+)  # fmt: skip
+_MEAN = Column("mean", "Mean log2", "Mean of the log2 quantities that are there", "number", 8, 2, is_nullable=True)
+_SPREAD = Column("spread", "Spread", "Largest less smallest log2 quantity", "number", 7, 2, is_nullable=True)
+_MISSING = Column("n_missing", "Missing", "Samples without a quantity", "integer", 7)
+_SPECTRA = Column("n_psms", "PSMs", "Spectra that identify it, in all samples", "integer", 6)
+PROTEINS_BY_SAMPLE = Table(
+    "proteins_by_sample", "Proteins by sample",
+    (
+        PROTEINS.by_name["accession"], _BY_SAMPLE, _MEAN, _SPREAD, _MISSING,
+        Column("n_peptides", "Peptides", "Peptides with a quantity in the sample that has most", "integer", 8), _SPECTRA,
+        PROTEINS.by_name["description"],
+    ),
+)  # fmt: skip
+PEPTIDES_BY_SAMPLE = Table(
+    "peptides_by_sample",
+    "Peptides by sample",
+    (PEPTIDES.by_name["sequence"], _BY_SAMPLE, _MEAN, _SPREAD, _MISSING, _SPECTRA, PEPTIDES.by_name["accession"]),
+    links=("accession",),
+)
+SHOWN_TABLES = (CHANGES, PROTEINS_BY_SAMPLE, PEPTIDES_BY_SAMPLE, ION_TRACES, SAMPLES)
+"""What the window shows of a run: by sample there is a row for each thing, instead of one for each of its samples."""
+_LONG = {PROTEINS_BY_SAMPLE.name: PROTEINS, PEPTIDES_BY_SAMPLE.name: PEPTIDES}
+
+
+@dataclass(frozen=True)
+class QuantityFilter:
+    """Which rows to see, and what is taken for a change: up to a q-value, by so many log2 at least. `comparison`: of the changes that are
+    seen, None where there are none. `is_changed`: whether those that change are seen alone."""
+
+    text: str = ""
+    q_value: float = 0.01
+    fold_change: float = 0.0
+    comparison: str | None = None
+    is_changed: bool = False
+
+
+def quantity_conditions(chosen: QuantityFilter, table: str) -> list[Condition]:
+    """The conditions that a filter puts on one of `SHOWN_TABLES`."""
+    texts = {
+        CHANGES.name: ("accession", "description"), PROTEINS_BY_SAMPLE.name: ("accession", "description"),
+        PEPTIDES_BY_SAMPLE.name: ("sequence", "accession"), ION_TRACES.name: ("peptide", "file", "refused"),
+        SAMPLES.name: ("sample", "condition"),
+    }[table]  # fmt: skip
+    conditions = contains_in(texts, chosen.text)
+    if table != CHANGES.name:
+        return conditions
+    if chosen.comparison is not None:
+        conditions.append(Is("comparison", "=", chosen.comparison))
+    if chosen.is_changed:
+        conditions.append(Is("q_value", "<=", chosen.q_value))
+        size = chosen.fold_change
+        conditions.append(AnyOf((Is("log2_fold_change", ">=", size), Is("log2_fold_change", "<=", -size))))
+    return conditions
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Quantities of n things in s samples.
+
+    Attributes
+    ----------
+    samples, conditions : (s,) names; a condition is empty where none is told. keys : (n,) accessions or sequences.
+    owner : (n,) accession of the protein that a peptide counts for, None for none; of a protein its own.
+    log2 : (n, s) float64, NaN where there is none. state : (n, s) int8, place in `STATES`.
+    """
+
+    samples: tuple[str, ...]
+    conditions: tuple[str, ...]
+    keys: tuple[str, ...]
+    owner: tuple[str | None, ...]
+    log2: NDArray[np.float64]
+    state: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Rows by their keys."""
+        return {key: row for row, key in enumerate(self.keys)}
+
+    def rows_of(self, protein: str) -> NDArray[np.int64]:
+        """Rows of what counts for a protein."""
+        return np.array([row for row, name in enumerate(self.owner) if name == protein], np.int64)
+
+    @cached_property
+    def has(self) -> NDArray[np.bool_]:
+        """(n, s) whether there is a quantity."""
+        return ~np.isnan(self.log2)
+
+    @cached_property
+    def by_missing(self) -> NDArray[np.int64]:
+        """(n,) rows, those with most quantities first, equal patterns together."""
+        return np.lexsort((*(~self.has).T[::-1], (~self.has).sum(axis=1)))
+
+
+@dataclass(frozen=True, eq=False)
+class Volcano:
+    """A comparison of two conditions, m proteins that have a p-value.
+
+    Attributes
+    ----------
+    row : (m,) int64, rows of the table of changes. fold_change : (m,) float64, log2. p_value, q_value : (m,) float64.
+    """
+
+    comparison: str
+    row: NDArray[np.int64]
+    accession: tuple[str, ...]
+    fold_change: NDArray[np.float64]
+    p_value: NDArray[np.float64]
+    q_value: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @cached_property
+    def height(self) -> NDArray[np.float64]:
+        """(m,) -log10 of the p-values; what is too small for a number stands as high as the smallest number."""
+        return -np.log10(np.maximum(self.p_value, np.finfo(np.float64).tiny))
+
+    def changed(self, q_value: float, fold_change: float) -> NDArray[np.bool_]:
+        """(m,) which ones change at a q-value by so many log2 at least."""
+        return (self.q_value <= q_value) & (np.abs(self.fold_change) >= fold_change)
+
+    def p_value_at(self, q_value: float) -> float | None:
+        """The largest p-value that is accepted at a q-value; None where none is."""
+        accepted = self.p_value[self.q_value <= q_value]
+        return float(accepted.max()) if len(accepted) else None
+
+
+@dataclass(frozen=True, eq=False)
+class QuantityOverview:
+    """All that the figures of a run are drawn from.
+
+    Attributes
+    ----------
+    changes : row of the table of changes by comparison and accession. peptidoforms : in ProForma, by their sequences.
+    """
+
+    proteins: Samples
+    peptides: Samples
+    volcanos: tuple[Volcano, ...]
+    changes: Mapping[tuple[str, str], int]
+    peptidoforms: Mapping[str, tuple[str, ...]]
+
+    def volcano_of(self, comparison: str | None) -> Volcano | None:
+        """That of a comparison."""
+        return next((one for one in self.volcanos if one.comparison == comparison), None)
+
+    def peptidoforms_of(self, protein: str) -> tuple[str, ...]:
+        """Those that count for a protein, in ProForma."""
+        sequences = (self.peptides.keys[row] for row in self.peptides.rows_of(protein).tolist())
+        return tuple(form for one in sequences for form in self.peptidoforms.get(one, ()))
+
+
+def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
+    """Have the tables by sample beside those of a run, all with what people corrected; what its figures are drawn from.
+
+    Raises
+    ------
+    InputError : a table is not what it should be.
+    """
+    tables = read_quantities(run.project, run.run.id)
+    found = {}
+    for name, table in _LONG.items():
+        found[name] = _samples(run, table, tables[table.name], tables[SAMPLES.name])
+        run.tables.put(name, table.name, _wide(tables[table.name], found[name], name))
+    are_corrected = bool(run.project.row_corrections(run.run.id, ION_TRACES.name))
+    for table in (CHANGES, ION_TRACES, SAMPLES):
+        if are_corrected or table.name in run.tables.made:
+            run.tables.put(table.name, table.name, tables[table.name])
+    changes = tables[CHANGES.name]
+    names = zip(changes["comparison"].to_pylist(), changes["accession"].to_pylist(), strict=True)
+    rows = {key: row for row, key in enumerate(names)}
+    forms: dict[str, dict[str, None]] = {}
+    long = tables[PEPTIDOFORMS.name]
+    for sequence, peptide in zip(long["sequence"].to_pylist(), long["peptide"].to_pylist(), strict=True):
+        forms.setdefault(sequence, {})[peptide] = None
+    of_sequence = {sequence: tuple(own) for sequence, own in forms.items()}
+    return QuantityOverview(*(found[name] for name in _LONG), _volcanos(changes), rows, of_sequence)
+
+
+def _samples(run: FinishedRun, table: Table, long: pa.Table, samples: pa.Table) -> Samples:
+    """A table by sample with a row for each thing."""
+    names = samples["sample"].to_pylist()
+    n, key = len(names), "sequence" if "sequence" in table.by_name else "accession"
+    if not n or len(long) % n or long["sample"].to_pylist() != names * (len(long) // n):
+        path = run.project.table(table.name, run.run.id, verify=False)
+        raise InputError(path, "does not hold each sample of every row, in their order", remedy=_AGAIN)
+    first = np.arange(0, len(long), n)
+    logs = long["log2_quantity"].to_numpy().astype(np.float64).reshape(-1, n)
+    codes = {text: number for number, text in enumerate(STATES)}
+    state = np.array([codes[text] for text in long["state"].to_pylist()], np.int8).reshape(-1, n)
+    keys = long[key].take(first).to_pylist()
+    conditions = tuple(one or "" for one in samples["condition"].to_pylist())
+    return Samples(tuple(names), conditions, tuple(keys), tuple(long["accession"].take(first).to_pylist()), logs, state)
+
+
+def _wide(long: pa.Table, found: Samples, name: str) -> pa.Table:
+    """The table by sample that is shown."""
+    import pyarrow as pa
+
+    n, n_samples = found.log2.shape
+    first = np.arange(0, len(long), n_samples)
+    count = found.has.sum(axis=1)
+    total = np.nansum(found.log2, axis=1)
+    mean = np.divide(total, count, out=np.full(n, np.nan), where=count > 0)
+    highest = np.where(found.has, found.log2, -np.inf).max(axis=1, initial=-np.inf)
+    lowest = np.where(found.has, found.log2, np.inf).min(axis=1, initial=np.inf)
+    spread = np.where(count > 0, highest - lowest, np.nan)
+    values = pa.array(found.log2.ravel(), mask=~found.has.ravel())
+    columns: dict[str, Any] = {
+        "by_sample": pa.ListArray.from_arrays(pa.array(np.arange(n + 1) * n_samples, pa.int32()), values),
+        "mean": pa.array(mean, mask=np.isnan(mean)), "spread": pa.array(spread, mask=np.isnan(spread)), "n_missing": n_samples - count,
+        "n_psms": long["n_psms"].to_numpy().reshape(-1, n_samples).sum(axis=1), "accession": long["accession"].take(first),
+    }  # fmt: skip
+    if name == PEPTIDES_BY_SAMPLE.name:
+        return PEPTIDES_BY_SAMPLE.arrow({**columns, "sequence": long["sequence"].take(first)})
+    n_peptides = long["n_peptides"].to_numpy().reshape(-1, n_samples).max(axis=1, initial=0)
+    return PROTEINS_BY_SAMPLE.arrow({**columns, "n_peptides": n_peptides, "description": long["description"].take(first)})
+
+
+def _volcanos(changes: pa.Table) -> tuple[Volcano, ...]:
+    comparison = np.array(changes["comparison"].to_pylist(), object)
+    numbers = [changes[name].to_numpy().astype(np.float64) for name in ("log2_fold_change", "p_value", "q_value")]
+    accession = np.array(changes["accession"].to_pylist(), object)
+    has = np.isfinite(np.array(numbers)).all(axis=0)
+    found = []
+    for name in dict.fromkeys(comparison.tolist()):
+        row = np.flatnonzero((comparison == name) & has)
+        found.append(Volcano(name, row, tuple(accession[row].tolist()), *(values[row] for values in numbers)))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Principal components of s samples: `scores` (s, 2), the `share` of the variance that each of the two has, and of how many things."""
+
+    scores: NDArray[np.float64]
+    share: tuple[float, float]
+    n_things: int
+
+
+def principal_components(found: Samples) -> Components | None:
+    """The first two principal components of the samples that have anything, by what all of these have; None where fewer than three samples
+    or things are there. Samples without anything have NaN.
+
+    Each thing's log2 quantities are centred on their mean, and not scaled. A component's sign is such that its largest loading is positive.
+    """
+    used = found.has.any(axis=0)
+    rows = found.has[:, used].all(axis=1)
+    if used.sum() < 3 or rows.sum() < 3:
+        return None
+    values = found.log2[rows][:, used].T
+    values = values - values.mean(axis=0)
+    u, s, v = np.linalg.svd(values, full_matrices=False)
+    total = float((s**2).sum())
+    if not total > 0:
+        return None
+    sign = np.sign(v[np.arange(2), np.abs(v[:2]).argmax(axis=1)])
+    scores = np.full((len(used), 2), np.nan)
+    scores[used] = u[:, :2] * s[:2] * sign
+    return Components(scores, (float(s[0] ** 2 / total), float(s[1] ** 2 / total)), int(rows.sum()))
+
+
+def sample_correlations(found: Samples) -> NDArray[np.float64]:
+    """Pearson's correlation of the log2 quantities of each two samples, by what both have, (s, s); NaN where fewer than three are shared,
+    or all are the same."""
+    has = found.has.astype(np.float64)
+    value = np.where(found.has, found.log2, 0.0)
+    # Centred first, so that sums of squares lose nothing.
+    centre = np.divide(value.sum(axis=0), has.sum(axis=0), out=np.zeros(value.shape[1]), where=has.sum(axis=0) > 0)
+    value = np.where(found.has, value - centre, 0.0)
+    n = has.T @ has
+    x, xx, xy = value.T @ has, (value**2).T @ has, value.T @ value
+    with np.errstate(divide="ignore", invalid="ignore"):
+        across = xy - x * x.T / n
+        own = np.maximum(xx - x**2 / n, 0.0)
+        result = across / np.sqrt(own * own.T)
+    is_told = (n >= 3) & (own > 1e-12 * xx) & (own.T > 1e-12 * xx.T)
+    return np.where(is_told, np.clip(result, -1, 1), np.nan)

@@ -1,0 +1,227 @@
+"""The design of a quantification as the window edits it: rows of texts, guessed from the names of files, and judged by its own reader."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path, PurePath
+
+from engine.entry import identifying_kinds
+from engine.errors import InputError
+from engine.formats.sources import ByteSource
+from engine.project import Project
+from engine.quantification.design import Design, read_design
+
+__all__ = [
+    "DESIGN_COLUMNS",
+    "DesignFault",
+    "DesignTable",
+    "design_text",
+    "files_of_runs",
+    "filled_down",
+    "guessed_design",
+    "judged_design",
+    "pasted_cells",
+    "read_design_table",
+]
+
+DESIGN_COLUMNS = ("file", "sample", "condition", "replicate")
+_MAXIMUM_BYTES, _MAXIMUM_ROWS, _MAXIMUM_COLUMNS = 1 << 22, 20_000, 50
+_LINE = re.compile(r"line (\d+)")
+_PARTS = re.compile(r"[_\-. ]+")
+_REPLICATE = re.compile(r"(?:[_\-. ](?:(?:replicate|repl|rep|biorep|br)[_\-. ]*|[rbn](?=\d))|[_\-. ]*)(\d{1,4})$", re.IGNORECASE)
+_FRACTION = re.compile(r"[_\-. ]+(?:fraction|frac|fr|f)[_\-. ]*\d{1,3}(?=$|[_\-. ])", re.IGNORECASE)
+_SUFFIX = re.compile(r"(?:\.(?:gz|mzml|mzxml|mgf|ms2|d|raw|xml))+$", re.IGNORECASE)
+_MAXIMUM_REPLICATE = 1_000_000
+
+
+@dataclass(frozen=True)
+class DesignTable:
+    """A design as texts.
+
+    Attributes
+    ----------
+    columns : names, at least those of `DESIGN_COLUMNS`. rows : a text for each column.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class DesignFault:
+    """Why a table is no design: a sentence, and the row that it is about, None where that is the whole."""
+
+    text: str
+    row: int | None = None
+
+
+def files_of_runs(folder: Path, runs: Sequence[str]) -> list[str]:
+    """Paths of the files of spectra of identifications of a project, each content once; of the newest one where `runs` is empty. Tables
+    are not looked at.
+
+    Raises
+    ------
+    InputError, StorageError : there is no project, or no such finished identification.
+    """
+    project, kinds = Project.open(folder), identifying_kinds()
+    done = {one.id: one for one in project.runs() if one.kind in kinds and one.status == "done"}
+    chosen = list(runs) or list(done)[-1:]
+    missing = next((name for name in chosen if name not in done), None)
+    if not chosen or missing is not None:
+        what = "holds no finished identification" if missing is None else f"has no finished identification {missing:.60}"
+        raise InputError(folder, what, remedy="Identify spectra into this project first")
+    found: dict[str, str] = {}
+    for name in chosen:
+        for one in project.inputs(name):
+            if one.kind == "spectra":
+                found.setdefault(one.sha256 or str(one.path), str(one.path))
+    return list(found.values())
+
+
+def guessed_design(files: Sequence[str]) -> DesignTable:
+    """A design by the names of files: a number at the end is that of the replicate, what stands before it the condition, without what all
+    names begin with; ``F1`` or ``frac02`` between are fractions of one sample.
+
+    Examples
+    --------
+    >>> for row in guessed_design(["x_control_1.mzML", "x_control_2.mzML", "x_heat_rep1.mzML"]).rows:
+    ...     print(*row)
+    x_control_1.mzML control_1 control 1
+    x_control_2.mzML control_2 control 2
+    x_heat_rep1.mzML heat_1 heat 1
+    """
+    names = [PurePath(file).name for file in files]
+    whole = [_SUFFIX.sub("", name) or name for name in names]
+    stems = [_FRACTION.sub("", name) or name for name in whole]
+    # Fractions are of one sample; other files of one name, in two folders, are not.
+    keys = [stem if stem != name else file for stem, name, file in zip(stems, whole, files, strict=True)]
+    heads, numbers = zip(*map(_replicate_of, stems), strict=True) if stems else ((), ())
+    samples: dict[str, tuple[str, str, str]] = {}
+    taken: dict[str, set[int]] = {}
+    for key, condition, number in zip(keys, _without_common_parts(heads), numbers, strict=True):
+        if key not in samples:
+            used = taken.setdefault(condition, set())
+            replicate = number if 0 < number <= _MAXIMUM_REPLICATE and number not in used else max(used, default=0) + 1
+            used.add(replicate)
+            samples[key] = (f"{condition}_{replicate}", condition, str(replicate))
+    shown = [name if names.count(name) == 1 else file for name, file in zip(names, files, strict=True)]
+    rows = ((file, *samples[key]) for file, key in zip(shown, keys, strict=True))
+    return DesignTable(DESIGN_COLUMNS, tuple(rows))
+
+
+def _replicate_of(stem: str) -> tuple[str, int]:
+    """A name without the number of the replicate at its end, and that; 0 where there is none, or nothing else."""
+    match = _REPLICATE.search(stem)
+    head = "" if match is None else stem[: match.start()].rstrip("_-. ")
+    return (head, int(match[1])) if match is not None and head else (stem, 0)
+
+
+def _without_common_parts(names: Sequence[str]) -> list[str]:
+    """Names without the parts that all of them begin or end with, as far as something is left."""
+    different = list(dict.fromkeys(names))
+    if len(different) < 2:
+        return list(names)
+    parts = {name: [part for part in _PARTS.split(name) if part] or [name] for name in different}
+    shortest = min(map(len, parts.values()))
+    first = next((n for n in range(shortest) if len({one[n] for one in parts.values()}) > 1), shortest - 1)
+    last = next((n for n in range(shortest - first) if len({one[-1 - n] for one in parts.values()}) > 1), 0)
+    short = {name: "_".join(one[first : len(one) - last]) for name, one in parts.items()}
+    return [short[name] for name in names] if len(set(short.values())) == len(different) else list(names)
+
+
+def design_text(table: DesignTable) -> str:
+    """The design as a table of tab-separated values, whose cells stay in their lines."""
+    written = io.StringIO()
+    writer = csv.writer(written, delimiter="\t", lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(["".join(letter if letter.isprintable() else " " for letter in cell) for cell in row] for row in table.rows)
+    return written.getvalue()
+
+
+def judged_design(table: DesignTable, files: Sequence[str]) -> Design | DesignFault:
+    """What the reader of designs makes of a table, of an identification with these files.
+
+    Rows without a sample are left out, as their files are.
+    """
+    places = [number for number, row in enumerate(table.rows) if any(cell.strip() for cell in row[1:])]
+    kept = DesignTable(table.columns, tuple(table.rows[number] for number in places))
+    with tempfile.TemporaryDirectory(prefix="design-") as folder:
+        path = Path(folder) / "design.tsv"
+        path.write_text(design_text(kept), encoding="utf-8", newline="")
+        try:
+            return read_design(path, files)
+        except InputError as error:
+            return _fault(error, places)
+
+
+def _fault(error: InputError, places: Sequence[int]) -> DesignFault:
+    """What the reader said, of the row of the table instead of the line of a file that nobody sees."""
+    match = _LINE.fullmatch(error.place)
+    line = int(match[1]) - 2 if match else -1
+    row = places[line] if 0 <= line < len(places) else None
+    begin = f"The design {error.reason}" if row is None else f"Row {row + 1}: {error.reason}"
+    return DesignFault(f"{begin}. {error.remedy}." if error.remedy else f"{begin}.", row)
+
+
+def read_design_table(path: Path) -> DesignTable:
+    """A table of tab-separated values as texts, whatever it says; the columns of a design come first, further ones after them.
+
+    Raises
+    ------
+    InputError : it cannot be read, is no text, or lacks a column.
+    """
+    remedy = f"Its columns are {', '.join(DESIGN_COLUMNS)}"
+    with ByteSource(path) as source:
+        data = source.read(_MAXIMUM_BYTES + 1)
+    if len(data) > _MAXIMUM_BYTES:
+        raise InputError(path, f"is larger than the {_MAXIMUM_BYTES >> 20} MB of a design", remedy=remedy)
+    try:
+        lines = [row for row in csv.reader(data.decode("utf-8-sig").splitlines(), delimiter="\t") if any(cell.strip() for cell in row)]
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(path, "is no table of tab-separated text", remedy=remedy) from None
+    header = [cell.strip().lower() for cell in lines[0]] if lines else []
+    missing = next((name for name in DESIGN_COLUMNS if header.count(name) != 1), None)
+    if missing is not None:
+        raise InputError(path, f"has no single column {missing}", place="line 1", remedy=remedy)
+    if len(lines) > _MAXIMUM_ROWS or len(header) > _MAXIMUM_COLUMNS:
+        raise InputError(path, f"has more than {_MAXIMUM_ROWS:,} rows or {_MAXIMUM_COLUMNS} columns", remedy=remedy)
+    more = [name for name in dict.fromkeys(header) if name and name not in DESIGN_COLUMNS]
+    columns = (*DESIGN_COLUMNS, *more)
+    at = [header.index(name) for name in columns]
+    rows = tuple(tuple(row[place].strip() if place < len(row) else "" for place in at) for row in lines[1:])
+    return DesignTable(columns, rows)
+
+
+def filled_down(cells: Sequence[str]) -> list[str]:
+    """What a column of cells becomes that is filled from its first one: a number at the end of that counts on where it is alone, or where
+    the second cell has begun to count.
+
+    >>> filled_down(["1", "", ""]), filled_down(["control", "", ""]), filled_down(["s1", "s2", "", ""])
+    (['1', '2', '3'], ['control', 'control', 'control'], ['s1', 's2', 's3', 's4'])
+    """
+    first = cells[0]
+    match = re.fullmatch(r"(.*?)(\d{1,9})", first)
+    if match is None or not (match[1] == "" or (len(cells) > 2 and cells[1] == f"{match[1]}{int(match[2]) + 1}")):
+        return [first] * len(cells)
+    return [f"{match[1]}{int(match[2]) + step}" for step in range(len(cells))]
+
+
+def pasted_cells(text: str) -> list[list[str]]:
+    """The cells that a spreadsheet puts on the clipboard: tabs between columns, a line for each row, cells with breaks in quotes.
+
+    >>> pasted_cells("a\\tb\\r\\nc\\td\\r\\n")
+    [['a', 'b'], ['c', 'd']]
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
+    try:
+        rows = list(csv.reader(io.StringIO(lines), delimiter="\t"))
+    except csv.Error:
+        rows = [line.split("\t") for line in lines.split("\n")]
+    rows = rows[:_MAXIMUM_ROWS]
+    return [list(row) for row in zip(*zip_longest(*rows, fillvalue=""), strict=True)] if any(rows) else []

@@ -1,0 +1,287 @@
+"""Figures of quantities: volcano, profile of a protein, samples by their components and correlations, and what is missing."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.results.counts import counted
+from engine.views.drawings import Axis, Bar, Curve, Drawing, Ink, Label, Points, Shade, Shape, Stroke, draw_axes, shortened, text_width
+from engine.views.quantities import STATES, Components, Samples, Volcano
+
+__all__ = ["draw_components", "draw_correlations", "draw_missing", "draw_profile", "draw_volcano", "missing_blocks"]
+
+_LABELLED = 12
+_PEPTIDES_DRAWN = 60
+_CELLS = 6000
+"""Of the map of what is missing, at most: more would be finer than is seen, and slow to draw."""
+_STATE_INKS: dict[str, Ink] = {"measured": 0, "transferred": 5, "too low": 11, "refused": 3, "not seen": "grid"}
+
+
+def draw_volcano(
+    volcano: Volcano, q_value: float, fold_change: float, width: float = 400.0, height: float = 320.0, font_size: float = 8.0
+) -> Drawing:
+    """Fold changes against p-values; those that change are coloured, and the surest of them named. The target of a dot is its row in the
+    table of changes."""
+    changed = volcano.changed(q_value, fold_change)
+    up, down = changed & (volcano.fold_change > 0), changed & (volcano.fold_change < 0)
+    title = f"{volcano.comparison}: {up.sum():,} up, {down.sum():,} down, of {counted(len(volcano), 'tested protein')}"
+    shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
+    widest = float(np.abs(volcano.fold_change).max(initial=1.0)) * 1.06
+    highest = float(volcano.height.max(initial=1.0)) * 1.08
+    area = (font_size * 2 + 30, font_size * 3.2, width - font_size * 2, height - font_size * 4)
+    left, top, right, bottom = area
+    shapes += draw_axes(area, Axis(-widest, widest, "log2 fold change"), Axis(0, highest, "-log10 p-value"), font_size)
+
+    def across(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return left + (values + widest) / (2 * widest) * (right - left)
+
+    def upwards(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return bottom - values / highest * (bottom - top)
+
+    limit = volcano.p_value_at(q_value)
+    if limit is not None:
+        y = float(upwards(np.array([-np.log10(max(limit, np.finfo(np.float64).tiny))]))[0])
+        shapes.append(Curve(np.array([left, right]), np.array([y, y]), "faint", 0.8, is_dashed=True))
+        shapes.append(Label((left + right) / 2, y - 3, f"q-value {q_value:.3g}", "middle", "faint"))
+    for one in (-fold_change, fold_change) if fold_change > 0 else ():
+        if abs(one) < widest:
+            x = float(across(np.array([one]))[0])
+            shapes.append(Curve(np.array([x, x]), np.array([top, bottom]), "faint", 0.8, is_dashed=True))
+    x, y_all = across(volcano.fold_change), upwards(volcano.height)
+    for chosen, ink, size in ((~changed, "faint", 3.0), (down, 0, 4.5), (up, 1, 4.5)):
+        shapes.append(Points(x[chosen], y_all[chosen], ink, size, volcano.row[chosen]))  # type: ignore[arg-type]
+    shapes += _labels(volcano, np.flatnonzero(changed), x, y_all, (left, right), font_size)
+    return Drawing(width, height, title, tuple(shapes), font_size)
+
+
+def _labels(
+    volcano: Volcano, rows: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], span: tuple[float, float], font_size: float
+) -> list[Shape]:
+    """Names of the surest ones, where no other name stands."""
+    shapes: list[Shape] = []
+    taken: list[tuple[float, float, float]] = []
+    for row in rows[np.argsort(volcano.p_value[rows], kind="stable")][: 4 * _LABELLED].tolist():
+        text = shortened(volcano.accession[row], font_size * 9, font_size)
+        length = text_width(text, font_size)
+        is_left = x[row] + 6 + length > span[1]
+        begin = x[row] - 6 - length if is_left else x[row] + 6
+        if any(abs(y[row] - other) < font_size * 1.1 and begin < end and begin + length > first for first, end, other in taken):
+            continue
+        taken.append((begin, begin + length, float(y[row])))
+        shapes.append(Label(float(x[row]) + (-6 if is_left else 6), float(y[row]) + font_size * 0.35, text, "end" if is_left else "start"))
+        if len(taken) == _LABELLED:
+            break
+    return shapes
+
+
+def draw_profile(
+    proteins: Samples, peptides: Samples, accession: str, width: float = 420.0, height: float = 260.0, font_size: float = 8.0
+) -> Drawing:
+    """A protein over the samples, and below it its peptides, at most some tens of those with most quantities. The target of a peptide's dot
+    is its row in the table of peptides."""
+    rows = peptides.rows_of(accession)
+    own = proteins.log2[proteins.row_of[accession]] if accession in proteins.row_of else np.full(len(proteins.samples), np.nan)
+    order = np.lexsort((-np.nan_to_num(peptides.log2[rows]).sum(axis=1), -peptides.has[rows].sum(axis=1)))
+    shown = rows[order][:_PEPTIDES_DRAWN]
+    more = f", {len(shown)} of them drawn" if len(shown) < len(rows) else ""
+    title = f"{accession} and {counted(len(rows), 'peptide')}{more}"
+    every = np.concatenate([own, peptides.log2[shown].ravel()])
+    every = every[np.isfinite(every)]
+    low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
+    room = (high - low) * 0.08 or 0.5
+    foot = _sample_foot(proteins, font_size)
+    area = (font_size * 2 + 34, font_size * 3.2, width - font_size * 2, height - foot)
+    left, top, right, bottom = area
+    x = _places(proteins, left, right)
+
+    def upwards(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return bottom - (values - low + room) / (high - low + 2 * room) * (bottom - top)
+
+    shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
+    shapes += _upward_axis(area, Axis(low - room, high + room, "log2 quantity"), font_size)
+    for place, row in enumerate(shown.tolist()):
+        ink, y = place % 12, upwards(peptides.log2[row])
+        shapes += _joined(x, y, ink, 0.9)
+        has = np.isfinite(y)
+        shapes.append(Points(x[has], y[has], ink, 3.5, np.full(int(has.sum()), row, np.int64)))
+    y = upwards(own)
+    shapes += [*_joined(x, y, "text", 2.2), Points(x[np.isfinite(y)], y[np.isfinite(y)], "text", 5.5)]
+    shapes += _sample_names(proteins, x, bottom, foot, font_size)
+    return Drawing(width, height, title, tuple(shapes), font_size)
+
+
+def _upward_axis(area: tuple[float, float, float, float], axis: Axis, font_size: float) -> list[Shape]:
+    """The vertical axis of `draw_axes`, and a line for the horizontal one, which has names."""
+    bottom = area[3]
+    drawn = draw_axes(area, Axis(0, 1), axis, font_size)
+    is_across = [
+        (isinstance(one, Stroke) and one.x1 == one.x2 and one.y1 == bottom) or (isinstance(one, Label) and one.y > bottom + font_size)
+        for one in drawn
+    ]
+    return [shape for shape, across in zip(drawn, is_across, strict=True) if not across]
+
+
+def _joined(x: NDArray[np.float64], y: NDArray[np.float64], ink: Ink, width: float) -> list[Shape]:
+    """Lines between neighbours that are both there: what is missing is no line."""
+    has = np.isfinite(y)
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], has, [False]]).astype(np.int8)))
+    return [Curve(x[first:last], y[first:last], ink, width) for first, last in ends.reshape(-1, 2).tolist() if last - first > 1]
+
+
+def _places(samples: Samples, left: float, right: float) -> NDArray[np.float64]:
+    n = len(samples.samples)
+    return left + (np.arange(n) + 0.5) * (right - left) / n
+
+
+def _sample_foot(samples: Samples, font_size: float) -> float:
+    """Room for the names of samples below a figure, read from below, and a line of conditions."""
+    longest = max((text_width(shortened(name, font_size * 9, font_size), font_size) for name in samples.samples), default=0.0)
+    return longest + font_size * (3.6 if any(samples.conditions) else 1.6)
+
+
+def _sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: float, font_size: float) -> list[Shape]:
+    """Names of samples below their places, as many as there is room for, and a bar for each condition."""
+    n = len(samples.samples)
+    step = max(1, int(np.ceil(font_size * 1.15 * n / max(float(x[-1] - x[0]) + 1, 1)))) if n > 1 else 1
+    shapes: list[Shape] = []
+    for place in range(0, n, step):
+        name = shortened(samples.samples[place], font_size * 9, font_size)
+        shapes.append(Label(float(x[place]) + font_size * 0.35, top + 6, name, "end", is_upright=True))
+    if any(samples.conditions):
+        half = (float(x[1] - x[0]) if n > 1 else 40.0) / 2
+        inks = _condition_inks(samples)
+        y = top + foot - font_size * 1.9
+        begin = 0
+        for place in range(1, n + 1):
+            if place == n or samples.conditions[place] != samples.conditions[begin]:
+                name = samples.conditions[begin]
+                left, right = float(x[begin]) - half + 1, float(x[place - 1]) + half - 1
+                if name:
+                    shapes.append(Bar(left, y, right - left, 3, inks[name]))
+                    shapes.append(Label((left + right) / 2, y + font_size * 1.3, shortened(name, right - left, font_size), "middle"))
+                begin = place
+    return shapes
+
+
+def _condition_inks(samples: Samples) -> dict[str, int]:
+    return {name: place for place, name in enumerate(dict.fromkeys(one for one in samples.conditions if one))}
+
+
+def draw_components(
+    found: Components | None, samples: Samples, width: float = 320.0, height: float = 260.0, font_size: float = 8.0
+) -> Drawing:
+    """Samples by their first two principal components, coloured by condition. The target of a dot is the place of its sample."""
+    title = "Principal components of the samples"
+    shapes: list[Shape] = [Label(8, font_size * 1.8, title, is_bold=True)]
+    if found is None:
+        told = "At least three samples, and three proteins that all of them have, are needed."
+        shapes.append(Label(8, font_size * 4, shortened(told, width - 16, font_size), ink="faint"))
+        return Drawing(width, height, title, tuple(shapes), font_size)
+    area = (font_size * 2 + 34, font_size * 5.2, width - font_size * 2, height - font_size * 4)
+    left, top, right, bottom = area
+    has = np.isfinite(found.scores[:, 0])
+    axes = []
+    for number in range(2):
+        values = found.scores[has, number]
+        room = (float(values.max() - values.min()) or 1.0) * 0.16
+        name = f"Component {number + 1} ({100 * found.share[number]:.0f} % of the variance)"
+        axes.append(Axis(float(values.min()) - room, float(values.max()) + room, name))
+    shapes += draw_axes(area, *axes, font_size)
+    x = left + (found.scores[:, 0] - axes[0].low) / (axes[0].high - axes[0].low) * (right - left)
+    y = bottom - (found.scores[:, 1] - axes[1].low) / (axes[1].high - axes[1].low) * (bottom - top)
+    inks = _condition_inks(samples)
+    for place in np.flatnonzero(has).tolist():
+        ink: Ink = inks.get(samples.conditions[place], "faint")
+        at = np.array([place], np.int64)
+        shapes.append(Points(x[at], y[at], ink, 7.0, at))
+        name, is_right = shortened(samples.samples[place], font_size * 9, font_size), x[place] > (left + right) / 2
+        shapes.append(Label(float(x[place]) + (-7 if is_right else 7), float(y[place]) - 3, name, "end" if is_right else "start"))
+    across = left
+    for name, ink in inks.items():
+        if across + text_width(name, font_size) + 20 < right:
+            shapes += [Bar(across, font_size * 3.3 - 5, 6, 6, ink, is_round=True), Label(across + 10, font_size * 3.3, name)]
+            across += text_width(name, font_size) + 24
+    shapes.append(Label(right, font_size * 4.9, f"{found.n_things:,} proteins that all have", "end", "faint"))
+    return Drawing(width, height, title, tuple(shapes), font_size)
+
+
+def draw_correlations(
+    correlation: NDArray[np.float64], samples: Samples, width: float = 320.0, height: float = 260.0, font_size: float = 8.0
+) -> Drawing:
+    """Correlations of each two samples, from the least (light) to 1; the target of a cell is the place of the sample of its row."""
+    n = len(samples.samples)
+    told = correlation[np.isfinite(correlation)]
+    least = float(told.min()) if len(told) else 0.0
+    title = f"Correlation, {least:.2f} (light) to 1"
+    shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
+    margin = max((text_width(shortened(name, font_size * 9, font_size), font_size) for name in samples.samples), default=0.0) + 12
+    foot = _sample_foot(samples, font_size)
+    side = max(20.0, min(width - margin - 8, height - font_size * 3 - foot))
+    top, cell = font_size * 2.8, side / n
+    for row in range(n):
+        for column in range(n):
+            one = float(correlation[row, column])
+            tip = f"{samples.samples[row]}, {samples.samples[column]}: {one:.4f}" if one == one else ""
+            ink: Ink = Shade(-(0.08 + 0.92 * (one - least) / ((1 - least) or 1.0))) if one == one else "grid"
+            box = (margin + column * cell, top + row * cell, max(cell - 0.8, 0.5), max(cell - 0.8, 0.5))
+            shapes.append(Bar(*box, ink, target=row, tip=tip))
+            if one == one and cell > text_width("0.00", font_size) + 4:
+                text_ink: Ink = "background" if one > (1 + least) / 2 else "text"
+                shapes.append(Label(box[0] + cell / 2, box[1] + cell / 2 + font_size * 0.35, f"{one:.2f}", "middle", text_ink))
+    step = max(1, int(np.ceil(font_size * 1.15 / cell)))
+    for row in range(0, n, step):
+        at = top + (row + 0.5) * cell + font_size * 0.35
+        shapes.append(Label(margin - 6, at, shortened(samples.samples[row], font_size * 9, font_size), "end"))
+    shapes += _sample_names(samples, _places(samples, margin, margin + side), top + side, foot, font_size)
+    return Drawing(width, height, title, tuple(shapes), font_size)
+
+
+def missing_blocks(found: Samples, most: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Which part of the things of each of at most `most` blocks has a quantity in each sample, (blocks, s); and the first row of each
+    block, in the order of `Samples.by_missing`, (blocks,)."""
+    order = found.by_missing
+    if not len(order):
+        return np.zeros((0, len(found.samples))), np.zeros(0, np.int64)
+    n_blocks = min(len(order), max(1, most))
+    starts = np.arange(n_blocks) * len(order) // n_blocks
+    sizes = np.diff(np.append(starts, len(order)))
+    parts = np.add.reduceat(found.has[order].astype(np.float64), starts, axis=0) / sizes[:, None]
+    return parts, order[starts]
+
+
+def draw_missing(found: Samples, things: str, width: float = 320.0, height: float = 300.0, font_size: float = 8.0) -> Drawing:
+    """Which quantities are missing: how often each state is in each sample, and below that a map, complete things first. The target of a
+    cell is the row of the first thing that it is of."""
+    n, n_samples = found.has.shape
+    n_whole = int(found.has.all(axis=1).sum())
+    title = f"{n_whole:,} of {n:,} {things} have a quantity in all samples"
+    shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
+    counts = np.stack([(found.state == code).sum(axis=0) for code in range(len(STATES))])
+    left, right, top, foot = font_size * 2 + 26, width - font_size * 2, font_size * 4.6, _sample_foot(found, font_size)
+    across = left
+    for code in np.flatnonzero(counts.sum(axis=1)).tolist():
+        shapes += [Bar(across, font_size * 3.2 - 5, 6, 6, _STATE_INKS[STATES[code]]), Label(across + 9, font_size * 3.2, STATES[code])]
+        across += text_width(STATES[code], font_size) + 20
+    bottom = max(top + 40, height - foot)
+    middle = top + (bottom - top) * 0.3
+    x, step = _places(found, left, right), (right - left) / n_samples
+    for sample in range(n_samples):
+        y = middle
+        for code in range(len(STATES)):
+            part = counts[code, sample] / max(n, 1) * (middle - top)
+            tip = f"{found.samples[sample]}: {counts[code, sample]:,} {things} {STATES[code]}"
+            if part > 0:
+                y -= part
+                shapes.append(Bar(float(x[sample]) - step / 2 + 1, y, step - 2, part, _STATE_INKS[STATES[code]], tip=tip))
+    blocks, first = missing_blocks(found, min(int(bottom - middle - 8), _CELLS // n_samples))
+    tall = (bottom - middle - 8) / max(len(blocks), 1)
+    for block in range(len(blocks)):
+        for sample in range(n_samples):
+            part = float(blocks[block, sample])
+            box = (float(x[sample]) - step / 2 + 1, middle + 8 + block * tall, step - 2, tall + 0.2)
+            shapes.append(Bar(*box, Shade(-part) if part > 0 else "grid", target=int(first[block])))
+    shapes.append(Label(left - 6, middle + 8 + font_size, "all", "end", "faint"))
+    shapes.append(Label(left - 6, bottom, "few", "end", "faint"))
+    shapes += _sample_names(found, x, bottom, foot, font_size)
+    return Drawing(width, height, title, tuple(shapes), font_size)

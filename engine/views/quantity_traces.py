@@ -1,0 +1,219 @@
+"""Chromatograms of an ion in all runs of a quantification, with the borders of its traces, and what is between others."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.isotopes import AVERAGINE, ELEMENTS, element_counts, isotope_patterns, sequence_elements
+from engine.chemistry.masses import ISOTOPE_SPACING
+from engine.chemistry.modifications import unimod
+from engine.chemistry.peptidoforms import parse
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import InputError, ProteoscopeError
+from engine.formats.surveys import Surveys, read_surveys
+from engine.jobs.progress import Progress
+from engine.views.conditions import Is
+from engine.views.finished_run import FinishedRun
+from engine.views.tables import TableSource
+
+__all__ = ["IonTrace", "IonTraces", "RunSurveys", "ion_traces", "measured_between", "trace_through"]
+
+_AVERAGINE_MASS = 111.1254
+_LEAST_SECONDS = 120.0
+_COLUMNS = (
+    *("peptide", "charge", "mz", "file", "source", "area", "apex", "retention_time", "begin", "end", "n_points", "agreement", "q_value"),
+    *("refused",),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class IonTrace:
+    """An ion in a file.
+
+    Attributes
+    ----------
+    file : its name. row : of the table of ion traces, -1 where that has none of this file. seconds : (k,) float64.
+    intensity : (k, isotopes) float64, of each isotope in each survey spectrum. main : the isotope that is highest by the formula.
+    apex, begin, end : seconds, None where the trace has none. values : the row of the table, empty where it has none.
+    error : why there is nothing to see, empty where there is.
+    """
+
+    file: str
+    row: int
+    seconds: NDArray[np.float64]
+    intensity: NDArray[np.float64]
+    main: int
+    apex: float | None
+    begin: float | None
+    end: float | None
+    values: dict[str, Any]
+    error: str = ""
+
+    @cached_property
+    def total(self) -> NDArray[np.float64]:
+        """(k,) intensities of all isotopes together where the main one is there, 0 elsewhere: what areas are of."""
+        return np.where(self.intensity[:, self.main] > 0, self.intensity.sum(axis=1), 0.0)
+
+    @property
+    def is_manual(self) -> bool:
+        """Whether its borders were set by hand."""
+        return self.values.get("source") == "manual"
+
+
+@dataclass(frozen=True, eq=False)
+class IonTraces:
+    """An ion in all files of a run, in their order. `pattern`: (isotopes,) float64 of the formula."""
+
+    peptide: str
+    charge: int
+    mz: float
+    pattern: NDArray[np.float64]
+    traces: tuple[IonTrace, ...]
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        return f"{self.peptide}, {self.charge}+, m/z {self.mz:.4f}"
+
+
+class RunSurveys:
+    """Survey spectra of the files of a run, each read once, for one thread at a time."""
+
+    def __init__(self, run: FinishedRun) -> None:
+        self.paths = tuple(path for kind, path in run.inputs if kind == "spectra")
+        self._progress = Progress()
+        self._read: dict[Path, Surveys] = {}
+
+    def of(self, path: Path) -> Surveys:
+        """Those of a file.
+
+        Raises
+        ------
+        InputError : it is gone, or has none. Cancelled : `close` was called meanwhile.
+        """
+        if path not in self._read:
+            self._read[path] = read_surveys(path, progress=self._progress, spool=Path(tempfile.gettempdir()))
+        return self._read[path]
+
+    def close(self) -> None:
+        """Have what is being read end soon; from any thread."""
+        self._progress.cancel()
+
+
+def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurveys) -> IonTraces:
+    """The ion of a row of the table of ion traces, in all files of the run.
+
+    Raises
+    ------
+    InputError : the run has no such row.
+    """
+    own: dict[str, Any] = source.values(np.array([row]), _COLUMNS).to_pylist()[0]
+    rows = source.rows([Is("peptide", "=", own["peptide"]), Is("charge", "=", own["charge"])])
+    of_file = dict(zip((one["file"] for one in source.values(rows, _COLUMNS).to_pylist()), rows.tolist(), strict=True))
+    values = dict(zip(rows.tolist(), source.values(rows, _COLUMNS).to_pylist(), strict=True))
+    pattern = _pattern(own["peptide"], int(run.parameters["isotopes"]))
+    known = [one for one in values.values() if one["retention_time"] is not None]
+    expected = float(np.median([one["retention_time"] for one in known])) if known else None
+    widest = max((one["end"] - one["begin"] for one in known), default=0.0)
+    reach = max(float(run.parameters["retention_window"]), _LEAST_SECONDS, 2 * widest)
+    found = []
+    for path in surveys.paths:
+        number = of_file.get(path.name, -1)
+        at = values.get(number, {})
+        middle = at.get("retention_time")
+        middle = expected if middle is None else middle
+        found.append(_trace(path, number, at, own, pattern, middle, reach, run, surveys))
+    return IonTraces(own["peptide"], own["charge"], own["mz"], pattern, tuple(found))
+
+
+def _trace(
+    path: Path, row: int, values: dict[str, Any], ion: dict[str, Any], pattern: NDArray[np.float64], middle: float | None, reach: float,
+    run: FinishedRun, surveys: RunSurveys,
+) -> IonTrace:  # fmt: skip
+    main, name = int(np.argmax(pattern)), PurePath(path).name
+    apex, begin, end = (values.get(one) for one in ("retention_time", "begin", "end"))
+    if middle is None:
+        return IonTrace(name, row, np.zeros(0), np.zeros((0, len(pattern))), main, apex, begin, end, values, "No time is known of it.")
+    try:
+        tolerance = Tolerance.parse(str(run.parameters["precursor_tolerance"]))
+        seconds, intensity = trace_through(
+            surveys.of(path), ion["mz"], ion["charge"], len(pattern), tolerance, (middle - reach, middle + reach)
+        )
+    except ProteoscopeError as error:
+        return IonTrace(name, row, np.zeros(0), np.zeros((0, len(pattern))), main, apex, begin, end, values, str(error))
+    return IonTrace(name, row, seconds, intensity, main, apex, begin, end, values)
+
+
+def trace_through(
+    surveys: Surveys, mz: float, charge: int, n_isotopes: int, tolerance: Tolerance, span: tuple[float, float]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The highest peak within the tolerance of each isotope of an ion in each survey spectrum of a span of seconds.
+
+    Returns
+    -------
+    (k,) float64, seconds; (k, isotopes) float64, 0 where there is no peak.
+    """
+    first, last = np.searchsorted(surveys.retention_time, span)
+    last = max(last, first)
+    low, high = int(surveys.offsets[first]), int(surveys.offsets[last])
+    peaks, heights = np.asarray(surveys.mz[low:high]), np.asarray(surveys.intensity[low:high])
+    owner = np.repeat(np.arange(last - first), np.diff(surveys.offsets[first : last + 1]))
+    found = np.zeros((last - first, n_isotopes))
+    for isotope in range(n_isotopes):
+        centre = mz + isotope * ISOTOPE_SPACING / charge
+        width = float(tolerance.width(centre))
+        within = np.flatnonzero((peaks >= centre - width) & (peaks <= centre + width))
+        np.maximum.at(found[:, isotope], owner[within], heights[within])
+    return np.asarray(surveys.retention_time[first:last]), found
+
+
+def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float, end: float) -> dict[str, float]:
+    """What is measured of an ion between two times, as the search measures between the borders that it finds.
+
+    Raises
+    ------
+    InputError : no survey spectrum between them shows the ion.
+    """
+    begin, end = min(begin, end), max(begin, end)
+    places = np.flatnonzero((trace.seconds >= begin) & (trace.seconds <= end) & (trace.total > 0))
+    if not len(places):
+        raise InputError(trace.file, "has nothing of the ion between these borders", remedy="Set them around a signal")
+    seconds, cells, total = trace.seconds[places], trace.intensity[places], trace.total[places]
+    areas = ((cells[1:] + cells[:-1]) / 2 * np.diff(seconds)[:, None]).sum(axis=0)
+    length = float(np.sqrt((areas**2).sum() * (pattern**2).sum()))
+    shape = _smoothed(trace, places)
+    high = shape >= shape.max() / 2
+    return {
+        "area": float(areas.sum()), "apex": float(total.max()),
+        "retention_time": float((seconds[high] * total[high]).sum() / total[high].sum()), "begin": begin, "end": end,
+        "n_points": float(len(places)), "agreement": float(areas @ pattern) / length if length > 0 else 0.0,
+    }  # fmt: skip
+
+
+def _smoothed(trace: IonTrace, places: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Intensities of all isotopes at some places, gaps between them bridged and all smoothed by 1-2-1, as the search looks for summits."""
+    first, last = int(places[0]), int(places[-1])
+    filled = np.interp(np.arange(first - 1, last + 2), places, trace.total[places])
+    for end, place in ((0, first - 1), (-1, last + 1)):
+        filled[end] = trace.total[place] if 0 <= place < len(trace.total) else 0.0
+    shape = (filled[:-2] + 2 * filled[1:-1] + filled[2:]) / 4
+    return np.asarray(shape[places - first])
+
+
+def _pattern(peptide: str, n_isotopes: int) -> NDArray[np.float64]:
+    """Isotopes of a peptide in ProForma: Unimod's composition of the modifications that it knows, average residues by mass of others."""
+    form = parse(peptide)
+    elements = sequence_elements([form.sequence])[0]
+    average = np.array([AVERAGINE.get(one, 0.0) for one in ELEMENTS]) / _AVERAGINE_MASS
+    for one in (*form.modifications, *form.unlocalised, *form.labile):
+        is_known = one.name in unimod()
+        elements = elements + (element_counts(unimod().by_name(one.name).composition) if is_known else one.mass * average)
+    pattern: NDArray[np.float64] = isotope_patterns(elements[None, :], n_isotopes)[0]
+    return pattern

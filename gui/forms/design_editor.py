@@ -1,0 +1,300 @@
+"""The design table of a form: files to samples, conditions and replicates; guessed, typed, filled down, pasted, loaded and saved."""
+# ruff: noqa: N802 - Qt gives these names
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QCheckBox, QFileDialog, QHBoxLayout, QHeaderView, QTableView, QVBoxLayout, QWidget
+
+from engine.errors import ProteoscopeError
+from engine.files import atomic_file
+from engine.quantification.design import Design
+from engine.results.counts import counted
+from engine.views.quantity_design import (
+    DesignFault,
+    DesignTable,
+    design_text,
+    files_of_runs,
+    guessed_design,
+    judged_design,
+    pasted_cells,
+    read_design_table,
+)
+from gui.buttons import tool_button
+from gui.forms.design_model import Cell, DesignModel
+from gui.labels import toned_label
+from gui.tables.worker import TableWorker
+
+__all__ = ["DesignEditor", "DesignView"]
+
+_ROWS_SHOWN = 6
+_FILTER = "Tab-separated values (*.tsv *.txt);;All files (*)"
+_STANDARD = QKeySequence.StandardKey
+
+
+class DesignView(QTableView):
+    """The table: typing edits a cell; Ctrl+D fills down, Ctrl+C and Ctrl+V copy and paste, Delete empties, Ctrl+Z and Ctrl+Shift+Z undo
+    and redo."""
+
+    def __init__(self, model: DesignModel) -> None:
+        super().__init__()
+        self._model = model
+        self.setModel(model)
+        self.setAccessibleName("Design: samples of the files")
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        triggers = QAbstractItemView.EditTrigger
+        self.setEditTriggers(triggers.DoubleClicked | triggers.AnyKeyPressed | triggers.EditKeyPressed)
+        self.setAlternatingRowColors(True)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        height = QFontMetrics(self.font()).height() + 8
+        self.verticalHeader().setDefaultSectionSize(height)
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.horizontalHeader().setHighlightSections(False)
+        self.setMinimumHeight(height * (_ROWS_SHOWN + 1) + 8)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self._keys = {
+            self._action("Fill &down", QKeySequence("Ctrl+D"), self.fill_down),
+            self._action("&Copy", QKeySequence(_STANDARD.Copy), self.copy),
+            self._action("&Paste", QKeySequence(_STANDARD.Paste), self.paste),
+            self._action("&Empty", QKeySequence(_STANDARD.Delete), self.empty),
+            self._action("&Undo", QKeySequence(_STANDARD.Undo), model.undo),
+            self._action("&Redo", QKeySequence(_STANDARD.Redo), model.redo),
+        }
+        model.modelReset.connect(self._size_columns)
+
+    def selected(self) -> list[Cell]:
+        """The selected cells, from the top."""
+        return sorted((index.row(), index.column()) for index in self.selectionModel().selectedIndexes())
+
+    def fill_down(self) -> None:
+        """Fill what is selected from its topmost cells."""
+        if cells := self.selected():
+            self._model.fill_down(cells)
+
+    def copy(self) -> None:
+        """Put the selected cells on the clipboard, as spreadsheets take them."""
+        rows: dict[int, list[str]] = {}
+        for row, column in self.selected():
+            rows.setdefault(row, []).append(self._model.table.rows[row][column])
+        if rows:
+            QGuiApplication.clipboard().setText("\n".join("\t".join(row) for row in rows.values()))
+
+    def paste(self) -> None:
+        """Put what is on the clipboard into the table, from the topmost selected cell on."""
+        cells = self.selected()
+        self._model.paste(pasted_cells(QGuiApplication.clipboard().text()), cells[0] if cells else (0, 0), cells)
+
+    def empty(self) -> None:
+        """Empty the selected cells."""
+        self._model.set_cells((cell, "") for cell in self.selected())
+
+    def event(self, event: QEvent) -> bool:
+        """Keep keys of the table from shortcuts around it, as the form's Undo."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._action_of(event) is not None:
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Do what a key of the table asks for."""
+        action = self._action_of(event)
+        if action is not None:
+            action.trigger()
+        else:
+            super().keyPressEvent(event)
+
+    def _action_of(self, event: QKeyEvent) -> QAction | None:
+        pressed = QKeySequence(event.keyCombination())
+        return next((one for one in self._keys if pressed in one.shortcuts()), None)
+
+    def _action(self, text: str, shortcut: QKeySequence, use: object) -> QAction:
+        action = QAction(text, self)
+        action.setShortcut(shortcut)
+        # Pressed keys come by `keyPressEvent`; the menu shows them.
+        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        action.triggered.connect(lambda: use())  # type: ignore[operator]
+        self.addAction(action)
+        return action
+
+    def _size_columns(self) -> None:
+        metrics, header = QFontMetrics(self.font()), self.horizontalHeader()
+        for section, name in enumerate(self._model.table.columns):
+            texts = [str(self._model.index(row, section).data() or "") for row in range(min(self._model.rowCount(), 100))]
+            widest = max(map(metrics.horizontalAdvance, [name, *texts]), default=0)
+            header.resizeSection(section, min(max(widest + 24, 70), 260))
+        header.setStretchLastSection(True)
+
+
+class DesignEditor(QWidget):
+    """A design of the files of an identification, or none.
+
+    Signals
+    -------
+    changed : it, or whether there is one.
+    """
+
+    changed = Signal()
+
+    def __init__(self, help: str) -> None:
+        super().__init__()
+        self._files: list[str] = []
+        self._asked: tuple[Path, tuple[str, ...]] | None = None
+        self._judged: Design | DesignFault | None = None
+        self._worker = TableWorker(None, self)
+        self.model = DesignModel()
+        self.view = DesignView(self.model)
+        self.is_used = QCheckBox("Use a &design")
+        self.is_used.setToolTip(f"{help[:1].upper()}{help[1:]}. Without it each file is a sample, and nothing is compared")
+        self.is_used.setEnabled(False)
+        self.message = toned_label()
+        self.wrong = toned_label(tone="wrong")
+        self.wrong.hide()
+        self.buttons = [
+            tool_button("search", "Guess samples, conditions and replicates from the names of the files", self.guess),
+            tool_button("folded", "Fill the selected cells from the topmost one (Ctrl+D)", self.view.fill_down),
+            tool_button("reset", "Undo (Ctrl+Z)", self.model.undo),
+            tool_button("open", "Load a design from a table of tab-separated values", self.ask_to_load),
+            tool_button("save", "Save the design as a table of tab-separated values", self.ask_to_save),
+        ]
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2)
+        row.addWidget(self.is_used, 1)
+        for button in self.buttons:
+            row.addWidget(button)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(4)
+        page.addLayout(row)
+        page.addWidget(self.view)
+        page.addWidget(self.message)
+        page.addWidget(self.wrong)
+        self.model.changed.connect(self._judge)
+        self.is_used.toggled.connect(self._show_state)
+        self._show_state()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is being found out which files there are."""
+        return self._worker.is_busy
+
+    def show_files(self, folder: Path | None, runs: Sequence[str]) -> None:
+        """Have the files of identifications of a project; a design of the same files stays as it is."""
+        asked = None if folder is None else (folder, tuple(runs))
+        if asked == self._asked:
+            return
+        self._asked = asked
+        if asked is None:
+            self._worker.cancel()
+            self._take([])
+        else:
+            self._worker.submit("files", lambda: files_of_runs(*asked), self._take, lambda _: self._take([]))
+
+    def look_again(self) -> None:
+        """Ask anew at the next `show_files`: the project may have other runs by then."""
+        self._asked = None
+
+    def text(self) -> str:
+        """The design as a table of tab-separated values; empty where none is used."""
+        rows = [row for row in self.model.table.rows if any(cell.strip() for cell in row[1:])]
+        return design_text(DesignTable(self.model.table.columns, tuple(rows))) if self.is_used.isChecked() else ""
+
+    def problem(self) -> str:
+        """Why the design cannot be used; empty where it can, or none is wanted."""
+        return self._judged.text if self.is_used.isChecked() and isinstance(self._judged, DesignFault) else ""
+
+    def guess(self) -> None:
+        """Fill the table from the names of the files."""
+        self.model.replace_table(guessed_design(self._files))
+
+    def load(self, path: Path) -> None:
+        """Fill the table from a file."""
+        try:
+            table = read_design_table(path)
+        except ProteoscopeError as error:
+            self._say_wrong(f"The design was not loaded. {error}")
+            return
+        self.is_used.setChecked(True)
+        self.model.replace_table(table)
+
+    def save(self, path: Path) -> None:
+        """Write the table to a file."""
+        try:
+            with atomic_file(path) as file:
+                file.write(design_text(self.model.table).encode())
+        except ProteoscopeError as error:
+            self._say_wrong(f"The design was not saved. {error}")
+
+    def ask_to_load(self) -> None:
+        """Ask for a file, and load it."""
+        self._ask(QFileDialog.AcceptMode.AcceptOpen, "Load a design").fileSelected.connect(lambda name: self.load(Path(name)))
+
+    def ask_to_save(self) -> None:
+        """Ask for a file, and save to it."""
+        dialog = self._ask(QFileDialog.AcceptMode.AcceptSave, "Save the design")
+        dialog.setDefaultSuffix("tsv")
+        dialog.selectFile("design.tsv")
+        dialog.fileSelected.connect(lambda name: self.save(Path(name)))
+
+    def _ask(self, mode: QFileDialog.AcceptMode, title: str) -> QFileDialog:
+        dialog = QFileDialog(self, title, str(Path(self._files[0]).parent) if self._files else "")
+        dialog.setAcceptMode(mode)
+        dialog.setNameFilter(_FILTER)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+        return dialog
+
+    def _take(self, files: list[str]) -> None:
+        if files != self._files:
+            self._files = files
+            table = guessed_design(files)
+            self.model.open(table)
+            judged = self._judged
+            has_groups = isinstance(judged, Design) and bool(judged.groups(()))
+            self.is_used.setChecked(has_groups)
+        self._show_state()
+
+    def _judge(self) -> None:
+        self._judged = judged_design(self.model.table, self._files) if self._files else None
+        self.model.show_fault(self._judged if isinstance(self._judged, DesignFault) else None)
+        self._show_state()
+
+    def _show_state(self) -> None:
+        is_used = self.is_used.isChecked()
+        self.is_used.setEnabled(bool(self._files))
+        self.view.setEnabled(is_used)
+        for button in self.buttons:
+            button.setEnabled(is_used or button.accessibleName().startswith("Load"))
+        self.buttons[2].setEnabled(is_used and self.model.can_undo)
+        judged = self._judged
+        told = "Give a project: the files of its identification stand here then." if not self._files else ""
+        if self._files and not is_used:
+            told = f"Each of {counted(len(self._files), 'file')} is a sample; nothing is compared."
+        elif isinstance(judged, Design):
+            told = _told(judged)
+        self.message.setText(told)
+        self.message.setVisible(bool(told))
+        self._say_wrong(self.problem())
+        self.changed.emit()
+
+    def _say_wrong(self, text: str) -> None:
+        self.wrong.setText(text)
+        self.wrong.setVisible(bool(text))
+
+
+def _told(design: Design) -> str:
+    """What a design says, in a line."""
+    count = {name: sum(one.condition == name for one in design.samples) for name in design.conditions}
+    compared = design.groups(())
+    names = ", ".join(f"{name} ({number})" for name, number in list(count.items())[:8]) + (" …" if len(count) > 8 else "")
+    ending = (
+        f"; {', '.join(compared[1:4])} compared with {compared[0]}" if compared else "; nothing is compared: it needs two conditions of two"
+    )
+    left_out = f"; {counted(len(design.left_out), 'file')} left out" if design.left_out else ""
+    return f"{counted(len(design.samples), 'sample')} of {counted(len(count), 'condition')}: {names}{ending}{left_out}."

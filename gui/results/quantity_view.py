@@ -1,0 +1,344 @@
+"""The results of a quantification: what changes, proteins and peptides by sample, and figures of the chosen one and of all samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QLocale, QSizeF, Qt
+from PySide6.QtWidgets import QScrollArea, QTabWidget, QWidget
+
+from engine.entry import Search
+from engine.errors import ProteoscopeError
+from engine.project import Project
+from engine.quantification.tables import ION_TRACES
+from engine.views.conditions import AnyOf, Is
+from engine.views.finished_run import FinishedRun
+from engine.views.quantities import (
+    SHOWN_TABLES,
+    QuantityOverview,
+    principal_components,
+    quantity_conditions,
+    sample_correlations,
+    with_tables_by_sample,
+)
+from engine.views.quantity_drawings import draw_components, draw_correlations, draw_missing, draw_profile, draw_volcano
+from engine.views.quantity_traces import IonTraces, RunSurveys, ion_traces, measured_between
+from engine.views.tables import TableSource
+from gui.plots.drawing_view import DrawingView
+from gui.plots.trace_plot import TracePlot
+from gui.results.facts import files_facts, time_facts
+from gui.results.quantity_filter import QuantityFilterBar
+from gui.results.run_view import RunView
+from gui.results.summary_header import SummaryNumber
+from gui.tables.panel import TablePanel
+
+__all__ = ["QuantityView"]
+
+_NO_TRACE = "Choose a peptide or an ion trace to see it in all files."
+_NOT_LABEL_FREE = "This method measures no ion traces."
+_READING = "Reading the survey spectra of the files…"
+
+
+class QuantityView(RunView):
+    """Shows a finished quantification.
+
+    The chosen protein is one in all tables: chosen in one of them, or in a figure, it is chosen in the others, and its peptides and ion
+    traces alone are shown.
+    """
+
+    MANUAL = "quantification"
+
+    def __init__(self, search: Search, parent: QWidget | None = None) -> None:
+        self.filters = QuantityFilterBar()
+        super().__init__(search, self.filters, parent, SHOWN_TABLES)
+        self.changes, self.proteins, self.peptides, self.ions, self.samples = self.panels.values()
+        self._overviews: dict[str, QuantityOverview] = {}
+        self._overview: QuantityOverview | None = None
+        self._run: FinishedRun | None = None
+        self._details: TableSource | None = None
+        self._surveys: RunSurveys | None = None
+        self._protein: str | None = None
+        self._leader: TablePanel | None = None
+        self._trace_row: int | None = None
+        self.volcano = DrawingView("Volcano plot", QSizeF(400, 320))
+        self.profile = DrawingView("Profile over the samples", QSizeF(420, 260))
+        self.components = DrawingView("Principal components", QSizeF(320, 260))
+        self.correlations = DrawingView("Correlation of samples", QSizeF(320, 280))
+        self.missing = DrawingView("Missing values", QSizeF(400, 320))
+        self.traces = TracePlot()
+        self._trace_area = QScrollArea()
+        self._trace_area.setWidgetResizable(True)
+        self._trace_area.setWidget(self.traces)
+        self._lay_out()
+        self._connect()
+
+    def _lay_out(self) -> None:
+        self.tables = QTabWidget()
+        for panel in self.panels.values():
+            self.tables.addTab(panel, panel.title)
+        of_samples = self._split(Qt.Orientation.Horizontal, {self.components: 1, self.correlations: 1})
+        self.figures = QTabWidget()
+        for widget, title in ((self.volcano, "Volcano"), (of_samples, "Samples"), (self.missing, "Missing values")):
+            self.figures.addTab(widget, title)
+        self.details = QTabWidget()
+        self.details.addTab(self.profile, "Profile")
+        self.details.addTab(self._trace_area, "Chromatograms")
+        for tabs in (self.tables, self.figures, self.details):
+            tabs.setDocumentMode(True)
+        above = self._split(Qt.Orientation.Horizontal, {self.tables: 11, self.figures: 9})
+        down = self._split(Qt.Orientation.Vertical, {above: 11, self.details: 9})
+        self._arrange({"down": down, "above": above, "samples": of_samples}, (*self._drawings, self.traces))
+
+    @property
+    def _drawings(self) -> tuple[DrawingView, ...]:
+        return self.volcano, self.profile, self.components, self.correlations, self.missing
+
+    def _connect(self) -> None:
+        for panel in (self.changes, self.proteins):
+            panel.rowChosen.connect(partial(self._show_protein, panel))
+            panel.choiceLost.connect(partial(self._lose_protein, panel))
+        self.peptides.rowChosen.connect(self._show_peptide)
+        self.peptides.choiceLost.connect(lambda: self.profile.mark(None))
+        self.ions.rowChosen.connect(self._show_trace)
+        self.ions.choiceLost.connect(self._show_no_trace)
+        self.samples.rowChosen.connect(lambda row, _: self._mark_sample(row))
+        self.samples.choiceLost.connect(lambda: self._mark_sample(None))
+        self.volcano.targetChosen.connect(partial(self._choose, self.changes))
+        self.missing.targetChosen.connect(partial(self._choose, self.proteins))
+        self.profile.targetChosen.connect(partial(self._choose, self.peptides))
+        for drawing in (self.components, self.correlations):
+            drawing.targetChosen.connect(partial(self._choose, self.samples))
+        self.traces.bordersMoved.connect(self._correct)
+        self.traces.bordersReset.connect(self._take_back)
+
+    def clear(self) -> None:
+        """Show nothing, let all files go, and end what still runs."""
+        if self._surveys is not None:
+            # The reader is waited for, and a file may be large.
+            self._surveys.close()
+        super().clear()
+
+    def _read(self, project: Project, run_id: str | None) -> FinishedRun:
+        found = super()._read(project, run_id)
+        try:
+            self._overviews = {found.run.id: with_tables_by_sample(found)}
+        except ProteoscopeError:
+            found.close()
+            raise
+        return found
+
+    def _forget(self) -> None:
+        if self._details is not None:
+            self._details.close()
+        self._run = self._details = self._surveys = self._overview = self._protein = self._leader = self._trace_row = None
+        self._overviews = {}
+        for drawing in self._drawings:
+            drawing.show_drawing(None)
+            drawing.mark(None)
+        self.traces.show_traces(None, " ")
+
+    def _begin(self, run: FinishedRun, source: TableSource) -> None:
+        overview = self._overviews[run.run.id]
+        self._run, self._overview, self._surveys = run, overview, RunSurveys(run)
+        self.filters.open([one.comparison for one in overview.volcanos], float(run.parameters["change_fdr"]))
+        self.tables.setTabVisible(self.tables.indexOf(self.changes), bool(self.changes.total))
+        self.figures.setTabVisible(0, bool(overview.volcanos))
+        has_traces = bool(self.ions.total)
+        self.tables.setTabVisible(self.tables.indexOf(self.ions), has_traces)
+        self.details.setTabVisible(1, has_traces)
+        self.traces.show_traces(None, _NO_TRACE if has_traces else _NOT_LABEL_FREE)
+        leader = self.changes if self.changes.total else self.proteins
+        self.tables.setCurrentWidget(leader)
+        for name, panel in self.panels.items():
+            panel.show_rows(filter=quantity_conditions(self.filters.chosen, name), takes_first=panel is leader)
+        self._draw_all()
+        self._tell()
+
+    def _tell(self) -> None:
+        run, overview = self._run, self._overview
+        assert run is not None and overview is not None
+        n_manual = len(run.project.row_corrections(run.run.id, ION_TRACES.name))
+        by_hand = (f"{n_manual} traces with borders set by hand",) if n_manual else ()
+        parameters = run.parameters
+        method = (
+            (str(parameters["method"]), f"proteins by {parameters['protein_quantity']}")
+            if self.ions.total
+            else (str(parameters["method"]),)
+        )
+        self.header.show_facts((*method, *by_hand, *files_facts(run), *time_facts(run)))
+        counts = [
+            SummaryNumber(int(found.has.any(axis=1).sum()), *words)
+            for found, words in ((overview.proteins, ("protein", "proteins")), (overview.peptides, ("peptide", "peptides")))
+        ]
+        ending = f"in {len(overview.proteins.samples)} samples"
+        chosen, volcano = self.filters.chosen, overview.volcano_of(self.filters.chosen.comparison)
+        if volcano is not None:
+            n = QLocale().toString(int(volcano.changed(chosen.q_value, chosen.fold_change).sum()))
+            ending += f"; {n} of {QLocale().toString(len(volcano))} tested change, {volcano.comparison}"
+        self.header.show_counts(counts, ending)
+
+    def _draw_all(self) -> None:
+        """The figures that are of the whole run."""
+        overview = self._overview
+        assert overview is not None
+        self._draw_volcano()
+        components, correlations = principal_components(overview.proteins), sample_correlations(overview.proteins)
+        proteins = overview.proteins
+        self.components.show_drawing(lambda *size: draw_components(components, proteins, *size))
+        self.correlations.show_drawing(lambda *size: draw_correlations(correlations, proteins, *size))
+        self.missing.show_drawing(lambda *size: draw_missing(proteins, "proteins", *size))
+
+    def _draw_volcano(self) -> None:
+        overview, chosen = self._overview, self.filters.chosen
+        volcano = None if overview is None else overview.volcano_of(chosen.comparison)
+        if volcano is None:
+            self.volcano.show_drawing(None)
+        else:
+            self.volcano.show_drawing(lambda *size: draw_volcano(volcano, chosen.q_value, chosen.fold_change, *size))
+
+    def _filter(self) -> None:
+        for name, panel in self.panels.items():
+            panel.show_rows(filter=quantity_conditions(self.filters.chosen, name))
+        if self._overview is not None:
+            self._draw_volcano()
+            self._tell()
+
+    def _choose(self, panel: TablePanel, row: object) -> None:
+        """Choose what was clicked in a figure in the table that it is of."""
+        if isinstance(row, int):
+            self.tables.setCurrentWidget(panel)
+            self._choose_row(panel, row)
+
+    def _show_protein(self, panel: TablePanel, row: int, values: Mapping[str, Any]) -> None:
+        accession = str(values["accession"])
+        if accession == self._protein:
+            return
+        self._protein, self._leader = accession, panel
+        self._follow_protein()
+
+    def _follow_protein(self) -> None:
+        """Have the other tables and the figures show the chosen protein."""
+        overview, accession = self._overview, self._protein
+        assert overview is not None and accession is not None
+        change = overview.changes.get((self.filters.chosen.comparison or "", accession))
+        for panel, row in ((self.changes, change), (self.proteins, overview.proteins.row_of.get(accession))):
+            if panel is self._leader:
+                continue
+            position = None if row is None else panel.model.position_of(row)
+            if position is None:
+                panel.clear_choice()
+            else:
+                panel.view.choose(position)
+        self.volcano.mark(change)
+        self.missing.mark(overview.proteins.row_of.get(accession))
+        proteins, peptides = overview.proteins, overview.peptides
+        self.profile.mark(None)
+        self.profile.show_drawing(lambda *size: draw_profile(proteins, peptides, accession, *size))
+        self.details.setCurrentWidget(self.profile)
+        self._show_no_trace()
+        for panel in (self.peptides, self.ions):
+            panel.clear_choice()
+        self.peptides.show_rows(scope=[Is("accession", "=", accession)], scope_text=f"of {accession}")
+        self._scope_traces(overview.peptidoforms_of(accession), f"of {accession}")
+
+    def _scope_traces(self, peptidoforms: tuple[str, ...], text: str, *, takes_first: bool = False) -> None:
+        scope = AnyOf(tuple(Is("peptide", "=", one) for one in peptidoforms))
+        self.ions.show_rows(scope=[scope], scope_text=text, takes_first=takes_first)
+
+    def _lose_protein(self, panel: TablePanel) -> None:
+        """Where no protein is chosen, peptides are of all, and nothing is drawn of one."""
+        if panel is not self._leader:
+            return
+        self._protein = self._leader = None
+        for other in (self.changes, self.proteins):
+            other.clear_choice()
+        for drawing in (self.volcano, self.missing, self.profile):
+            drawing.mark(None)
+        self.profile.show_drawing(None)
+        for other in (self.peptides, self.ions):
+            other.clear_choice()
+            other.show_rows(scope=())
+        self._show_no_trace()
+
+    def _show_peptide(self, row: int, values: Mapping[str, Any]) -> None:
+        overview = self._overview
+        assert overview is not None
+        self.profile.mark(row)
+        sequence = str(values["sequence"])
+        if self.ions.total:
+            self.ions.clear_choice()
+            self._scope_traces(overview.peptidoforms.get(sequence, ()), f"of {sequence}", takes_first=True)
+
+    def _mark_sample(self, row: int | None) -> None:
+        for drawing in (self.components, self.correlations):
+            drawing.mark(row)
+
+    def _show_trace(self, row: int, values: Mapping[str, Any]) -> None:
+        run, surveys = self._run, self._surveys
+        if run is None or surveys is None:
+            return
+        self._trace_row = row
+        self.details.setCurrentWidget(self._trace_area)
+        if self.traces.traces is None:
+            self.traces.show_traces(None, _READING)
+        self._reader.submit("traces", lambda: self._ion(run, surveys, row), self.traces.show_traces, self._fail_traces)
+
+    def _show_no_trace(self) -> None:
+        self._reader.cancel("traces")
+        self._trace_row = None
+        self.traces.show_traces(None, _NO_TRACE if self.ions.total else _NOT_LABEL_FREE)
+
+    def _ion(self, run: FinishedRun, surveys: RunSurveys, row: int) -> IonTraces:
+        """For the thread that reads spectra, which alone uses the source and the survey spectra."""
+        if self._details is None:
+            self._details = run.tables.source(ION_TRACES.name)
+        return ion_traces(self._details, row, run, surveys)
+
+    def _fail_traces(self, error: Exception) -> None:
+        self.traces.show_traces(None, str(error))
+
+    def _correct(self, place: int, begin: float, end: float) -> None:
+        """Keep borders that were set by hand, and have all quantities anew."""
+        ion = self.traces.traces
+        assert ion is not None
+        self._change(place, lambda trace: measured_between(trace, ion.pattern, begin, end))
+
+    def _take_back(self, place: int) -> None:
+        """Give a trace the borders again that were found."""
+        self._change(place, lambda _: {})
+
+    def _change(self, place: int, numbers: Any) -> None:
+        run, surveys, ion, shown = self._run, self._surveys, self.traces.traces, self._trace_row
+        if run is None or surveys is None or ion is None or shown is None:
+            return
+        trace = ion.traces[place]
+
+        def change() -> tuple[QuantityOverview, IonTraces]:
+            run.project.set_row_correction(run.run.id, ION_TRACES.name, trace.row, numbers(trace))
+            return with_tables_by_sample(run), self._ion(run, surveys, shown)
+
+        self._reader.submit("correction", change, self._show_corrected, self._fail_correction)
+
+    def _show_corrected(self, found: tuple[QuantityOverview, IonTraces]) -> None:
+        self._overview, ion = found
+        accession, comparison = self._protein, self.filters.chosen.comparison or ""
+        for name, panel in self.panels.items():
+            wanted = self._overview.changes.get((comparison, accession)) if panel is self.changes and accession else None
+            if panel is self.changes:
+                # Its rows stand by their certainty, which is another now.
+                panel.view.forget_choice()
+            panel.show_rows(filter=quantity_conditions(self.filters.chosen, name), wanted=wanted)
+        self.traces.show_traces(ion)
+        self._draw_all()
+        self._tell()
+        if accession is not None:
+            proteins, peptides = self._overview.proteins, self._overview.peptides
+            self.profile.show_drawing(lambda *size: draw_profile(proteins, peptides, accession, *size))
+            self.volcano.mark(self._overview.changes.get((comparison, accession)))
+        self.message.emit("The borders are kept in the project, and all quantities are computed with them.")
+
+    def _fail_correction(self, error: Exception) -> None:
+        self.traces.update()
+        self.failed.emit(f"The borders were not changed. {error}")

@@ -1,0 +1,33 @@
+"""A row of numbers as a strip of colours: blue below their median, orange above, open where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtGui import QPainter, QPalette, QPen
+
+from engine.views.heat import relative
+from gui.shades import shade_colour
+
+__all__ = ["paint_heat"]
+
+_FULL = 3.0
+"""log2 from the median that have the full colour."""
+_MARGIN = 2
+
+
+def paint_heat(painter: QPainter, area: QRect, values: Sequence[float | None], palette: QPalette) -> None:
+    """Draw a cell for each value into `area`."""
+    inner = QRectF(area).adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
+    width = inner.width() / len(values)
+    background, line = palette.color(QPalette.ColorRole.Base), palette.color(QPalette.ColorRole.Mid)
+    painter.save()
+    for place, one in enumerate(relative(values).tolist()):
+        box = QRectF(inner.left() + place * width, inner.top(), max(width - 1, 1.0), inner.height())
+        if one == one:
+            painter.fillRect(box, background)
+            painter.fillRect(box, shade_colour(one / _FULL, background))
+        painter.setPen(QPen(line, 1, Qt.PenStyle.SolidLine if one == one else Qt.PenStyle.DotLine))
+        painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5))
+    painter.restore()

@@ -1,0 +1,261 @@
+"""Quantities as the window shows them, beside plain definitions: tables by sample, figures, correlations, components, corrections."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import pearsonr
+
+from engine.entry import ExportRequest
+from engine.errors import InputError, ParameterError
+from engine.jobs.progress import Progress
+from engine.quantification.corrections import CORRECTED, corrected_tables, read_quantities
+from engine.quantification.parameters import QuantificationParameters
+from engine.quantification.tables import TABLES
+from engine.results.reader import read_stored
+from engine.searches import search_of_kind
+from engine.views.drawings import Bar, Curve, Points, svg
+from engine.views.finished_run import open_run
+from engine.views.heat import relative
+from engine.views.quantities import QuantityFilter, Samples, Volcano, principal_components, quantity_conditions, sample_correlations
+from engine.views.quantities import with_tables_by_sample as opened
+from engine.views.quantity_drawings import draw_components, draw_correlations, draw_missing, draw_profile, draw_volcano, missing_blocks
+from engine.views.quantity_traces import RunSurveys, ion_traces, measured_between
+from tests.engine.quantification.made_runs import table_of
+from tests.engine.views.quantity_projects import PER_PROTEIN, PROTEINS, quantified_project, ratio_of
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    return quantified_project(tmp_path_factory.mktemp("quantified"))
+
+
+@pytest.fixture
+def run(project):
+    with open_run(project) as found:
+        yield found
+        for row in project.row_corrections(found.run.id, "ion_traces"):
+            project.set_row_correction(found.run.id, "ion_traces", row, {})
+
+
+def made(n=40, s=6, seed=0, missing=0.2):
+    rng = np.random.default_rng(seed)
+    log2 = rng.normal(20, 2, (n, 1)) + rng.normal(0, 0.5, (n, s))
+    log2[rng.random((n, s)) < missing] = np.nan
+    names = tuple(f"P{i}" for i in range(n))
+    state = np.where(np.isnan(log2), 4, 0).astype(np.int8)
+    return Samples(tuple(f"s{k}" for k in range(s)), tuple("xy"[2 * k // s] for k in range(s)), names, names, log2, state)
+
+
+def test_tables_by_sample_hold_what_the_long_ones_do(project, run):
+    overview = opened(run)
+    for name, key in (("protein_quantities", "accession"), ("peptide_quantities", "sequence")):
+        found = overview.proteins if key == "accession" else overview.peptides
+        long = {}
+        for row in table_of(project.folder, name):
+            long.setdefault(row[key], {})[row["sample"]] = row
+        assert list(long) == list(found.keys)
+        source = run.tables.source("proteins_by_sample" if key == "accession" else "peptides_by_sample")
+        rows = source.values(np.arange(source.total), ["by_sample", "mean", "spread", "n_missing", "n_psms", key]).to_pylist()
+        for row in rows:
+            values = [long[row[key]][sample]["log2_quantity"] for sample in found.samples]
+            there = [one for one in values if one is not None]
+            assert row["by_sample"] == values and row["n_missing"] == len(values) - len(there)
+            assert row["n_psms"] == sum(one["n_psms"] for one in long[row[key]].values())
+            assert row["mean"] == pytest.approx(np.mean(there)) and row["spread"] == pytest.approx(max(there) - min(there))
+    assert len(overview.proteins) == PROTEINS and len(overview.peptides) == PROTEINS * PER_PROTEIN
+    assert all(len(overview.peptides.rows_of(name)) == PER_PROTEIN for name in overview.proteins.keys)
+
+
+def test_the_volcano_is_the_table_of_changes_and_its_dots_are_rows_of_it(project, run):
+    overview, rows = opened(run), table_of(project.folder, "protein_changes")
+    volcano = overview.volcano_of("heat / control")
+    assert volcano is not None and overview.volcano_of(None) is None
+    assert volcano.row.tolist() == [at for at, row in enumerate(rows) if row["p_value"] is not None]
+    changed = {rows[at]["accession"] for at in volcano.row[volcano.changed(0.05, 1.0)].tolist()}
+    assert changed == {f"P{i:02d}" for i in range(PROTEINS) if ratio_of(i) != 1}
+    assert volcano.p_value_at(0.05) == max(row["p_value"] for row in rows if row["q_value"] <= 0.05)
+    drawing = draw_volcano(volcano, 0.05, 1.0)
+    points = [shape for shape in drawing.shapes if isinstance(shape, Points)]
+    assert sorted(np.concatenate([one.targets for one in points]).tolist()) == volcano.row.tolist()
+    assert sorted(points[2].targets.tolist()) == [
+        at for at, row in enumerate(rows) if row["outcome"] == "changed" and row["log2_fold_change"] > 0
+    ]
+    # What is more certain stands higher, and what grows stands on the right.
+    order = np.argsort(np.concatenate([one.targets for one in points]))
+    assert (np.argsort(np.concatenate([one.y for one in points])[order]) == np.argsort(volcano.p_value)).mean() > 0.7
+    assert (points[2].x > points[0].x.max()).all() and b"<svg" in svg(drawing)
+
+
+def test_a_volcano_of_nothing_and_of_p_values_of_nought_is_drawn():
+    none = np.zeros(0)
+    assert draw_volcano(Volcano("a / b", none.astype(np.int64), (), none, none, none), 0.01, 1.0).shapes
+    nought = np.array([0.0, 1.0])
+    one = Volcano("a / b", np.arange(2), ("x", "<y>"), np.array([2.0, -1e-9]), nought, nought)
+    assert np.isfinite(one.height).all() and b"&lt;y&gt;" not in svg(draw_volcano(one, 0.01, 0.0))
+
+
+def test_correlations_and_components_are_those_of_plain_definitions():
+    found = made()
+    correlations = sample_correlations(found)
+    for i in range(6):
+        for j in range(6):
+            both = found.has[:, i] & found.has[:, j]
+            assert correlations[i, j] == pytest.approx(pearsonr(found.log2[both, i], found.log2[both, j])[0], abs=1e-9)
+    components = principal_components(found)
+    assert components is not None
+    whole = found.log2[found.has.all(axis=1)].T
+    values, vectors = np.linalg.eigh(np.cov(whole, rowvar=False))
+    order = np.argsort(values)[::-1][:2]
+    centred = (whole - whole.mean(axis=0)) @ vectors[:, order]
+    for k in range(2):
+        assert np.abs(components.scores[:, k]) == pytest.approx(np.abs(centred[:, k]), abs=1e-9)
+        assert components.share[k] == pytest.approx(values[order[k]] / values.sum(), abs=1e-9)
+    assert components.n_things == len(whole.T)
+
+
+def test_samples_without_anything_or_with_the_same_everywhere_have_no_correlation_and_no_component():
+    found = made(missing=0.0)
+    found.log2[:, 1], found.log2[:, 2] = np.nan, 7.0
+    correlations = sample_correlations(found)
+    assert np.isnan(correlations[1]).all() and np.isnan(correlations[2]).all() and correlations[0, 0] == pytest.approx(1)
+    components = principal_components(found)
+    assert components is not None and np.isnan(components.scores[1]).all() and np.isfinite(components.scores[[0, 2, 3]]).all()
+    assert principal_components(made(s=2)) is None and principal_components(made(n=2)) is None
+    for drawing in (draw_components(components, found), draw_components(None, found), draw_correlations(correlations, found)):
+        assert b"nan" not in svg(drawing)
+
+
+def test_the_map_of_what_is_missing_counts_every_protein_once():
+    found = made(n=500, s=5, missing=0.4)
+    parts, first = missing_blocks(found, 37)
+    assert parts.shape == (37, 5) and len(set(first.tolist())) == 37
+    sizes = np.diff([*(np.arange(37) * 500 // 37), 500])
+    assert (parts * sizes[:, None]).sum(axis=0) == pytest.approx(found.has.sum(axis=0))
+    missing = (~found.has[found.by_missing]).sum(axis=1)
+    assert (np.diff(missing) >= 0).all() and sorted(found.by_missing.tolist()) == list(range(500))
+    bars = [shape for shape in draw_missing(found, "proteins").shapes if isinstance(shape, Bar)]
+    assert {bar.target for bar in bars if bar.target is not None} <= set(range(500))
+    large = made(n=5000, s=12)
+    assert sum(isinstance(shape, Bar) for shape in draw_missing(large, "proteins", 500, 900).shapes) <= 6000 + 12 * 6 + 20
+    assert draw_missing(made(n=0), "proteins").shapes
+
+
+def test_the_profile_of_a_protein_has_its_peptides_alone_and_no_line_over_what_is_missing(run):
+    overview = opened(run)
+    drawing = draw_profile(overview.proteins, overview.peptides, "P00")
+    points = [shape for shape in drawing.shapes if isinstance(shape, Points)]
+    targets = {int(one) for shape in points for one in shape.targets}
+    assert targets == set(overview.peptides.rows_of("P00").tolist())
+    found = made(n=1, missing=0.0)
+    found.log2[0, 2] = np.nan
+    curves = [shape for shape in draw_profile(found, made(n=1, seed=1), "P0").shapes if isinstance(shape, Curve) and shape.ink == "text"]
+    assert [len(one.x) for one in curves] == [2, 3]
+    assert draw_profile(found, found, "nowhere").title == "nowhere and 0 peptides"
+
+
+def test_colours_tell_the_distance_from_the_median_of_the_row():
+    assert relative([5.0, None, 7.0, 6.0, float("nan")]).tolist()[:4] == [-1.0, pytest.approx(float("nan"), nan_ok=True), 1.0, 0.0]
+    assert np.isnan(relative([None, None])).all()
+
+
+def test_filters_show_changes_by_both_thresholds(run):
+    opened(run)
+    source = run.tables.source("protein_changes")
+    chosen = QuantityFilter(q_value=0.05, fold_change=1.0, comparison="heat / control", is_changed=True)
+    rows = source.values(source.rows(quantity_conditions(chosen, "protein_changes")), ["accession"])["accession"].to_pylist()
+    assert sorted(rows) == ["P00", "P01", "P02", "P03"]
+    for table in ("protein_changes", "proteins_by_sample", "peptides_by_sample", "ion_traces", "quantified_samples"):
+        assert run.tables.source(table).count(quantity_conditions(QuantityFilter(text="no such text"), table)) == 0
+
+
+def test_what_is_measured_between_the_borders_that_were_found_is_what_was_found(run):
+    source, surveys = run.tables.source("ion_traces"), RunSurveys(run)
+    for row in range(0, source.total, 7):
+        ion = ion_traces(source, row, run, surveys)
+        own = next(one for one in ion.traces if one.row == row)
+        assert own.begin is not None and own.end is not None and len(ion.traces) == 4
+        found = measured_between(own, ion.pattern, own.begin, own.end)
+        for name in CORRECTED:
+            if own.values[name] is not None:
+                assert found[name] == pytest.approx(own.values[name], rel=1e-5 if name != "retention_time" else 5e-3), name
+        half = measured_between(own, ion.pattern, own.end, (own.begin + own.end) / 2)
+        assert 0 < half["area"] < found["area"] and half["begin"] < half["end"]
+    with pytest.raises(InputError, match="nothing of the ion between these borders"):
+        measured_between(own, ion.pattern, own.seconds[0] - 9, own.seconds[0] - 8)
+
+
+def test_without_corrections_all_is_computed_again_to_the_last_digit(project, run):
+    tables = {one.name: read_stored(project, run.run.id, one, list(one.by_name)) for one in TABLES}
+    again = corrected_tables(tables, {}, QuantificationParameters.checked(dict(run.run.parameters)))
+    for name, table in tables.items():
+        for column in table.column_names:
+            for one, other in zip(table[column].to_pylist(), again[name][column].to_pylist(), strict=True):
+                assert one == (pytest.approx(other, rel=1e-9) if isinstance(other, float) else other), (name, column)
+
+
+def test_a_corrected_trace_changes_its_peptide_its_protein_and_what_is_exported(project, run, tmp_path):
+    before = read_quantities(project, run.run.id)
+    traces = before["ion_traces"].to_pylist()
+    row = next(at for at, one in enumerate(traces) if one["file"] == "made_heat_1.mzML" and one["area"])
+    numbers = {name: float(traces[row][name]) for name in CORRECTED} | {"area": traces[row]["area"] * 4}
+    project.set_row_correction(run.run.id, "ion_traces", row, numbers)
+    after = read_quantities(project, run.run.id)
+    corrected = after["ion_traces"].to_pylist()
+    assert corrected[row]["source"] == "manual" and corrected[row]["area"] == traces[row]["area"] * 4 and corrected[row]["width"] is None
+    assert [one for at, one in enumerate(corrected) if at != row] == [one for at, one in enumerate(traces) if at != row]
+    form = traces[row]["peptide"]
+    factor = {}
+    for name, tables in (("b", before), ("a", after)):
+        factor[name] = {one["sample"]: one["factor"] for one in tables["quantified_samples"].to_pylist()}
+    for one, other in zip(before["peptidoform_quantities"].to_pylist(), after["peptidoform_quantities"].to_pylist(), strict=True):
+        if one["quantity"] is not None:
+            times = 4 if (one["peptide"], one["sample"]) == (form, "heat_1") else 1
+            scaled = factor["a"][one["sample"]] / factor["b"][one["sample"]]
+            assert other["quantity"] == pytest.approx(one["quantity"] * times * scaled, rel=1e-9)
+    overview = opened(run)
+    assert overview.peptides.log2[overview.peptides.row_of[form]].tolist() == [
+        one["log2_quantity"] for one in after["peptide_quantities"].to_pylist() if one["sequence"] == form
+    ]
+    search_of_kind("quantify").export(project, ExportRequest(run.run.id, "tsv", tmp_path / "out"), Progress())
+    lines = (tmp_path / "out" / "ion_traces.tsv").read_text().splitlines()
+    assert sum("\tmanual\t" in line for line in lines) == 1 and f"\t{numbers['area']:.6g}\t" in lines[row + 1]
+    project.set_row_correction(run.run.id, "ion_traces", row, {})
+    assert read_quantities(project, run.run.id)["ion_traces"].equals(before["ion_traces"])
+
+
+def test_corrections_of_a_stranger_are_passed_over(project, run):
+    for wrong in ({"area": float("nan")}, {"area": float("inf")}):
+        with pytest.raises(ParameterError, match="finite"):
+            project.set_row_correction(run.run.id, "ion_traces", 0, wrong)
+    with pytest.raises(InputError, match="holds no row 100000"):
+        project.set_row_correction(run.run.id, "ion_traces", 100_000, {"area": 1.0})
+    plain = read_quantities(project, run.run.id)
+    texts = ["[]", "{", '{"area": "x"}', '{"area": 1}', '{"area": NaN}', "{" * 1900, "x" * 5000, json.dumps(dict.fromkeys(CORRECTED, -1))]
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
+        for row, text in enumerate(texts):
+            connection.execute("INSERT INTO row_corrections VALUES (?, 'ion_traces', ?, ?)", (run.run.id, row, text))
+        connection.execute("INSERT INTO row_corrections VALUES (?, 'ion_traces', 99999999, '{\"area\": 1}')", (run.run.id,))
+        connection.commit()
+    found = read_quantities(project, run.run.id)
+    assert found["ion_traces"].equals(plain["ion_traces"])
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
+        connection.execute("DELETE FROM row_corrections")
+        connection.commit()
+
+
+def test_tables_that_do_not_fit_each_other_are_told(run, project):
+    tables = read_quantities(project, run.run.id)
+    parameters = QuantificationParameters.checked(dict(run.run.parameters))
+    lacking = {**tables, "peptidoform_quantities": tables["peptidoform_quantities"].slice(4)}
+    numbers = dict.fromkeys(CORRECTED, 1.0)
+    with pytest.raises((KeyError, ValueError)):
+        corrected_tables(lacking, {0: numbers}, parameters)
+    twice = tables["quantified_samples"].set_column(3, "parts", pa.array([["made_heat_1.mzML"]] * 4))
+    with pytest.raises((KeyError, ValueError)):
+        corrected_tables({**tables, "quantified_samples": twice}, {0: numbers}, parameters)

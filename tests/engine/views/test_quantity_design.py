@@ -1,0 +1,96 @@
+"""Designs as the window edits them: guessed from names, filled down, pasted, judged by the reader that searches use, loaded and saved."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from engine.errors import InputError
+from engine.quantification.design import Design, read_design
+from engine.quantification.identified import sources
+from engine.views.quantity_design import (
+    DESIGN_COLUMNS,
+    DesignFault,
+    DesignTable,
+    design_text,
+    files_of_runs,
+    filled_down,
+    guessed_design,
+    judged_design,
+    pasted_cells,
+    read_design_table,
+)
+from tests.engine.views.quantity_projects import FILES, identified_project
+
+CASES = {
+    ("BSA1.mzML.gz", "BSA2.mzML.gz"): [("BSA_1", "BSA", "1"), ("BSA_2", "BSA", "2")],
+    ("x_ctl_r1_F1.raw", "x_ctl_r1_F2.raw", "x_trt_r1_F1.raw"): [("ctl_1", "ctl", "1"), ("ctl_1", "ctl", "1"), ("trt_1", "trt", "1")],
+    ("a_wt.mzML", "a_ko.mzML"): [("wt_1", "wt", "1"), ("ko_1", "ko", "1")],
+    ("2031_07_A_01.mzML", "2031_07_B_01.mzML"): [("A_1", "A", "1"), ("B_1", "B", "1")],
+    ("ctl rep 2.mzML", "ctl_replicate2.mzML"): [("ctl_2", "ctl", "2"), ("ctl_3", "ctl", "3")],
+}
+
+
+@pytest.mark.parametrize("files", CASES)
+def test_names_of_files_tell_conditions_and_replicates(files):
+    assert [row[1:] for row in guessed_design(files).rows] == CASES[files]
+
+
+def test_whatever_files_are_called_the_guess_is_a_design():
+    rng = random.Random(7)
+    for _ in range(300):
+        stems = {"".join(rng.choice("ab1_-. F2r") for _ in range(rng.randint(1, 9))) + "x" * (rng.random() < 0.3) for _ in range(6)}
+        files = [f"/data/{rng.randint(0, 2)}/{stem}.mzML" for stem in sorted({stem.strip() or "a" for stem in stems})]
+        judged = judged_design(guessed_design(files), files)
+        assert isinstance(judged, Design), (files, judged)
+        assert sorted(part.file for part in judged.parts) == list(range(len(files)))
+
+
+def test_a_table_is_judged_as_its_file_would_be_and_the_row_is_told(tmp_path):
+    files = ["/d/a.mzML", "/d/b.mzML", "/d/c.mzML"]
+    table = DesignTable(DESIGN_COLUMNS, (("a.mzML", "s1", "x", "1"), ("b.mzML", "", "", ""), ("c.mzML", "s3", "x", "2")))
+    (tmp_path / "design.tsv").write_text(design_text(DesignTable(DESIGN_COLUMNS, (table.rows[0], table.rows[2]))))
+    judged = judged_design(table, files)
+    assert judged == read_design(tmp_path / "design.tsv", files)
+    assert isinstance(judged, Design) and judged.left_out == ("b.mzML",)
+    wrong = DesignTable(DESIGN_COLUMNS, (*table.rows[:2], ("c.mzML", "s3", "x", "two")))
+    fault = judged_design(wrong, files)
+    assert isinstance(fault, DesignFault) and fault.row == 2 and fault.text.startswith("Row 3: 'two' is no replicate")
+    assert isinstance(judged_design(DesignTable(DESIGN_COLUMNS, ()), files), DesignFault)
+
+
+def test_a_table_that_is_saved_is_loaded_again_with_columns_that_others_need(tmp_path):
+    table = DesignTable((*DESIGN_COLUMNS, "channel"), (("a.mzML", "s 1", "x", "1", "126"), ("a.mzML", "s2", "y", "1", "127N")))
+    (tmp_path / "design.tsv").write_text(design_text(table))
+    assert read_design_table(tmp_path / "design.tsv") == table
+    (tmp_path / "turned.tsv").write_text("Channel\tReplicate\tCondition\tSample\tFile\n126\t1\tx\ts 1\ta.mzML\n")
+    assert read_design_table(tmp_path / "turned.tsv").rows == table.rows[:1]
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"file\tsample\n", b"file\tfile\tsample\tcondition\treplicate\n", b"\0" * 50])
+def test_a_file_that_is_no_design_is_refused_in_a_sentence(tmp_path, content):
+    (tmp_path / "design.tsv").write_bytes(content)
+    with pytest.raises(InputError, match="Its columns are file, sample, condition, replicate"):
+        read_design_table(tmp_path / "design.tsv")
+
+
+def test_what_a_spreadsheet_copies_becomes_cells():
+    assert pasted_cells('a\t"b\nc"\t\r\nd\te') == [["a", "b\nc", ""], ["d", "e", ""]]
+    assert pasted_cells("") == pasted_cells("\n") == []
+    assert pasted_cells('one "quoted\ttwo') == [['one "quoted', "two"]]
+
+
+def test_filling_down_repeats_texts_and_counts_numbers():
+    assert filled_down(["control", "", "x"]) == ["control"] * 3
+    assert filled_down(["3", "", ""]) == ["3", "4", "5"]
+    assert filled_down(["wt2", "", ""]) == ["wt2"] * 3
+    assert filled_down(["wt2", "wt3", ""]) == ["wt2", "wt3", "wt4"]
+
+
+def test_files_are_those_that_the_search_will_quantify(tmp_path):
+    project = identified_project(tmp_path)
+    assert files_of_runs(project, ()) == [one.path for one in sources(project, ()).files]
+    assert [row[2] for row in guessed_design(files_of_runs(project, ("import-0001",))).rows] == [name[5:-2] for name in FILES]
+    with pytest.raises(InputError, match="no finished identification none-0001"):
+        files_of_runs(project, ("none-0001",))

@@ -1,0 +1,133 @@
+"""The design table of the form of quantify, by the events of a real mouse and keyboard: fill down, paste, undo, wrong, run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QFileDialog
+from pytestqt.qtbot import QtBot
+
+from engine.project import Project
+from gui.forms.design_editor import DesignEditor
+from gui.forms.design_model import DesignModel
+from gui.window import MainWindow
+from tests.engine.views.quantity_projects import FILES, identified_project
+from tests.gui.x_events import Hand, why_no_hand
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return identified_project(tmp_path_factory.mktemp("identified"))
+
+
+@pytest.fixture
+def design(window: MainWindow, project: Path, qtbot: QtBot) -> DesignEditor:
+    with qtbot.waitActive(window):
+        window.move(0, 0)
+        window.resize(1280, 800)
+        window.activateWindow()
+    window.new_search("quantify")
+    window.form.set_project_folder(project)
+    editor = window.form.designs["design"]
+    qtbot.waitUntil(lambda: len(editor.model.table.rows) == len(FILES))
+    return editor
+
+
+@pytest.fixture
+def hand(design: DesignEditor, qtbot: QtBot) -> Iterator[Hand]:
+    if why_no_hand():
+        pytest.skip(why_no_hand())
+    made = Hand(qtbot)
+    yield made
+    made.close()
+
+
+def column(model: DesignModel, name: str) -> list[str]:
+    at = model.table.columns.index(name)
+    return [row[at] for row in model.table.rows]
+
+
+def click_cell(editor: DesignEditor, window: MainWindow, row: int, name: str, hand: Hand, qtbot: QtBot, *holding: str) -> None:
+    view, index = editor.view, editor.model.index(row, editor.model.table.columns.index(name))
+    places = []
+
+    def stands() -> bool:
+        window.form.scroll_area.ensureWidgetVisible(view)
+        places.append(view.viewport().mapToGlobal(view.visualRect(index).center()))
+        return places[-10:].count(places[-1]) == 10
+
+    qtbot.waitUntil(stands)
+    hand.click(view.viewport(), view.visualRect(index).center(), holding)
+    qtbot.waitUntil(lambda: view.selectionModel().isSelected(index))
+
+
+def test_a_design_is_guessed_filled_down_pasted_and_undone_by_hand(
+    design: DesignEditor, window: MainWindow, project: Path, hand: Hand, qtbot: QtBot
+) -> None:
+    model = design.model
+    assert design.is_used.isChecked() and column(model, "condition") == ["control", "control", "heat", "heat"]
+    assert "heat compared with control" in design.message.text()
+    click_cell(design, window, 0, "condition", hand, qtbot)
+    hand.type("dose")
+    hand.press("enter")
+    qtbot.waitUntil(lambda: column(model, "condition")[0] == "dose")
+    click_cell(design, window, 0, "condition", hand, qtbot)
+    click_cell(design, window, 2, "condition", hand, qtbot, "shift")
+    hand.press("ctrl", "d")
+    qtbot.waitUntil(lambda: column(model, "condition") == ["dose", "dose", "dose", "heat"])
+    # Two samples of one condition have one number now.
+    qtbot.waitUntil(lambda: "replicate" in window.form.reason.text() and not window.form.run_button.isEnabled())
+    hand.press("ctrl", "z")
+    qtbot.waitUntil(lambda: column(model, "condition") == ["dose", "control", "heat", "heat"])
+    hand.press("ctrl", "z")
+    qtbot.waitUntil(lambda: column(model, "condition") == ["control", "control", "heat", "heat"])
+    QApplication.clipboard().setText("s1\tA\t1\ns2\tA\t2\ns3\tB\t1\ns4\tB\t2\n")
+    click_cell(design, window, 0, "sample", hand, qtbot)
+    hand.press("ctrl", "v")
+    qtbot.waitUntil(lambda: column(model, "sample") == ["s1", "s2", "s3", "s4"])
+    assert column(model, "condition") == ["A", "A", "B", "B"] and column(model, "replicate") == ["1", "2", "1", "2"]
+    window.form.presets.choose("counts")
+    qtbot.waitUntil(window.form.run_button.isEnabled)
+    task = window.form.task()
+    assert task is not None
+    with qtbot.waitSignal(window.bridge.finished) as finished:
+        window.form.run()
+    assert finished.args[0].state == "done", finished.args[0].error
+    opened = Project.open(project)
+    written = [one.path for one in opened.inputs(opened.latest("quantify") or "") if one.kind == "design"]
+    assert written[0].read_text() == task.tables["design"] and written[0].is_relative_to(project)
+    assert written[0].read_text().splitlines()[4] == "made_heat_2.mzML\ts4\tB\t2"
+
+
+def test_a_table_is_loaded_and_saved_and_another_one_told(design: DesignEditor, tmp_path: Path, qtbot: QtBot) -> None:
+    design.save(tmp_path / "saved.tsv")
+    before = design.model.table
+    (tmp_path / "other.tsv").write_text((tmp_path / "saved.tsv").read_text().replace("heat", "cold").replace("made_cold", "made_heat"))
+    design.load(tmp_path / "other.tsv")
+    assert column(design.model, "condition") == ["control", "control", "cold", "cold"] and design.problem() == ""
+    (tmp_path / "foreign.tsv").write_text("file\tsample\tcondition\treplicate\nelsewhere\ta\tb\t1\n")
+    design.load(tmp_path / "foreign.tsv")
+    assert design.problem().startswith("Row 1: 'elsewhere' is no file of the identification")
+    design.load(tmp_path / "nowhere.tsv")
+    assert design.wrong.text().startswith("The design was not loaded.")
+    design.model.undo()
+    design.model.undo()
+    assert design.model.table == before
+    design.ask_to_load()
+    dialog = design.findChild(QFileDialog)
+    assert dialog is not None
+    dialog.close()
+
+
+def test_a_table_with_names_of_files_is_pasted_by_them_and_one_text_into_all_that_is_selected(design: DesignEditor) -> None:
+    model = design.model
+    model.paste([["condition", "File"], ["late", "made_heat_2"], ["early", "made_control_1.mzML"], ["none", "unknown"]], (0, 0), [])
+    assert column(model, "condition") == ["early", "control", "heat", "late"]
+    model.paste([["x"]], (0, 2), [(0, 2), (1, 2), (3, 2)])
+    assert column(model, "condition") == ["x", "x", "heat", "x"]
+    model.paste([["a", "b", "c", "d"]] * 9, (3, 0), [])
+    assert model.table.rows[3] == ("made_heat_2.mzML", "b", "c", "d") and len(model.table.rows) == 4
+    assert not model.flags(model.index(0, 0)) & Qt.ItemFlag.ItemIsEditable

@@ -1,0 +1,207 @@
+"""The view of a quantification, by the events of a real mouse and keyboard: volcano, linked tables, dragged borders, figures, export."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from pytestqt.qtbot import QtBot
+
+from engine.project import Project
+from engine.searches import search_of_kind
+from engine.views.drawings import Points
+from gui.plots.drawing_view import DrawingView
+from gui.plots.trace_plot import Border
+from gui.results.export import ExportDialog
+from gui.results.quantity_view import QuantityView
+from gui.theme import Theme
+from gui.window import MainWindow
+from tests.engine.views.quantity_projects import PER_PROTEIN, PROTEINS, quantified_project
+from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown
+from tests.gui.x_events import Hand, why_no_hand
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return quantified_project(tmp_path_factory.mktemp("quantified"))
+
+
+@pytest.fixture
+def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[QuantityView]:
+    widget = QuantityView(search_of_kind("quantify"))
+    opened(widget, project, qtbot)
+    yield widget
+    widget.clear()
+    for row in project.row_corrections(project.latest("quantify") or "", "ion_traces"):
+        project.set_row_correction(project.latest("quantify") or "", "ion_traces", row, {})
+
+
+@pytest.fixture
+def hand(view: QuantityView, qtbot: QtBot) -> Iterator[Hand]:
+    if why_no_hand():
+        pytest.skip(why_no_hand())
+    view.window().move(0, 0)
+    view.resize(1280, 760)
+    settle(view, qtbot)
+    made = Hand(qtbot)
+    yield made
+    made.close()
+
+
+def place_of_target(drawing: DrawingView, target: int) -> QPoint:
+    """Where a dot is drawn."""
+    assert drawing.drawing is not None
+    for shape in drawing.drawing.shapes:
+        if isinstance(shape, Points):
+            for at in np.flatnonzero(shape.targets == target).tolist():
+                return QPoint(round(float(shape.x[at])), round(float(shape.y[at])))
+    raise AssertionError(f"{target} is not drawn")
+
+
+def test_a_dot_of_the_volcano_chooses_its_protein_everywhere_and_a_row_marks_its_dot(view: QuantityView, hand: Hand, qtbot: QtBot) -> None:
+    accessions = shown(view.changes, "accession")
+    assert view.changes.view.chosen == 0 and view.volcano.marked == 0 and len(accessions) == PROTEINS
+    hand.click(view.volcano, place_of_target(view.volcano, 4))
+    qtbot.waitUntil(lambda: view.changes.view.chosen == 4)
+    settle(view, qtbot)
+    chosen = accessions[4]
+    assert shown(view.proteins, "accession")[view.proteins.view.currentIndex().row()] == chosen
+    assert view.profile.drawing is not None and view.profile.drawing.title.startswith(f"{chosen} and {PER_PROTEIN} peptides")
+    assert set(shown(view.peptides, "accession")) == {chosen} and view.peptides.scope_text == f"of {chosen}"
+    assert view.volcano.marked == 4
+    view.tables.setCurrentWidget(view.proteins)
+    settle(view, qtbot)
+    click_row(view.proteins, 2, qtbot)
+    settle(view, qtbot)
+    other = shown(view.proteins, "accession")[2]
+    assert view.volcano.marked == accessions.index(other) == view.changes.view.chosen
+    assert view.profile.drawing is not None and view.profile.drawing.title.startswith(other)
+
+
+def test_no_chosen_row_no_figure(view: QuantityView, qtbot: QtBot) -> None:
+    assert view.profile.drawing is not None and view.traces.traces is None
+    view.filters.text.setText("no such protein")
+    view.filters.text.returnPressed.emit()
+    settle(view, qtbot)
+    assert view.profile.drawing is None and view.volcano.marked is None and view.traces.traces is None
+    assert view.changes.view.chosen is None and view.proteins.view.chosen is None
+    view.filters.reset_button.click()
+    settle(view, qtbot)
+    assert len(view.peptides.model.rows) == PROTEINS * PER_PROTEIN
+    view.filters.changed.click()
+    view.filters.fold_change.setValue(1.0)
+    settle(view, qtbot)
+    qtbot.waitUntil(lambda: len(view.changes.model.rows) == 4)
+
+
+def test_a_border_is_dragged_kept_in_the_project_and_all_is_computed_with_it(
+    view: QuantityView, project: Project, hand: Hand, qtbot: QtBot
+) -> None:
+    run = project.latest("quantify") or ""
+    view.tables.setCurrentWidget(view.peptides)
+    settle(view, qtbot)
+    click_row(view.peptides, 0, qtbot)
+    settle(view, qtbot)
+    qtbot.waitUntil(lambda: view.traces.traces is not None)
+    ion = view.traces.traces
+    assert ion is not None and len(ion.traces) == 4
+    place = next(at for at, one in enumerate(ion.traces) if one.begin is not None)
+    trace, border = ion.traces[place], Border(place, True)
+    assert trace.apex is not None and trace.begin is not None and trace.end is not None
+    before = view._overview
+    start, width = view.traces.place_of(border), 0.0
+    begin = view.traces.place_of(Border(place, False))
+    assert start is not None and begin is not None
+    width = start.x() - begin.x()
+    steps = 8
+    hand.click(view.traces, start.toPoint())
+    qtbot.waitUntil(lambda: view.traces.chosen == border)
+    drag(hand, view, start.toPoint(), QPoint(round(start.x() - 0.45 * width), round(start.y())), steps)
+    qtbot.waitUntil(lambda: bool(project.row_corrections(run, "ion_traces")))
+    settle(view, qtbot)
+    qtbot.waitUntil(lambda: view.traces.traces is not None and view.traces.traces.traces[place].is_manual)
+    changed = view.traces.traces
+    assert changed is not None
+    now = changed.traces[place]
+    assert now.end is not None and now.end < trace.end and now.begin == trace.begin
+    assert now.values["area"] < 0.8 * trace.values["area"]
+    assert project.row_corrections(run, "ion_traces")[trace.row]["area"] == pytest.approx(now.values["area"])
+    assert before is not None and view._overview is not None and not np.array_equal(before.peptides.log2, view._overview.peptides.log2)
+    assert any("1 traces" in fact or "1 trace" in fact for fact in view.header.facts.split("·"))
+    # It is there again when the run is opened again, and goes when it is taken back.
+    view.show_run(project, run)
+    settle(view, qtbot)
+    assert shown(view.ions, "source").count("manual") == 1
+    view.traces.bordersReset.emit(0)  # of nothing that is shown: nothing happens
+    view.tables.setCurrentWidget(view.ions)
+    view._choose_row(view.ions, trace.row)
+    settle(view, qtbot)
+    qtbot.waitUntil(lambda: view.traces.traces is not None)
+    view.traces._chosen = border
+    view.traces._enable()
+    view.traces.reset_action.trigger()
+    qtbot.waitUntil(lambda: not project.row_corrections(run, "ion_traces"))
+    settle(view, qtbot)
+    assert "manual" not in shown(view.ions, "source")
+    assert view._overview is not None and np.array_equal(before.peptides.log2, view._overview.peptides.log2, equal_nan=True)
+
+
+def drag(hand: Hand, view: QuantityView, begin: QPoint, end: QPoint, steps: int) -> None:
+    """Press at one place of the traces, go to another, and let go."""
+    plot = view.traces
+    for step in range(steps + 1):
+        at = plot.mapToGlobal(begin + (end - begin) * step / steps)
+        hand._test.XTestFakeMotionEvent(hand._display, -1, at.x(), at.y(), 0)
+        if step == 0:
+            hand._test.XTestFakeButtonEvent(hand._display, 1, True, 0)
+        hand._done()
+        hand._qtbot.wait(30)
+    hand._test.XTestFakeButtonEvent(hand._display, 1, False, 0)
+    hand._done()
+
+
+def test_figures_of_samples_choose_their_rows_and_all_are_saved(view: QuantityView, qtbot: QtBot, tmp_path) -> None:
+    view.figures.setCurrentIndex(1)
+    settle(view, qtbot)
+    at = place_of_target(view.components, 2)
+    qtbot.mouseClick(view.components, Qt.MouseButton.LeftButton, pos=at)
+    settle(view, qtbot)
+    assert view.samples.view.chosen == 2 and view.correlations.marked == 2 and view.tables.currentWidget() is view.samples
+    view.peptides.view.choose(0)
+    settle(view, qtbot)
+    qtbot.waitUntil(lambda: view.traces.traces is not None)
+    for number, figure in enumerate((*view._drawings, view.traces)):
+        for ending in ("svg", "pdf", "png"):
+            figure.export_action.write(tmp_path / f"{number}.{ending}")
+            assert (tmp_path / f"{number}.{ending}").stat().st_size > 500
+    assert cut_off(view) == [] and overlapping(view.filters) == []
+
+
+def test_counts_have_no_traces_and_are_shown(project: Project, tmp_path_factory, qtbot: QtBot, theme: Theme) -> None:
+    counted = quantified_project(
+        tmp_path_factory.mktemp("counted"), "file\tsample\tcondition\treplicate\nmade_heat_1\ta\tx\t1\n", method="counts"
+    )
+    widget = QuantityView(search_of_kind("quantify"))
+    opened(widget, counted, qtbot)
+    assert widget.text == "" and widget.tables.currentWidget() is widget.proteins and widget.volcano.drawing is None
+    assert not widget.tables.isTabVisible(widget.tables.indexOf(widget.ions)) and not widget.details.isTabVisible(1)
+    assert widget.profile.drawing is not None
+    widget.clear()
+
+
+def test_all_formats_of_the_entry_are_exported_from_the_window(window: MainWindow, project: Project, qtbot: QtBot, tmp_path) -> None:
+    window.open_project(project.folder)
+    results = window.searches["quantify"].results
+    settle(results, qtbot)
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is results)
+    window.menus.export.trigger()
+    dialog = results.findChild(ExportDialog)
+    assert dialog is not None
+    assert len(dialog.nameFilters()) == len(search_of_kind("quantify").exports)
+    with qtbot.waitSignal(window.bridge.finished) as finished:
+        dialog.fileSelected.emit(str(tmp_path / "mine"))
+        dialog.close()
+    assert finished.args[0].state == "done", finished.args[0].error
+    assert (tmp_path / "mine" / "protein_changes.tsv").read_text().count("\n") == PROTEINS + 1
