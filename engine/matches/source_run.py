@@ -53,7 +53,7 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
     InputError : there is no project, or it has no such run, or no peaks. ParameterError : the run is no identification.
     """
     project = Project.open(folder)
-    kinds = identifying_kinds() | (also if run else frozenset())
+    kinds = identifying_kinds()
     done = [one for one in project.runs() if one.kind in kinds and one.status == "done"]
     more = [one for one in project.runs() if one.kind in also and one.kind not in kinds and one.status == "done"]
     chosen = next((one for one in (*reversed(done), *reversed(more)) if one.id == run or not run), None)

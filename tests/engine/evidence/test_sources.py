@@ -232,7 +232,7 @@ def _entries(made: MadeRun) -> list[str]:
             carried = sorted([*carried, (one.site - one.start, one.sequence[one.site - one.start], one.name)])
         mods = "".join(f"({k},{letter},{name})" for k, letter, name in carried)
         entries.append(
-            f'Name: {one.sequence}/2\nComment: Mods={len(carried)}{mods} Parent={told["PEPMASS"]} Protein="{one.protein}"\n'
+            f"Name: {one.sequence}/2\nComment: Mods={len(carried)}{mods} Parent={told['PEPMASS']} Protein=\"{one.protein}\"\n"
             f"Num peaks: {len(peaks)}\n" + "\n".join(peaks) + "\n"
         )
     return entries
