@@ -165,11 +165,12 @@ class DesignModel(QAbstractTableModel):
             for name in (row[0], PurePath(row[0]).name, _stem(row[0])):
                 places.setdefault(name, number)
         cells = []
-        for row in rows:
-            values = dict(zip(header, row, strict=False))
-            number = places.get(values["file"].strip(), places.get(_stem(values["file"].strip())))
-            if number is not None:
-                cells += [((number, self.table.columns.index(name)), text) for name, text in values.items() if name in self.table.columns]
+        for given in rows:
+            values = dict(zip(header, given, strict=False))
+            name = values["file"].strip()
+            place = places.get(name, places.get(_stem(name)))
+            if place is not None:
+                cells += [((place, self.table.columns.index(one)), text) for one, text in values.items() if one in self.table.columns]
         self.set_cells(cells)
 
     def _take(self, table: DesignTable) -> None:

@@ -18,9 +18,7 @@ from engine.views.finished_run import FinishedRun
 from engine.views.quantities import (
     SHOWN_TABLES,
     QuantityOverview,
-    principal_components,
     quantity_conditions,
-    sample_correlations,
     with_tables_by_sample,
 )
 from engine.views.quantity_drawings import draw_components, draw_correlations, draw_missing, draw_profile, draw_volcano
@@ -184,8 +182,7 @@ class QuantityView(RunView):
         overview = self._overview
         assert overview is not None
         self._draw_volcano()
-        components, correlations = principal_components(overview.proteins), sample_correlations(overview.proteins)
-        proteins = overview.proteins
+        proteins, components, correlations = overview.proteins, overview.components, overview.correlations
         self.components.show_drawing(lambda *size: draw_components(components, proteins, *size))
         self.correlations.show_drawing(lambda *size: draw_correlations(correlations, proteins, *size))
         self.missing.show_drawing(lambda *size: draw_missing(proteins, "proteins", *size))
