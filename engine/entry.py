@@ -299,6 +299,8 @@ class Search:
     keeps : the kinds of indexes that it keeps in the user's cache for other searches.
     identifies : whether its runs say which peptides unmodified and modified spectra are of, so that a search that goes on from an
         identification goes on from them: PSMs, peptides, protein groups, and spectra with their peaks.
+    goes_on_from : of a search that goes on from a run of a project, the kinds besides identifications whose runs it takes, each with the
+        tables that such a run must have.
     manual : the page of the manual that tells about it (`docs`), by its name.
     """
 
@@ -333,6 +335,7 @@ class Search:
     expecting: str = ""
     keeps: tuple[KeptKind, ...] = ()
     identifies: bool = False
+    goes_on_from: Mapping[str, frozenset[str]] = field(default_factory=dict)
     question: str = ""
     manual: str = ""
 
@@ -340,6 +343,21 @@ class Search:
         register_kinds(self.work)
         if self.expecting:
             EXPECTING[self.kind] = self.expecting
+
+    @property
+    def takes_workers(self) -> bool:
+        """Whether other processes can compute for it: they compute its kinds of work."""
+        return bool(self.work)
+
+    def check_workers(self, workers: str) -> None:
+        """Refuse workers that it cannot use.
+
+        Raises
+        ------
+        ParameterError : it takes none, and some are wished.
+        """
+        if workers and not self.takes_workers:
+            raise ParameterError(f"{self.kind} has no work for other processes: leave out --workers")
 
     @property
     def model(self) -> type[SearchParameters]:

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.entry import EXPECTING, Search, SearchRequest
+from engine.entry import EXPECTING, Input, Search, SearchRequest
 from engine.errors import InputError, ParameterError, ProteoscopeError
 from engine.execution.cluster.option import parse_workers
 from engine.execution.cost.kept import known_parameters
@@ -26,6 +26,8 @@ from engine.execution.devices import Device, chosen_device, gpus, processor
 from engine.execution.threads import available_threads
 from engine.execution.work import CardShape
 from engine.files import is_there
+from engine.formats.recognition import recognise_as
+from engine.formats.sources import ByteSource
 
 __all__ = [
     "STEPS",
@@ -45,6 +47,7 @@ __all__ = [
 STEPS = ("read", "index", "plan", "score", "report")
 _START_SECONDS = 0.4  # what is no step: imports
 _BASE_BYTES = 250e6  # of the program with what it has loaded
+_RECOGNISED = ("spectra", "proteins", "identifications")  # sorts that a file shows by its beginning
 _MOST_BYTES = 1 << 22  # of a record that is read
 _WITHOUT_SECONDS = 0.02  # of what the host does beside kernels, where these could not be measured
 
@@ -131,13 +134,14 @@ def expected(search: Search, request: SearchRequest) -> Expectation:
     ------
     InputError, ParameterError : a file or a parameter is wrong, as the search itself would say.
     """
+    search.check_workers(request.workers)
     for one in search.inputs:
         given = request.files(one.name)
         if not given and not (one.is_optional or (one.instead and request.options.get(one.instead))):
             raise ParameterError(f"no file of {one.name} was given, as {one.option or one.metavar}")
         if one.sort != "structures":
             for path in given:
-                _check(path)
+                _check(path, one)
     return _expected(search.expecting, request)
 
 
@@ -183,9 +187,12 @@ def _sooner(kind: str, expectation: Expectation, device: Device, threads: int) -
     return processor() if on_threads < on_cards else device
 
 
-def _check(path: Path) -> None:
+def _check(path: Path, asked: Input) -> None:
     if not is_there(path):
         raise InputError(path, "does not exist", remedy="Check the path")
+    if asked.sort in _RECOGNISED and asked.also is None and path.is_file():
+        with ByteSource(path) as source:
+            recognise_as(source, asked.sort)
 
 
 def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -> Estimate:
@@ -202,6 +209,8 @@ def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -
     threads = request.threads or available_threads()
     device = _sooner(search.kind, expectation, wished, threads) if request.device == "auto" else wished
     found = predicted_run(search.kind, expectation, device, threads)
+    if request.workers:
+        return _with(found, notes=(*found.notes, "as this machine would compute it itself: what workers take is not known before"))
     if compares and device.name != wished.name:
         slower = predicted_run(search.kind, expectation, wished, threads)
         note = "the processor is taken, which should be done before a GPU is ready (--device cuda takes that)"

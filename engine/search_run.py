@@ -244,6 +244,7 @@ class SearchRun(Generic[Read]):
             "steps": {name: round(seconds, 4) for name, seconds in found.steps.items()},
             "works": {name: round(seconds, 4) for name, seconds in found.works.items()},
             "memory_bytes": round(found.memory_bytes), "card_bytes": round(found.card_bytes), "runs": found.n_runs,
+            "was_compiled": self.was_compiled,
         }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -23,8 +24,8 @@ from gui.window import MainWindow
 __all__ = ["run_window"]
 
 
-def run_window(project: Path | None = None) -> int:
-    """Open the window, on a project where one is given, and stay until it is closed. The exit status."""
+def run_window(files: Sequence[Path] = ()) -> int:
+    """Open the window, on files or a project where some are given, and stay until it is closed. The exit status."""
     application = QApplication(sys.argv[:1])
     application.setApplicationName("proteoscope")
     application.setApplicationDisplayName("Proteoscope")
@@ -39,13 +40,14 @@ def run_window(project: Path | None = None) -> int:
     window = MainWindow(settings, theme)
     _Faults(window)
     window.show()
-    # What the window is made of is never garbage, and need not be looked at again.
+    # What the window is made of is never garbage, and need not be looked at again; nor are its pages, once they are made.
     gc.freeze()
     window.devices.look()
     preparation = Preparation(window.searches.values(), lambda: window.queue.is_idle, window)
+    preparation.done.connect(gc.freeze)
     preparation.begin()
-    if project is not None:
-        window.open_project(project)
+    if files:
+        window.open_files(files)
     else:
         window.assistance.begin_tour_once()
     status = application.exec()

@@ -14,7 +14,7 @@ from gui.searches import SearchPages
 
 __all__ = ["Drops"]
 
-_NOTHING = "There are no spectra, FASTA or FASTQ files, structures, results of search engines or projects in what was dropped."
+_NOTHING = "Nothing of what was dropped is a project or a file that a search reads."
 
 
 class Drops(QObject):

@@ -13,13 +13,13 @@ _USE_COMMAND_LINE = "The command line works without a window: proteoscope --help
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Open the window for no argument or a project's folder; give anything else to the command line. The exit status.
+    """Open the window for no argument, a project's folder, or ``open FILE...``; give anything else to the command line. The exit status.
 
     Where a window cannot be opened, one line on stderr says why and what to do, and the status is 2.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     is_project = len(arguments) == 1 and (Path(arguments[0]) / "project.sqlite").is_file()
-    if arguments and not is_project:
+    if arguments and not is_project and arguments[0] != "open":
         from engine.command_line.main import main as command_line
 
         return command_line(None if argv is None else arguments)
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     from gui.application import run_window
 
-    return run_window(Path(arguments[0]) if arguments else None)
+    return run_window([Path(one) for one in (arguments if is_project else arguments[1:])])
 
 
 def why_no_window() -> str:

@@ -109,7 +109,7 @@ class Menus:
         self.cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", actions.cancel_running)
         self.form = self._action("&Form", "new", "Ctrl+1", actions.show_form, checkable=True)
         self.results = self._action("&Results", "results", "Ctrl+2", actions.show_results, checkable=True)
-        self.devices = self._action("&Devices", "database", "Ctrl+3", actions.show_devices, checkable=True)
+        self.devices = self._action("&Devices", "database", "Ctrl+4", actions.show_devices, checkable=True)
         self.looks: dict[str, QAction] = {}
         self.letter_sizes: dict[int, QAction] = {}
         self.recent = QMenu("Open &recent", window)

@@ -6,13 +6,17 @@ import threading
 from collections.abc import Callable, Iterable
 from importlib import import_module
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from gui.searches import SearchPages
 
 __all__ = ["Preparation"]
 
 _INTERVAL_MS = 40
+_FIRST = ("engine.views.run_account", "engine.views.run_comparison")
+"""Modules that the first project needs that is opened."""
+_ALSO = ("gui.results.run_page", "gui.results.comparison_view")
+"""Those of pages that are made when they are asked for."""
 
 
 class Preparation(QObject):
@@ -21,7 +25,13 @@ class Preparation(QObject):
     Parameters
     ----------
     searches : whose pages are made, in their order. may_work : whether nothing else is under way. parent : owns it.
+
+    Signals
+    -------
+    done : all pages are made.
     """
+
+    done = Signal()
 
     def __init__(self, searches: Iterable[SearchPages], may_work: Callable[[], bool], parent: QObject) -> None:
         super().__init__(parent)
@@ -52,9 +62,12 @@ class Preparation(QObject):
             return
         if not any(search.prepare() for search in self._searches):
             self._timer.stop()
+            self.done.emit()
 
     def _import(self) -> None:
+        self._load(_FIRST)
         self._load(name for pages in self._searches for name in pages.modules())
+        self._load(_ALSO)
         if self._is_wanted:
             self._is_imported.set()
         self._load(name for pages in self._searches for name in pages.search.modules)

@@ -35,8 +35,6 @@ from PySide6.QtWidgets import (
 from engine.errors import ProteoscopeError
 from engine.project import Project, RunRecord, is_project
 from engine.searches import search_of_kind
-from engine.views.run_account import run_title
-from engine.views.run_comparison import MAXIMUM_RUNS, has_matches
 from gui.icons import pixmap
 from gui.labels import heading, tip_text, toned_label
 from gui.theme import colours
@@ -225,6 +223,8 @@ class ProjectPane(QWidget):
         if key not in self._titles:
             if self.project is None:
                 return record.id
+            from engine.views.run_account import run_title
+
             try:
                 search = search_of_kind(record.kind)
             except ProteoscopeError:
@@ -255,20 +255,26 @@ class ProjectPane(QWidget):
         self.discard_action.setEnabled(can_write and one is not None and one.status not in ("queued", "running"))
         self.compare_button.setVisible(len(records) > 1)
         self.compare_action.setText(f"&Compare {len(records)} runs" if len(records) > 1 else "&Compare runs")
-        without = [record.id for record in records if len(records) > 1 and not self._has_matches(record)]
-        reason = "Select two runs or more, with Ctrl or Shift" if len(records) < 2 else ""
-        if len(records) > MAXIMUM_RUNS:
-            reason = f"Up to {MAXIMUM_RUNS} runs can be compared"
-        elif without:
-            reason = f"{without[0]} has no table of PSMs, peptides and protein groups, which are what is compared"
+        reason = self._why_not_compared(records)
         self.compare_action.setEnabled(not reason)
         self.compare_action.setToolTip(reason or "Show side by side what these runs find, and where they differ")
 
-    def _has_matches(self, record: RunRecord) -> bool:
-        try:
-            return self.project is not None and has_matches([one.name for one in self.project.results(record.id)])
-        except ProteoscopeError:
-            return False
+    def _why_not_compared(self, records: list[RunRecord]) -> str:
+        """Why these runs cannot be compared; empty where they can."""
+        if len(records) < 2 or self.project is None:
+            return "Select two runs or more, with Ctrl or Shift"
+        # What compares is loaded when there is something to compare.
+        from engine.views.run_comparison import MAXIMUM_RUNS, has_matches
+
+        if len(records) > MAXIMUM_RUNS:
+            return f"Up to {MAXIMUM_RUNS} runs can be compared"
+        for record in records:
+            try:
+                if not has_matches([one.name for one in self.project.results(record.id)]):
+                    return f"{record.id} has no table of PSMs, peptides and protein groups, which are what is compared"
+            except ProteoscopeError as error:
+                return str(error)
+        return ""
 
     def _choose(self) -> None:
         self._offer_actions()

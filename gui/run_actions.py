@@ -11,16 +11,15 @@ from PySide6.QtWidgets import QFileDialog
 
 from engine.errors import ParameterError, ProteoscopeError
 from engine.project import Project, RunNote, RunRecord
-from engine.views.run_account import RunAccount, run_account
-from engine.views.run_comparison import has_matches
 from gui.forms.prefill import FormPrefill
-from gui.results.run_page import RunPage
 from gui.tables.worker import TableWorker
 from gui.tasks import ReportTask
 
 if TYPE_CHECKING:
+    from engine.views.run_account import RunAccount
     from gui.message_bar import MessageBar
     from gui.project_pane import ProjectPane
+    from gui.results.run_page import RunPage
     from gui.searches import SearchPages
 
 __all__ = ["RunActions"]
@@ -33,11 +32,13 @@ class RunActions(QObject):
 
     Signals
     -------
-    page_shown : the page of a run is to come to the front. results_asked : a run whose results are to be shown.
+    page_made : the page of a run, which nobody has seen yet. page_shown : it is to come to the front.
+    results_asked : a run whose results are to be shown.
     comparison_asked : runs to compare. form_shown : the kind of search whose form is to come to the front. report_asked : a `ReportTask`.
     deleted : the run, before its results are let go. failed : the text of an error. message : a line for the status bar.
     """
 
+    page_made = Signal(object)
     page_shown = Signal()
     results_asked = Signal(RunRecord)
     comparison_asked = Signal(list)
@@ -50,21 +51,33 @@ class RunActions(QObject):
     def __init__(self, pane: ProjectPane, searches: dict[str, SearchPages], bar: MessageBar, parent: QObject) -> None:
         super().__init__(parent)
         self._pane, self._searches, self._bar = pane, searches, bar
-        self.page = RunPage()
+        self.made_page: RunPage | None = None
+        """The page of a run, where it has been asked for."""
         self._reader = TableWorker(None, self)
         self._deleted: dict[Path, list[str]] = {}
         self._report_folder = ""
         pane.about_asked.connect(self.show_page)
         pane.discard_asked.connect(self.delete)
-        page = self.page
-        page.noted.connect(self._note)
-        page.results_asked.connect(lambda: self._of_shown(self.results_asked.emit))
-        page.again_asked.connect(lambda: self._of_shown(self.search_again))
-        page.report_asked.connect(lambda: self._of_shown(self.ask_for_report))
-        page.folder_asked.connect(self._open_folder)
-        page.delete_asked.connect(lambda: self._of_shown(self.delete))
-        page.compare_asked.connect(lambda other: self._of_shown(lambda run: self.comparison_asked.emit(sorted((run, other), key=_number))))
-        page.message.connect(self.message)
+
+    @property
+    def page(self) -> RunPage:
+        """The page of a run; made now, where it was not."""
+        if self.made_page is None:
+            from gui.results.run_page import RunPage
+
+            page = self.made_page = RunPage()
+            page.noted.connect(self._note)
+            page.results_asked.connect(lambda: self._of_shown(self.results_asked.emit))
+            page.again_asked.connect(lambda: self._of_shown(self.search_again))
+            page.report_asked.connect(lambda: self._of_shown(self.ask_for_report))
+            page.folder_asked.connect(self._open_folder)
+            page.delete_asked.connect(lambda: self._of_shown(self.delete))
+            page.compare_asked.connect(
+                lambda other: self._of_shown(lambda run: self.comparison_asked.emit(sorted((run, other), key=_number)))
+            )
+            page.message.connect(self.message)
+            self.page_made.emit(page)
+        return self.made_page
 
     @property
     def is_busy(self) -> bool:
@@ -75,11 +88,14 @@ class RunActions(QObject):
         """Show what a run was."""
         project = self._pane.project
         if project is not None:
-            self.page.keep()
+            self._keep()
             self._reader.submit("account", lambda: self._read(project, run), self._show, lambda error: self.failed.emit(str(error)))
 
     def _read(self, project: Project, run: RunRecord) -> tuple[RunAccount, list[RunRecord], bool]:
         """What a run was, and with which others it can be compared; called in a thread."""
+        from engine.views.run_account import run_account
+        from engine.views.run_comparison import has_matches
+
         pages = self._searches.get(run.kind)
         names = [one.name for one in project.results(run.id)]
         others = []
@@ -93,6 +109,10 @@ class RunActions(QObject):
         self.page.show_account(account, [(one, self._pane.title_of(one)) for one in others], can_write=can_write)
         self.page.again_button.setEnabled(account.run.kind in self._searches)
         self.page_shown.emit()
+
+    def _keep(self) -> None:
+        if self.made_page is not None:
+            self.made_page.keep()
 
     def _of_shown(self, act: object) -> None:
         if self.page.account is not None:
@@ -138,7 +158,7 @@ class RunActions(QObject):
         project, pages = self._pane.project, self._searches.get(run.kind)
         if project is None or pages is None:
             return
-        dialog = QFileDialog(self.page, "Folder for the report", self._report_folder or str(project.folder.parent))
+        dialog = QFileDialog(self.made_page, "Folder for the report", self._report_folder or str(project.folder.parent))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -171,7 +191,8 @@ class RunActions(QObject):
             return
         self._deleted.setdefault(project.folder, []).append(run.id)
         self.deleted.emit(run)
-        self.page.account = None
+        if self.made_page is not None:
+            self.made_page.account = None
         self._pane.refresh()
         loses = f" {', '.join(followers)}, which went on from it, will lack its spectra." if followers else ""
         self._bar.tell(f"{title} is deleted.{loses}", "attention", "Undo", lambda: self.restore(project, run))
@@ -190,7 +211,7 @@ class RunActions(QObject):
 
     def close(self) -> None:
         """Keep what was typed, and remove for good what was deleted."""
-        self.page.keep()
+        self._keep()
         self._reader.close()
         for folder, runs in self._deleted.items():
             try:

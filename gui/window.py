@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,7 +63,6 @@ class MainWindow(WindowFrame):
         """The results that were shown last."""
         self.memory = WindowMemory(self, settings, self.searches, self.tasks)
         self.pages.addWidget(self.start_page)
-        self.pages.addWidget(self.run_actions.page)
         self.pages.addWidget(self.device_page)
         searches, docks = [search.search for search in self.searches.values()], (self.dock_project, self.dock_jobs, self.dock_log)
         self.dialogs = SideDialogs(self._from_here, self._project_folder, self.survey, self.tasks, self)
@@ -172,7 +172,7 @@ class MainWindow(WindowFrame):
             if results.run is not None and results.run.id == run.id:
                 results.clear()
         self._close_comparison()
-        if self.pages.currentWidget() is self.run_actions.page:
+        if self.pages.currentWidget() is self.run_actions.made_page:
             self.show_page(self.form)
 
     def _close_comparison(self) -> None:
@@ -311,10 +311,20 @@ class MainWindow(WindowFrame):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802, D102 - Qt's name
-        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
         event.acceptProposedAction()
-        self.statusBar().showMessage("Looking at what was dropped")
-        target = self.childAt(event.position().toPoint())
+        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+        self._take_files(paths, self.childAt(event.position().toPoint()))
+
+    def open_files(self, paths: Sequence[Path]) -> None:
+        """Open a project, which its folder or the file in it stands for, or bring files to the forms that they are for."""
+        folder = paths[0].parent if paths[0].name == "project.sqlite" else paths[0]
+        if len(paths) == 1 and (folder / "project.sqlite").is_file():
+            self.open_project(folder)
+        else:
+            self._take_files(paths, None)
+
+    def _take_files(self, paths: Sequence[Path], target: QWidget | None) -> None:
+        self.statusBar().showMessage("Looking at the files")
 
         def take(found: Survey) -> None:
             self.statusBar().clearMessage()
@@ -398,7 +408,8 @@ class MainWindow(WindowFrame):
             self.project_pane.refresh()
         else:
             for results in self._made_results():
-                results.clear()
+                if results.is_used:
+                    results.clear()
             self._close_comparison()
             self.project_pane.show_project(project)
             for form in self._made_forms():
@@ -425,8 +436,9 @@ class MainWindow(WindowFrame):
         self.memory.save_soon()
 
     def _redraw(self) -> None:
-        for part in (self.start_page, self.run_actions.page, self.message_bar, self.jobs, self.log):
-            part.redraw()
+        for part in (self.start_page, self.run_actions.made_page, self.message_bar, self.jobs, self.log):
+            if part is not None:
+                part.redraw()
         for form in self._made_forms():
             form.redraw()
 
@@ -451,6 +463,7 @@ class MainWindow(WindowFrame):
         self.project_pane.run_chosen.connect(self.show_run)
         self.project_pane.comparison_asked.connect(self.compare_runs)
         self.project_pane.resume_asked.connect(self.resume_run)
+        self.run_actions.page_made.connect(self.pages.addWidget)
         self.run_actions.page_shown.connect(lambda: self.show_page(self.run_actions.page))
         self.run_actions.results_asked.connect(self.show_run)
         self.run_actions.comparison_asked.connect(self.compare_runs)

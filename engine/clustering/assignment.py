@@ -1,7 +1,9 @@
 """Assign: each point or vector to the nearest of k centroids, and sums over those of each, on any devices, as kinds of work.
 
 Devices get the centroids, and give partial sums, which the host adds up (Li's thesis, Algorithms 4.9 and 4.10); labels stay on the devices
-until the last round. Where there is one device alone, it does many rounds without a word of centroids.
+until the last round. Where there is one device alone, it does many rounds without a word of centroids. Several cards go in step, driven
+by one thread, since a round of a few milliseconds is over before threads have met. Sums of sparse vectors take the host longer than
+the card, so that one card alone has these.
 """
 
 from __future__ import annotations
@@ -94,7 +96,7 @@ def assign(
     state = _state(work, centroids, ROUNDS if goes_on else SUMS, rounds if goes_on else 1)
     state |= {"tolerance": tolerance, "before": before if goes_on else None, "previous": _columns(previous)}
     # Rounds that are not done after all must not tell how fast a device is.
-    rows = session.run(state, step_cost=state["round_cost"], is_measured=not goes_on, is_kept=False)
+    rows = session.run(state, step_cost=state["round_cost"], is_measured=not goes_on, is_kept=False, in_step=True)
     is_sparse, used = isinstance(centroids, VectorSums), centroids
     if rows["rounds"][0]:
         used = VectorSums(*(rows[f"of_{name}"] for name in VectorSums._fields)) if is_sparse else rows["of_centroids"]

@@ -163,5 +163,7 @@ def _map(spectra: Spectra, identified: Identified, accepted: Explained) -> pa.Ta
             "precursor_mz": pa.array(spectra.precursor_mz, mask=np.isnan(spectra.precursor_mz)),
             "status": pa.array(status),
             "peptide": pa.array(identified.peptides, pa.string()).take(pa.array(form, mask=form < 0)),
+            "scan": pa.array(spectra.scan, mask=spectra.scan < 0),
+            "spectrum_file": pa.array(spectra.files, pa.string()).take(pa.array(spectra.file)),
         }
     )

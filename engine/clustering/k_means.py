@@ -94,6 +94,10 @@ class _Data(Protocol):
     def can_move(self) -> bool:
         """Whether any item may have any centroid."""
 
+    @property
+    def goes_to_one_card(self) -> bool:
+        """Whether several cards are no sooner done than one: adding up what they found takes the host longer than a round takes a card."""
+
 
 class Points:
     """Points (n, d), of any finite numbers.
@@ -101,7 +105,7 @@ class Points:
     They become whole numbers: multiples of 2^-s, with the greatest s up to 1000 for which none is beyond 2^30. `scale` is 2^s.
     """
 
-    can_move = True
+    can_move, goes_to_one_card = True, False
 
     def __init__(self, values: NDArray) -> None:
         # The extremes tell whether all are finite, too.
@@ -162,7 +166,7 @@ class Vectors:
     are given, and a cluster without a vector keeps its own.
     """
 
-    unit = 1.0
+    unit, goes_to_one_card = 1.0, True
 
     def __init__(
         self, vectors: VectorArrays, n_bins: int, low: NDArray[np.int64] | None = None, high: NDArray[np.int64] | None = None
@@ -247,7 +251,7 @@ def k_means(
     work = source.work()
     if rounds < 1 or not tolerance >= 0.0:
         raise ParameterError(f"k-means: rounds = {rounds}, tolerance = {tolerance}: expected at least 1, and not less than 0")
-    with executor.session(work) as session:
+    with executor.session(work, one_card=source.goes_to_one_card) as session:
         if isinstance(start, Seeds):
             if not source.can_move:
                 raise ParameterError("vectors that may not have every centroid: centroids must be given")

@@ -170,7 +170,9 @@ def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping
     """The parser, and those of its sub-commands by their names."""
     from engine.searches import SEARCHES
 
-    parser = _Parser(prog="proteoscope", description="Protein evidence from mass spectra. Without arguments the window opens.")
+    parser = _Parser(
+        prog="proteoscope", description="Protein evidence from mass spectra. Without arguments, or with 'open FILE...', the window opens."
+    )
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 

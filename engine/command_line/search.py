@@ -111,14 +111,11 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
         " together (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--threads", type=thread_count, metavar="N", help="threads of the processor (default: all)")
-    parser.add_argument(
-        "--workers", default="", metavar="WORKERS",
-        help="compute in other processes, here or on other machines: local:N, ssh:HOSTS.txt, slurm:CONFIG.toml or tls://HOST:PORT"
-        " (see docs/cluster.md)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--certificates", metavar="DIR", help="certificates for --workers tls://HOST:PORT, as 'workers certificates' makes them"
-    )
+    of_workers = "compute in other processes, here or on other machines: local:N, ssh:HOSTS.txt, slurm:CONFIG.toml or tls://HOST:PORT"
+    of_certificates = "certificates for --workers tls://HOST:PORT, as 'workers certificates' makes them"
+    helps = (f"{of_workers} (see docs/cluster.md)", of_certificates) if search.takes_workers else (argparse.SUPPRESS,) * 2
+    parser.add_argument("--workers", default="", metavar="WORKERS", help=helps[0])
+    parser.add_argument("--certificates", metavar="DIR", help=helps[1])
     for option in search.options:
         if option.metavar:
             parser.add_argument(option.flag, dest=option.name, metavar=option.metavar, help=option.help)
@@ -229,6 +226,7 @@ def _parameters_of(search: Search, options: argparse.Namespace) -> tuple[SearchP
 
 def _request(search: Search, options: argparse.Namespace, parameters: SearchParameters, out: Any) -> SearchRequest:
     """`out`: the file for the results, as it is to be written."""
+    search.check_workers(options.workers)
     project = {"file": lambda: options.project, "project": lambda: options.out}.get(search.writes, lambda: None)()
     return SearchRequest(
         {one.name: _paths(getattr(options, one.name)) for one in search.inputs},
@@ -284,7 +282,7 @@ def print_summary(search: Search, summary: Summary, out: str | None) -> None:
         say(line)
     steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())
     say(f"{summary.seconds:.2f} s on {summary.device} ({steps})")
-    if search.writes != "project" and out is not None:
+    if search.writes != "project" and out is not None and Path(out).exists():  # a stack of no hits is not written
         say(f"Results: {out}")
     if summary.folder is not None:
         say(f"Project: {summary.folder}")

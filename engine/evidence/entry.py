@@ -75,6 +75,7 @@ EVIDENCE = Search(
     methods="engine.evidence.methods_paragraph:methods",
     pages="engine.views.evidence_pages:write_pages",
     shortcuts=("run", "proteins", "chains_per_protein", "maximum_e_value", "remote_chains"),
+    goes_on_from={"modified": frozenset(("psms", "proteins", "spectra")), "explain": frozenset(("explained",))},
     writes="given project",
     run=_run,
     kernels=(

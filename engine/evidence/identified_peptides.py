@@ -40,7 +40,7 @@ _PSMS = ("peptide", "sequence", "q_value", "rank", "is_decoy", "spectrum", *_MOD
 _SHIFTS = ("shift_position", "site_probability")
 _EXPLAINED = ("peptide", "q_value", "spectrum")
 _GROUPS = ("accessions", "description", "sequence", "is_decoy", "q_value")
-_EXPLAIN = "explain"
+_EXPLAIN, _MODIFIED = "explain", "modified"
 _POSITIONS = 1 << 20  # more than a peptide has residues
 
 
@@ -129,7 +129,8 @@ class ProteinEntry(NamedTuple):
 
 
 def source_tables(folder: Path, run: str) -> SourceTables:
-    """The tables of the run that is meant: an identification, or an explanation, which brings the identification that it goes on from.
+    """The tables of the run that is meant: an identification, a search for modified peptides, or an explanation, which brings the
+    identification that it goes on from.
 
     Raises
     ------
@@ -143,7 +144,7 @@ def source_tables(folder: Path, run: str) -> SourceTables:
         if not isinstance(source, str):
             raise InputError(folder, f"run {chosen.id} does not say which identification it explains", remedy=_EXPLAIN_AGAIN)
         run, explained = source, project.table(EXPLAINED.name, chosen.id)
-    found = identified_run(folder, run)
+    found = identified_run(folder, run, (_MODIFIED,))
     if found.proteins is None:
         raise InputError(folder, f"run {found.run} has no table of proteins", remedy=_REMEDY)
     return SourceTables(found.run, found.psms, found.proteins, found.spectra, _fixed(found.parameters), explained)
@@ -292,7 +293,8 @@ def _parsed(name: str, path: Path) -> Peptidoform:
 
 
 def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinEntry]:
-    """The proteins that are looked at: of each group up to a q-value the first one, or those that are asked for by name.
+    """The proteins that are looked at: of each group up to a q-value the first one, or those that are asked for by name. Where a run knows
+    no error rates of proteins, as a search of a library, all of them.
 
     Raises
     ------
@@ -302,6 +304,7 @@ def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinE
         rows: list[dict[str, Any]] = source.read(_GROUPS).to_pylist()
         wanted = dict.fromkeys(parameters.proteins)
         found, known = [], set[str]()
+        are_judged = any(row["q_value"] is not None for row in rows)
         for row in rows:
             q_value = float("nan") if row["q_value"] is None else row["q_value"]
             if row["is_decoy"] or not row["sequence"]:
@@ -310,7 +313,7 @@ def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinE
             if not names:
                 raise source.damaged("holds a protein without a name", "accessions")
             known.update(names)
-            if any(name in wanted for name in names) if wanted else q_value <= parameters.protein_fdr:
+            if any(name in wanted for name in names) if wanted else q_value <= parameters.protein_fdr or not are_judged:
                 letters = re.sub("[^A-Z]", "X", row["sequence"])
                 found.append(ProteinEntry(names[0], tuple(names[1:]), row["description"] or "", letters, q_value))
     missing = [name for name in wanted if name not in known]

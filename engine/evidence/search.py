@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,7 +83,8 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
 
     def read(progress: Progress, threads: int) -> _Read:
         progress.stage("Reading the identification")
-        return _Read(identified_peptides(tables, parameters.psm_fdr), protein_entries(tables.proteins, parameters))
+        peptides, proteins = identified_peptides(tables, parameters.psm_fdr), protein_entries(tables.proteins, parameters)
+        return _Read(peptides, proteins if parameters.proteins else _proven(peptides, proteins, progress))
 
     with search_run(spec, read, ALIGNMENT, progress) as run:
         assert run.run is not None
@@ -106,6 +108,15 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
             found = _evidence(_Read(peptides, proteins), tables, conservation, near, indexes.structures, parameters, resources)
             _write(found, parameters, request, run)
         return _summary(found, tables, parameters, run)
+
+
+def _proven(peptides: IdentifiedPeptides, proteins: list[ProteinEntry], progress: Progress) -> list[ProteinEntry]:
+    """Proteins up to a q-value, and of those that have none what holds an identified peptide."""
+    unjudged = [one for one in proteins if isnan(one.q_value)]
+    if not unjudged:
+        return proteins
+    holding = {id(unjudged[number]) for number in np.unique(places_of(peptides, unjudged, progress).protein).tolist()}
+    return [one for one in proteins if not isnan(one.q_value) or id(one) in holding]
 
 
 def _opened(source: ChainInput, parameters: EvidenceParameters, run: SearchRun[_Read]) -> _Indexes:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from engine.execution.work import Computation, Work
 from engine.jobs.progress import Progress
 from kernels.device import Device, DeviceError
 
-__all__ = ["Elsewhere", "WorkerLostError"]
+__all__ = ["Elsewhere", "Foreseeing", "WorkerLostError"]
 
 
 class WorkerLostError(DeviceError):
     """The process that computed is gone; perhaps by what it computed."""
+
+
+@runtime_checkable
+class Foreseeing(Computation, Protocol):
+    """A computation elsewhere, which is told what comes next, so that the worker need not wait for the next call."""
+
+    def expect(self, first: int, last: int) -> None:
+        """The items `first:last` will be asked for after those that are asked for next, unless others take them over."""
 
 
 class Elsewhere(Protocol):

@@ -11,6 +11,7 @@ the run has workers elsewhere, these are its devices, those that join while it c
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -22,10 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.execution.cost.first_guess import predicted_speed
+from engine.execution.elsewhere import Foreseeing
 from engine.execution.kept import Checkpoint
 from engine.execution.remembered_gpus import forget_gpus
 from engine.execution.resources import Resources
-from engine.execution.scheduler import Account, Costs, Scheduler, Worker, unfinished
+from engine.execution.scheduler import Account, Costs, Scheduler, Worker, one_line, unfinished
 from engine.execution.speeds import Speeds
 from engine.execution.work import Computation, Kind, Piece, Rows, Work, kind_of
 from kernels.cpu.processor import Processor
@@ -63,13 +65,16 @@ class Executor:
         self._resources = resources
 
     @contextmanager
-    def session(self, work: Work, *, with_cards: bool = True, with_processor: bool = True) -> Iterator[Session]:
+    def session(self, work: Work, *, with_cards: bool = True, with_processor: bool = True, one_card: bool = False) -> Iterator[Session]:
         """A work that stays open on each device that takes part, until the block is left.
 
-        Without cards, for what no card can do; without the processor, unless there is no card.
+        Without cards, for what no card can do; without the processor, unless there is no card; on one card, where several are no sooner
+        done, and on the next if it fails.
         """
         with ExitStack() as stack:
-            session = Session(work, kind_of(work), self._resources, stack, with_cards=with_cards, with_processor=with_processor)
+            session = Session(
+                work, kind_of(work), self._resources, stack, with_cards=with_cards, with_processor=with_processor, one_card=one_card
+            )
             yield session
             session.remember()
             session.note()
@@ -78,11 +83,17 @@ class Executor:
 class Session:
     """A work on its devices; made by `Executor.session`."""
 
-    def __init__(self, work: Work, kind: Kind, resources: Resources, stack: ExitStack, *, with_cards: bool, with_processor: bool) -> None:
+    def __init__(
+        self, work: Work, kind: Kind, resources: Resources, stack: ExitStack, *, with_cards: bool, with_processor: bool,
+        one_card: bool = False,
+    ) -> None:  # fmt: skip
         self._work, self._kind, self._resources, self._stack, self._with_cards = work, kind, resources, stack, with_cards
         self._kept = None if resources.kept is None else resources.kept.of(work)
         self._elsewhere = resources.elsewhere
         self._devices: list[Device] = [*resources.cards] if with_cards else []
+        self._one_card = one_card and not resources.with_processor
+        if self._one_card:
+            self._devices = self._devices[:1]
         if self._elsewhere is not None:
             self._elsewhere.wait(resources.progress)
             self._devices = self._elsewhere.devices()
@@ -119,6 +130,7 @@ class Session:
         step_cost: float = 0.0,
         is_measured: bool = True,
         is_kept: bool = True,
+        in_step: bool = False,
     ) -> Rows:
         """Compute a round.
 
@@ -129,6 +141,8 @@ class Session:
         step_cost : cost in a step of the progress; where it is 0, an item is a step.
         is_measured : whether its costs are in the unit in which the speeds of devices are remembered.
         is_kept : whether what is done of it is kept for a resumption; not of a round of an iteration that tells how far it has come.
+        in_step : it is one of many short rounds, all alike: one thread drives several cards, each with what it had in the last; a
+            computation yields when its card has all to do, before it waits for it.
 
         Returns
         -------
@@ -163,6 +177,13 @@ class Session:
             accounts = self._accounts if is_measured else {}
             return [self._worker(device, state, items, accounts, knows_speed=is_measured and not is_alone) for device in devices]
 
+        if in_step and items is None and not done and len(costs) == self._n_items and self._can_go_in_step():
+            found = self._in_step(state, costs, advance)
+            if found is not None:
+                for first, end, part in found:
+                    take(first, end, part)
+                return rows
+            self._round += 1  # begun anew by those that are left
         self._arrived()
         chosen = workers(self._devices)
         if is_measured:
@@ -183,11 +204,11 @@ class Session:
             arrivals=None if self._elsewhere is None else arrivals, pool=self._pool,
         )  # fmt: skip
         left = scheduler.run()
-        while left and self._elsewhere is not None and self._elsewhere.wait(progress):
-            self._arrived()
+        while left and self._has_others():
             again = Scheduler(
-                workers(self._devices), costs, take, progress, advance, parts=left, arrivals=arrivals, losses=scheduler.losses
-            )
+                workers(self._devices), costs, take, progress, advance, parts=left, losses=scheduler.losses,
+                arrivals=None if self._elsewhere is None else arrivals,
+            )  # fmt: skip
             left = again.run()
             self._homes = {}
         if left:
@@ -196,6 +217,59 @@ class Session:
             Scheduler(workers(self._devices), costs, take, progress, advance, parts=left).run()
         self._homes, self._n_items = scheduler.homes if items is None and not left and not done else {}, len(costs)
         return rows
+
+    def _has_others(self) -> bool:
+        """Whether there are devices for what failed ones left: workers elsewhere, for which it waits, or the next of the cards."""
+        if self._elsewhere is None:
+            return bool(self._devices)
+        is_there = self._elsewhere.wait(self._resources.progress)
+        self._arrived()
+        return is_there
+
+    def _can_go_in_step(self) -> bool:
+        """Whether several cards, and nothing else, did the last round."""
+        if self._elsewhere is not None or len(self._devices) < 2:
+            return False
+        return self._processor not in self._devices and set(self._homes) == {device.name for device in self._devices}
+
+    def _in_step(self, state: Any, costs: Costs, advance: _Advance) -> list[tuple[int, int, Rows]] | None:
+        """The rows of a round, each card with what it had in the last; None where a card failed.
+
+        Raises
+        ------
+        Cancelled : the user asked to stop.
+        """
+        began, found = time.perf_counter(), list[tuple[int, int, Rows]]()
+        with ExitStack() as searches:
+            going = [(device, searches.enter_context(closing(self._parts_of(device, state, found)))) for device in self._devices]
+            while going:
+                for one in [*going]:
+                    self._resources.progress.check()
+                    try:
+                        next(one[1])
+                    except StopIteration:
+                        going.remove(one)
+                    except DeviceError as error:
+                        self._strike(one[0])
+                        self._resources.progress.message(f"{one_line(error)}; what it had not finished is repeated elsewhere")
+                        return None
+        seconds = time.perf_counter() - began
+        for device in self._devices:
+            did = sum(costs.before(last) - costs.before(first) for first, last in self._homes[device.name])
+            self._accounts.setdefault(device.name, Account()).add(did, seconds, is_warm=False)
+        advance(costs.before(len(costs)))
+        return found
+
+    def _parts_of(self, device: Device, state: Any, found: list[tuple[int, int, Rows]]) -> Generator[None, None, None]:
+        """What a card had in the last round, one part after the other."""
+        opened = self._begun(device, state, None)
+        for first, last in self._homes[device.name]:
+            with closing(opened.search(first, last)) as pieces:
+                for piece in pieces:
+                    if piece.rows is not None and piece.end > first:
+                        found.append((first, piece.end, piece.rows))
+                        first = piece.end
+                    yield
 
     def no_rows(self, state: Any, n: int) -> Rows:
         """The rows of `n` items of which nothing is known yet."""
@@ -228,9 +302,14 @@ class Session:
     ) -> Worker:
         account = accounts.setdefault(device.name, Account())
 
+        following: list[Partition] = []
+
         def search(part: Partition) -> Generator[Piece, None, None]:
             try:
                 opened = self._begun(device, state, items)
+                if following and isinstance(opened, Foreseeing):
+                    after = following.pop()
+                    opened.expect(after.first, after.last)
                 with closing(opened.search(part.first, part.last)) as pieces:
                     yield from pieces
             except DeviceError:
@@ -240,7 +319,8 @@ class Session:
         speed = account.speed if knows_speed else None
         if knows_speed and not speed and self._elsewhere is None:
             speed = self._speeds.of(device.name) or predicted_speed(self._work, state, device, self._processor.threads)
-        return Worker(device.name, search, account, device.is_processor, speed)
+        expect = following.append if self._elsewhere is not None and device is not self._processor else None
+        return Worker(device.name, search, account, device.is_processor, speed, expect)
 
     def _arrived(self) -> list[Device]:
         """Workers elsewhere that have come since somebody looked, now devices of this session; those that have gone are none any more."""
@@ -275,6 +355,8 @@ class Session:
         self._struck.add(device.name)
         self._devices = [one for one in self._devices if one is not device]
         self._resources.cards[:] = [card for card in self._resources.cards if card is not device]
+        if not self._devices and self._one_card and self._with_cards:
+            self._devices = [*self._resources.cards[:1]]
         self._homes = {}
 
     def _tell_plan(self, workers: list[Worker], cost: float) -> None:

@@ -108,6 +108,7 @@ class Worker:
     account : what it did so far.
     is_processor : it takes parts of the smallest partitions; the others take the largest whole.
     speed : cost per second to begin with; None: it is found out.
+    expect : told, before a search, which partition comes after it; of a worker far away, which would wait for the next call.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Worker:
     account: Account
     is_processor: bool = False
     speed: float | None = None
+    expect: Callable[[Partition], None] | None = None
 
 
 class _Pace:
@@ -233,15 +235,15 @@ class Scheduler:
 
     def _welcome(self, pool: ThreadPoolExecutor, serving: list[Future[None]]) -> None:
         """Let workers that come take part, as long as others work."""
-        while self._arrivals is not None and wait(serving, _LOOK_SECONDS, FIRST_COMPLETED).not_done and not self._is_broken:
-            if all(one.done() for one in serving):
+        while self._arrivals is not None and not self._is_broken:
+            working = [one for one in serving if not one.done()]
+            if not working:
                 return
+            wait(working, _LOOK_SECONDS, FIRST_COMPLETED)
             for worker in self._arrivals():
                 with self._changed:
                     self._paces.append(_Pace(worker))
                 serving.append(pool.submit(self._serve, len(self._paces) - 1))
-            if any(one.done() for one in serving):
-                time.sleep(_LOOK_SECONDS)  # `wait` does not, then
 
     def _serve(self, number: int) -> None:
         """Let one worker work until nothing is left to do."""
@@ -291,6 +293,8 @@ class Scheduler:
                 if pace.own or (self._waiting and self._is_in_time(pace)):
                     pace.part = pace.own.pop() if pace.own else self._taken(pace)
                     pace.done, pace.is_idle = pace.part.first, False
+                    if self._looks_ahead(pace) and not pace.own and len(self._waiting) >= len(self._paces):
+                        pace.own.append(self._waiting.pop(0))  # what is left for the end is taken by whoever comes first
                     return pace.part
                 if not self._waiting and all(other.part is None and not other.own for other in self._paces):
                     break
@@ -298,6 +302,10 @@ class Scheduler:
                 self._changed.wait(_LOOK_SECONDS)
             pace.is_idle = False
         return None
+
+    def _looks_ahead(self, pace: _Pace) -> bool:
+        """Whether a worker is told what comes next: none after one was lost, when it must be known over which items the next one is."""
+        return pace.worker.expect is not None and not self.losses
 
     def _taken(self, pace: _Pace) -> Partition:
         """The largest partition for a card. For the processor, which is slow, half of its fair share, cut from the smallest."""
@@ -318,6 +326,8 @@ class Scheduler:
 
     def _search(self, pace: _Pace, part: Partition) -> None:
         began, shares, reported = time.perf_counter(), list[Partition](), 0.0
+        if pace.worker.expect is not None and pace.own and self._looks_ahead(pace):
+            pace.worker.expect(pace.own[-1])
         with closing(pace.worker.search(part)) as pieces:
             for piece in pieces:
                 now, first = time.perf_counter(), pace.done

@@ -14,7 +14,7 @@ from engine.formats.fasta import read_fasta
 from engine.formats.letters import are_nucleotides, letter_counts
 from engine.formats.protein_records import TRANSLATE, ProteinRecords, join_records
 from engine.formats.proteins import Proteins
-from engine.formats.recognition import recognise
+from engine.formats.recognition import recognise_as
 from engine.formats.registry import FileFormat
 from engine.formats.sources import ByteSource
 from engine.jobs.progress import Progress
@@ -100,18 +100,8 @@ def _read_file(path: Path, progress: Progress, *, every_record: bool, with_chrom
 
 def _check_kind(source: ByteSource, every_record: bool) -> FileFormat:
     try:
-        found = recognise(source)
+        return recognise_as(source, "proteins")
     except InputError as error:
-        if every_record and "mzML" in error.remedy:
+        if every_record and ("mzML" in error.remedy or "spectra" in error.remedy):
             raise InputError(error.path, error.reason, place=error.place, remedy=_BEGIN_WITH_A_NAME) from None
         raise
-    if found.sort == "identifications":
-        raise InputError(
-            source.path, f"holds identifications ({found.name}), where a FASTA file of proteins belongs", remedy="Give a FASTA file"
-        )
-    if found.sort == "libraries":
-        raise InputError(source.path, f"is a spectral library ({found.name}), where proteins belong", remedy="Give a FASTA file")
-    if found.sort != "proteins":
-        remedy = _BEGIN_WITH_A_NAME if every_record else "Give it among the spectra, and a FASTA file of proteins here"
-        raise InputError(source.path, f"is a file of spectra ({found.name}), where a FASTA file of proteins belongs", remedy=remedy)
-    return found

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InputError, shortened
-from engine.formats.recognition import recognise
+from engine.formats.recognition import recognise_as
 from engine.formats.sources import Block, ByteSource, blocks
 from engine.formats.spectrum_blocks import Fault, ParsedBlock, SpectrumParser
 from engine.formats.vendor import converted, vendor_format
@@ -156,15 +156,7 @@ def parser_of(source: ByteSource, *, takes_negative: bool) -> SpectrumParser:
     ------
     InputError : it holds no spectra.
     """
-    found = recognise(source)
-    if found.sort != "spectra":
-        if found.sort == "identifications":
-            raise InputError(
-                source.path, f"is {found.name}: identifications, not spectra", remedy="Import it: proteoscope import, with its spectra"
-            )
-        if found.sort == "libraries":
-            raise InputError(source.path, f"is {found.name}: a spectral library, not measured spectra", remedy="Give it as a library")
-        raise InputError(source.path, f"is a {found.name} file of sequences, where spectra belong", remedy="Give it as the database")
+    found = recognise_as(source, "spectra")
     # Loaded here, and not on top: the parsers' kernels need Numba, whose import takes longer than the rest of the program.
     module, _, name = found.reader.partition(":")
     parser: SpectrumParser = getattr(import_module(module), name)(source.path, takes_negative=takes_negative)

@@ -10,7 +10,7 @@ from engine.formats.registry import Beginning, FileFormat, names_of
 from engine.formats.sources import ByteSource
 from engine.formats.vendor import COMPOUND_MAGIC, THERMO_MAGIC
 
-__all__ = ["HEAD_BYTES", "has_entries", "recognise"]
+__all__ = ["HEAD_BYTES", "has_entries", "recognise", "recognise_as"]
 
 HEAD_BYTES = 1 << 17
 
@@ -75,6 +75,35 @@ def recognise(source: ByteSource) -> FileFormat:
         place="line 1",
         remedy=f"{_another()}, each also gzipped",
     )
+
+
+_MISPLACED: dict[tuple[str, str], tuple[str, str]] = {
+    ("spectra", "identifications"): ("is {}: identifications, not spectra", "Import it: proteoscope import, with its spectra"),
+    ("spectra", "libraries"): ("is {}: a spectral library, not measured spectra", "Give it as a library"),
+    ("spectra", "proteins"): ("is a {} file of sequences, where spectra belong", "Give it as the database"),
+    ("proteins", "identifications"): ("holds identifications ({}), where a FASTA file of proteins belongs", "Give a FASTA file"),
+    ("proteins", "libraries"): ("is a spectral library ({}), where proteins belong", "Give a FASTA file"),
+    ("proteins", "spectra"): (
+        "is a file of spectra ({}), where a FASTA file of proteins belongs", "Give it among the spectra, and a FASTA file of proteins here"
+    ),
+    ("identifications", "spectra"): ("is {}, where results of a search engine belong", "Give it with --spectra"),
+}  # fmt: skip
+"""What is said of a file of the second sort where one of the first is wanted."""
+
+
+def recognise_as(source: ByteSource, sort: str) -> FileFormat:
+    """The format of a file that is to be of a sort: spectra, proteins, or results of search engines (identifications).
+
+    Raises
+    ------
+    InputError : it is in no known format, or of another sort, and what to do with it.
+    """
+    found = recognise(source)
+    if found.sort != sort:
+        usual = "is {}, where results of a search engine belong", f"Give {names_of('identifications')}"
+        reason, remedy = _MISPLACED.get((sort, found.sort), usual)
+        raise InputError(source.path, reason.format(found.name), remedy=remedy)
+    return found
 
 
 def has_entries(source: ByteSource) -> bool:

@@ -229,6 +229,10 @@ FORMATS: tuple[FileFormat, ...] = (
         is_like=_has_columns(("psmid", "score", "q-value"), ("specid", "label", "peptide"), ("specid", "mokapot q-value")),
     ),
     FileFormat(
+        "Crux Percolator", "identifications", (".percolator.txt",), f"{_TABLES}:read_crux",
+        is_like=_has_columns(("scan", "charge", "percolator score", "percolator q-value", "sequence")),
+    ),
+    FileFormat(
         "Sage", "identifications", (".sage.tsv",), f"{_TABLES}:read_sage", is_like=_has_columns(("peptide", "scannr", "hyperscore"))
     ),
     FileFormat(

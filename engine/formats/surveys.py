@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 from engine.errors import InputError
 from engine.formats.reading import FileState, check_proportions, parse_blocks, parser_of
 from engine.formats.sources import ByteSource
+from engine.formats.spectrum_blocks import ParsedBlock
 from engine.jobs.progress import Progress
 from engine.spectra.spooling import GrowingColumn
 
-__all__ = ["Surveys", "read_surveys"]
+__all__ = ["Surveys", "level_blocks", "read_surveys"]
 
 _THREADS = 2
 """One processor at least is left to whoever waits for it."""
@@ -64,31 +66,13 @@ def read_surveys(path: str | Path, *, progress: Progress | None = None, spool: P
     scans: list[NDArray] = []
     counts: list[NDArray] = []
     n_profiles = 0
-    with ByteSource(path) as source:
-        parser = parser_of(source, takes_negative=True)
-        if not hasattr(parser, "level"):
-            raise InputError(path, "is a list of peaks of single spectra, without survey spectra (MS1)", remedy="Give the run as mzML")
-        parser.level = 1
-        progress.stage("Reading survey spectra", source.size)
-        state = FileState(path)
-        pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="survey-reader")
-        try:
-            for parsed, consumed in parse_blocks(source, parser, pool, _THREADS, progress, "auto"):
-                fault = next((one for one in parsed.faults if one.is_fatal), None)
-                if fault is not None:
-                    raise InputError(path, fault.reason, place=fault.spectrum, remedy=fault.remedy)
-                state.n_spectra += parsed.n_spectra
-                state.n_peaks_read += parsed.n_peaks_read
-                check_proportions(state, source.consumed)
-                mz.append(parsed.mz)
-                intensity.append(parsed.intensity)
-                times.append(parsed.retention_time)
-                scans.append(parsed.scan)
-                counts.append(np.diff(parsed.offsets))
-                n_profiles += parsed.n_profiles
-                progress.advance(consumed)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    for parsed in level_blocks(path, 1, progress, "Reading survey spectra"):
+        mz.append(parsed.mz)
+        intensity.append(parsed.intensity)
+        times.append(parsed.retention_time)
+        scans.append(parsed.scan)
+        counts.append(np.diff(parsed.offsets))
+        n_profiles += parsed.n_profiles
     if not times:
         raise InputError(path, "is empty", remedy="Copy or convert it again")
     time, scan, count = (np.concatenate(one) for one in (times, scans, counts))
@@ -96,6 +80,37 @@ def read_surveys(path: str | Path, *, progress: Progress | None = None, spool: P
     if not len(found):
         raise InputError(path, "has no survey spectra (MS1) with times", remedy="Convert the run again with its survey spectra")
     return replace(found, n_profiles=n_profiles)
+
+
+def level_blocks(path: Path, level: int, progress: Progress, stage: str) -> Iterator[ParsedBlock]:
+    """The spectra of one level of MS of a file, block by block; `index` counts from the beginning of the file.
+
+    Raises
+    ------
+    InputError : the file is missing, damaged or of another kind, or a format that has no such spectra. Cancelled : the user asked to stop.
+    """
+    with ByteSource(path) as source:
+        parser = parser_of(source, takes_negative=True)
+        if hasattr(parser, "level"):
+            parser.level = level
+        elif level != 2:
+            raise InputError(path, "is a list of peaks of single spectra, without survey spectra (MS1)", remedy="Give the run as mzML")
+        progress.stage(stage, source.size)
+        state = FileState(path)
+        pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="survey-reader")
+        try:
+            for parsed, consumed in parse_blocks(source, parser, pool, _THREADS, progress, "auto"):
+                fault = next((one for one in parsed.faults if one.is_fatal), None)
+                if fault is not None:
+                    raise InputError(path, fault.reason, place=fault.spectrum, remedy=fault.remedy)
+                parsed.index += state.n_spectra
+                state.n_spectra += parsed.n_spectra
+                state.n_peaks_read += parsed.n_peaks_read
+                check_proportions(state, source.consumed)
+                yield parsed
+                progress.advance(consumed)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _in_order(

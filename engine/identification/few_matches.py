@@ -26,7 +26,7 @@ __all__ = ["ErrorCluster", "cluster_of_errors", "is_few", "tell_few_matches"]
 
 _FEW = 0.05
 """Share of the searched spectra: below, a run of a pure sample on the right database is rather lost than poor."""
-_LOOKED_AT = 500
+_LOOKED_AT = 2000
 _WIDE_PRECURSOR = Tolerance(200.0, "ppm")
 """Four times what the worst time-of-flight instruments drift by between calibrations."""
 _WIDE_FRAGMENTS = Tolerance(100.0, "ppm"), Tolerance(0.5, "Da")

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InputError
-from engine.formats.recognition import recognise
-from engine.formats.registry import names_of
+from engine.formats.recognition import recognise_as
 from engine.formats.sources import ByteSource
 from engine.jobs.progress import Progress
 from engine.matches.listed.identifications import Identifications, joined
@@ -36,10 +35,7 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
     parts: list[Identifications] = []
     for path in paths:
         with ByteSource(path) as source:
-            written_as = recognise(source)
-            if written_as.sort != "identifications":
-                remedy = "Give it with --spectra" if written_as.sort == "spectra" else f"Give {names_of('identifications')}"
-                raise InputError(path, f"is {written_as.name}, where results of a search engine belong", remedy=remedy)
+            written_as = recognise_as(source, "identifications")
             if parts and parts[0].format != written_as.name:
                 raise InputError(
                     path, f"is {written_as.name}, and {parts[0].files[0].name} is {parts[0].format}: their scores cannot be compared",

@@ -1,6 +1,7 @@
 """Result tables of other programs: which column of each means what. The definitions are those of the programs' manuals.
 
-Percolator: https://github.com/percolator/percolator/wiki/Interface. mokapot: https://mokapot.readthedocs.io. Sage:
+Percolator: https://github.com/percolator/percolator/wiki/Interface. Crux: https://crux.ms/file-formats.
+mokapot: https://mokapot.readthedocs.io. Sage:
 https://sage-docs.vercel.app/docs/results/search. Comet: https://uwpr.github.io/Comet. MSFragger: https://github.com/Nesvilab/MSFragger/wiki;
 Philosopher's ``psm.tsv``: https://fragpipe.nesvilab.org/docs. MaxQuant: ``tables.pdf`` of its distribution. DIA-NN:
 https://github.com/vdemichev/DiaNN#main-output-reference. PeptideShaker: its default PSM report. mzTab: Griss et al. 2014, Mol Cell
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "read_comet",
+    "read_crux",
     "read_dia_nn",
     "read_dia_nn_parquet",
     "read_maxquant",
@@ -84,6 +86,8 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
     is_own = np.array([has_suffix_of(name, "spectra") for name in pc.unique(parts["run"]).to_pylist()], np.bool_)
     own = is_own[pc.index_in(parts["run"], pc.unique(parts["run"])).to_numpy(zero_copy_only=False)] if len(cells) else np.zeros(0, np.bool_)
     scan = np.where(own, -1, np.where(scan >= 0, scan, parts["scan"]))
+    # Of other makers of names, as MS2Rescore, the name is that of the spectrum.
+    native_id = pc.if_else(pa.array((scan < 0) & ~own), ids, "")
     features = {name for name in cells.names if name.lower() not in _NO_FEATURES and not re.fullmatch(r"(?i)charge_?\d+", name)}
     scores = _scores(cells, {name: score_column_of(name) for name in sorted(features)}, skip_texts=True)
     named = {"score": "score_percolator", "mokapot score": "score_mokapot"}
@@ -93,6 +97,7 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
         scores["score_e_value"] = np.exp(np.clip(expected, -700, 700))
     values: Values = {
         "run": run if isinstance(run, pa.Array) else pa.array(run), "scan": scan, "row": np.where(own, parts["scan"], -1),
+        "native_id": native_id,
         "charge": np.where(charge > 0, charge, np.maximum(parts["charge"], 0)), "rank": np.zeros(len(cells), np.int64),
         "is_decoy": np.where(label == 0, -1, label < 0).astype(np.int8), "q_value": cells.numbers("q-value", "mokapot q-value"),
         "posterior_error": cells.numbers("posterior_error_prob", "mokapot PEP"), "scores": scores,
@@ -103,6 +108,26 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
     has_last_line = len(found) > 0 and found.place[-1] == cells.line[-1]
     ends_with_proteins = not cells.is_ended and cells.names[-1].lower() in ("proteins", "proteinids")
     return replace(found, unended=(len(found) - 1,)) if has_last_line and ends_with_proteins else found
+
+
+def read_crux(source: ByteSource, progress: Progress) -> Identifications:
+    """Crux's table of PSMs from Percolator, ``percolator.target.psms.txt``. Older versions number the files of spectra, and name none."""
+    import pyarrow.compute as pc
+
+    cells = read_cells(source, progress)
+    charge = cells.whole("charge", missing=0)
+    side = pc.utf8_lower(cells.text("target/decoy"))
+    is_target, is_decoy = (pc.equal(side, word).to_numpy(zero_copy_only=False) for word in ("target", "decoy"))
+    names = {"percolator score": "score_percolator", "xcorr score": "score_xcorr"}
+    values: Values = {
+        "run": cells.text("file"), "scan": cells.whole("scan", missing=-1), "charge": charge,
+        "precursor_mz": cells.numbers("spectrum precursor m/z"), "rank": cells.whole("percolator rank", missing=0),
+        "is_decoy": np.where(is_target | is_decoy, is_decoy, -1).astype(np.int8), "q_value": cells.numbers("percolator q-value"),
+        "posterior_error": cells.numbers("percolator PEP"), "program": "Crux",
+        "scores": _scores(cells, {name: column for name, column in names.items() if cells.has(name)}),
+        "proteins": cells.lists(",", "protein id"),
+    }  # fmt: skip
+    return _identifications("Crux Percolator", cells, parse_peptide, cells.required("sequence"), values)
 
 
 def read_sage(source: ByteSource, progress: Progress) -> Identifications:
@@ -216,12 +241,18 @@ def read_maxquant(source: ByteSource, progress: Progress) -> Identifications:
     )
     scores["score_andromeda"] = cells.numbers("Score")
     scores["score_dia_nn_pep"] = cells.numbers("PEP")
+    is_decoy = pc.equal(cells.text("Reverse"), "+")
+    # Of decoys MaxQuant names no protein, but the number of their group.
+    groups = cells.text("Protein group IDs") if cells.has("Protein group IDs") else cells.text("Sequence")
+    unnamed = pc.and_(is_decoy, pc.equal(cells.text("Proteins"), ""))
+    named = pc.replace_substring_regex(groups, r"([^;]+)", r"REV__group_\1")
+    together = Cells(cells.path, ["proteins"], [pc.if_else(unnamed, named, cells.text("Proteins"))], cells.line)
     values: Values = {
         "run": cells.required("Raw file"), "scan": cells.whole("Scan number", missing=-1), "charge": cells.whole("Charge", missing=0),
         "precursor_mz": cells.numbers("m/z"), "calculated_mass": cells.numbers("Mass"),
         "retention_time": cells.numbers("Retention time") * _MINUTE, "posterior_error": np.clip(cells.numbers("PEP"), 0.0, 1.0),
-        "is_decoy": pc.equal(cells.text("Reverse"), "+").to_numpy(zero_copy_only=False).astype(np.int8), "scores": scores,
-        "proteins": cells.lists(";", "Proteins"), "program": "MaxQuant",
+        "is_decoy": is_decoy.to_numpy(zero_copy_only=False).astype(np.int8), "scores": scores,
+        "proteins": together.lists(";", "proteins"), "program": "MaxQuant",
     }  # fmt: skip
     return _identifications("MaxQuant msms.txt", cells, parse_peptide, cells.required("Modified sequence"), values)
 
@@ -305,6 +336,8 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if re.search(rb"^MTD\s+mzTab-version\s+\S+-M", source.peek(1 << 16), re.MULTILINE):
+        raise InputError(source.path, "is mzTab-M, which lists small molecules", remedy="Give mzTab 1.0, which lists PSMs")
     runs, scores_called = _mztab_metadata(source)
     cells = read_cells(source, progress, begins=lambda line: line.startswith("PSH\t"), strip="PSM")
     texts = pc.binary_join_element_wise(cells.required("sequence"), cells.text("modifications"), "\t")

@@ -41,6 +41,7 @@ LIBRARY_SEARCH = Search(
     kind="library",
     name="library search",
     question="Which spectra does a library know?",
+    manual="library_search",
     purpose="Search spectral libraries of peptides or small molecules",
     description="Search spectral libraries. Results go into a project folder: exports/*.tsv for people, run.json for scripts.",
     epilog=_EPILOG,
@@ -58,8 +59,8 @@ LIBRARY_SEARCH = Search(
         ),
         Input(
             "database", "Protein databases", "proteins", "FASTA", "proteins in which peptides are placed; may be given several times",
-            option="--database", is_kept=True, wanted="a protein database", one="database", hint="one or more FASTA files, if you like",
-            is_optional=True,
+            option="--database", is_kept=True, wanted="a protein database", one="database",
+            hint="FASTA files in which peptides are to be placed (not needed)", is_optional=True,
         ),
     ),
     options=(

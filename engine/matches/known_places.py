@@ -23,7 +23,8 @@ _SAME_MASS = 1e-4  # dalton
 
 def known_places(psms: Psms, proteins: ProteinIndex, known: KnownModifications) -> pa.ListArray:
     """Of each of n matches its modifications that the database knows at that residue, as ``accession:S15 Phospho``, for each place of the
-    peptide that knows them; whether a variable modification put them there or they were searched at that residue alone."""
+    peptide that knows them; whether a variable modification put them there or they were searched at that residue alone. Residues of a
+    variant are numbered as in the whole protein that is changed."""
     import pyarrow as pa
 
     sites = known.position.astype(np.int64) << 8 | known.modification
@@ -46,7 +47,7 @@ def known_places(psms: Psms, proteins: ProteinIndex, known: KnownModifications) 
     table = np.unique(np.concatenate(found), axis=0)
     row, _, position, kind = table.T
     protein = proteins.protein_of(position)
-    numbers = (position - proteins.proteins.offsets[protein] + 1).tolist()
+    numbers = (position - proteins.proteins.offsets[protein] + proteins.first_in_whole()[protein] + 1).tolist()
     letters = np.asarray(proteins.proteins.residues)[position].tobytes().decode("ascii")
     accessions = {one: proteins.proteins.accession(one) for one in np.unique(protein).tolist()}
     texts = [

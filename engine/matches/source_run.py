@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,8 +43,10 @@ class SourceRun(NamedTuple):
         return tuple(path for kind in kinds for path in self.inputs.get(kind, ()))
 
 
-def identified_run(folder: Path, run: str) -> SourceRun:
+def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> SourceRun:
     """The identification of a project that is meant: `run`, or the newest where that is empty.
+
+    `also`: further kinds whose runs may be meant; the newest of them only where there is no identification.
 
     Raises
     ------
@@ -53,11 +55,12 @@ def identified_run(folder: Path, run: str) -> SourceRun:
     project = Project.open(folder)
     kinds = identifying_kinds()
     done = [one for one in project.runs() if one.kind in kinds and one.status == "done"]
-    chosen = next((one for one in reversed(done) if one.id == run or not run), None)
+    more = [one for one in project.runs() if one.kind in also and one.kind not in kinds and one.status == "done"]
+    chosen = next((one for one in (*reversed(done), *reversed(more)) if one.id == run or not run), None)
     if chosen is None:
         if run and any(one.id == run for one in project.runs()):
             raise ParameterError(
-                f"run = '{run:.60}' is no finished identification; there are {', '.join(one.id for one in done) or 'none'}"
+                f"run = '{run:.60}' is no finished identification; there are {', '.join(one.id for one in (*done, *more)) or 'none'}"
             )
         what = f"has no run {run:.60}" if run else "holds no finished identification"
         raise InputError(folder, what, remedy="Identify spectra into this project first")

@@ -31,7 +31,7 @@ __all__ = ["Databases", "IndexSettings", "Indexes", "build_indexes", "key_parts"
 _FORMAT = 5
 _FEWEST_DECOYS = 0.2  # for each target: of fewer, what few decoys say is multiplied beyond what anybody should believe
 _COMPLETE = 0.03  # a complete list differs by so much from one decoy for each target, as decoys that are made here do
-_VARIANT_RULES = 2
+_VARIANT_RULES = 3
 """Of `engine.peptides.variants`, for keys: another number where other entries come of the same database."""
 _MB = 1_000_000
 
@@ -188,7 +188,9 @@ def _with_known_modifications(folder: Path, proteins: ProteinIndex, parameters: 
         )
     features = proteins.features or Features.none(proteins.n_targets)
     residues, offsets = np.asarray(proteins.proteins.residues), np.asarray(proteins.proteins.offsets)
-    known = known_modifications_of(residues, offsets, proteins.n_targets, features, parameters.decoys, digestion)
+    known = known_modifications_of(
+        residues, offsets, proteins.n_targets, features, parameters.decoys, digestion, ~proteins.are_variants()[: proteins.n_targets]
+    )
     if not known.n_sites:
         return proteins
     known.write(folder)

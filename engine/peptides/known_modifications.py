@@ -23,9 +23,10 @@ from engine.peptides.digestion import Digestion
 from engine.project.columns import open_column, read_numbers, require
 from kernels.digestion_layouts import KnownSites
 
-__all__ = ["KnownModifications", "annotated_sites", "known_modifications_of", "open_known_modifications"]
+__all__ = ["MODIFICATION_KINDS", "KnownModifications", "annotated_sites", "known_modifications_of", "open_known_modifications"]
 
-_KINDS = tuple(kind_code(name) for name in ("MOD_RES", "LIPID", "CARBOHYD"))
+MODIFICATION_KINDS = tuple(kind_code(name) for name in ("MOD_RES", "LIPID", "CARBOHYD"))
+"""Kinds of features that are modifications of residues."""
 _GLYCANS = kind_code("CARBOHYD")
 _MOST = 200
 """Kinds of modifications of a database, with variable ones below 255; the usual names have 122."""
@@ -102,9 +103,14 @@ def open_known_modifications(folder: Path, residues: NDArray[np.uint8]) -> Known
     return KnownModifications(position, modification, modifications, **told)
 
 
-def annotated_sites(residues: NDArray[np.uint8], offsets: NDArray[np.int64], features: Features) -> KnownModifications:
-    """The modifications that features of proteins name; `residues` and `offsets` (n + 1,) of these proteins."""
-    rows = np.flatnonzero(np.isin(features.kind, _KINDS))
+def annotated_sites(
+    residues: NDArray[np.uint8], offsets: NDArray[np.int64], features: Features, is_counted: NDArray[np.bool_] | None = None
+) -> KnownModifications:
+    """The modifications that features of proteins name; `residues` and `offsets` (n + 1,) of these proteins.
+
+    `is_counted`: (n,), whose annotations are counted, all where it is None: those of variants are their proteins' once more.
+    """
+    rows = np.flatnonzero(np.isin(features.kind, MODIFICATION_KINDS))
     owners = np.searchsorted(features.offsets, rows, side="right") - 1
     position = offsets[owners] + features.first[rows] - 1
     letters = residues[position].tobytes().decode("ascii")
@@ -124,10 +130,12 @@ def annotated_sites(residues: NDArray[np.uint8], offsets: NDArray[np.int64], fea
     number = {one: i for i, one in enumerate(modifications)}
     numbers = np.array([-1 if one is None else number.get(one, -1) for one in named], np.int64)
     kept = numbers >= 0
-    n_glycans = int(np.count_nonzero(~kept & (features.kind[rows] == _GLYCANS)))
+    counts = np.ones(len(rows), np.bool_) if is_counted is None else is_counted[owners]
+    is_other = counts & ~kept
     return _sorted(
-        position[kept], numbers[kept], tuple(modifications), n_sites=int(kept.sum()), n_others=int((~kept).sum()), n_glycans=n_glycans
-    )
+        position[kept], numbers[kept], tuple(modifications), n_sites=int((counts & kept).sum()), n_others=int(is_other.sum()),
+        n_glycans=int((is_other & (features.kind[rows] == _GLYCANS)).sum()),
+    )  # fmt: skip
 
 
 def _sorted(
@@ -138,7 +146,13 @@ def _sorted(
 
 
 def known_modifications_of(
-    residues: NDArray[np.uint8], offsets: NDArray[np.int64], n_targets: int, features: Features, decoys: str, digestion: Digestion
+    residues: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    n_targets: int,
+    features: Features,
+    decoys: str,
+    digestion: Digestion,
+    is_counted: NDArray[np.bool_] | None = None,
 ) -> KnownModifications:
     """The modifications that features of the targets name, at their residues and at those of the decoys.
 
@@ -146,8 +160,9 @@ def known_modifications_of(
     ----------
     residues, offsets : of a protein index; proteins from `n_targets` on are the decoys of those before, one of each, made by the method
         `decoys` ("reverse", "pseudo-reverse", "shuffle"; with "none" there are none).
+    is_counted : see `annotated_sites`.
     """
-    found = annotated_sites(residues, offsets[: n_targets + 1], features)
+    found = annotated_sites(residues, offsets[: n_targets + 1], features, is_counted)
     if decoys == "none" or not len(found.position):
         return found
     position, cleaves = found.position.astype(np.int64), digestion.enzyme.cleavage_table()

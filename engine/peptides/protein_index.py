@@ -81,6 +81,11 @@ class ProteinIndex:
         """Number of the protein that holds each residue position."""
         return np.searchsorted(self.proteins.offsets, position, side="right") - 1
 
+    def are_variants(self) -> NDArray[np.bool_]:
+        """(proteins,): which stand for a changed part of another."""
+        numbers = np.arange(len(self))
+        return np.zeros(len(self), np.bool_) if self.replaced is None else self.replaced[:, 0] != numbers
+
     def first_in_whole(self) -> NDArray[np.int64]:
         """(proteins,) int64: where each begins in the whole protein, from 0; not 0 only for a variant that is cut out of one."""
         return np.zeros(len(self), np.int64) if self.replaced is None else self.replaced[:, 1].astype(np.int64)

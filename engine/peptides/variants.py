@@ -2,12 +2,13 @@
 
 Of an entry those peptides count that the variant changes. It is as long as none of these reaches beyond it, and all others are left out of
 the index: they are peptides of the protein itself, or begin or end where the entry was cut out. Decoys are made of entries as of proteins,
-and their peptides left out alike, so that as many are added.
+and their peptides left out alike, so that as many are added. An entry has the modifications that are known around its variant.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from engine.arrays import Texts, offsets_of
 from engine.formats.features import FeatureRow, Features, kind_code
 from engine.formats.proteins import Proteins
+from engine.peptides.known_modifications import MODIFICATION_KINDS
 
 __all__ = ["VariantEntries", "with_variants"]
 
@@ -57,7 +59,8 @@ class _Entry(NamedTuple):
 def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[np.bool_]) -> VariantEntries:
     """Proteins and their known variants, named ``accession:A214T``, or ``accession:A214del`` where residues are missing.
 
-    The feature of an entry is its variant: the new residues, or those on both sides of missing ones, at their place in the entry.
+    Features of an entry are its variant, which is the new residues, or those on both sides of missing ones, at their place in the entry,
+    and the modifications that the protein is known to carry before and behind it.
 
     Parameters
     ----------
@@ -73,6 +76,7 @@ def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[n
     bounds = zip(proteins.offsets[owners].tolist(), proteins.offsets[owners + 1].tolist(), strict=True)
     whole = np.asarray(proteins.residues).tobytes()
     margin = maximum_length + 2  # one for a peptide beside the variant, one for the residue beside that
+    carried = _carried(features)
     found: dict[str, _Entry] = {}
     n_others = 0
     each = zip(owners.tolist(), accessions, descriptions, told, places, bounds, strict=True)
@@ -92,6 +96,7 @@ def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[n
         shown = (len(left) + 1, len(left) + len(new)) if new else (max(1, len(left)), min(len(sequence), len(left) + 1))
         variant = [FeatureRow(kind_code("VARIANT"), *shown, text)] if sequence else []
         replaced = (owner, first - 1 - len(left), last + len(right))
+        variant += _around(carried.get(owner, ()), replaced, (first, last), longer=len(new) - len(old))
         found.setdefault(name, _Entry(description, sequence, forward, backward, replaced, variant))
     sequences = [entry.sequence for entry in found.values()]
     lengths = np.concatenate((np.diff(proteins.offsets), np.fromiter(map(len, sequences), np.int64, len(sequences))))
@@ -113,6 +118,30 @@ def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[n
     of_all = Features.joined([features, Features.of([entry.features for entry in found.values()])])
     entries = Proteins(residues, offsets_of(lengths), names.letters, names.offsets, texts.letters, texts.offsets, of_all)
     return VariantEntries(entries, len(found), n_others, kept, reversed_kept, replaced_residues)
+
+
+def _carried(features: Features) -> dict[int, list[FeatureRow]]:
+    """The modifications that proteins are known to carry, by their numbers."""
+    rows = np.flatnonzero(np.isin(features.kind, MODIFICATION_KINDS))
+    owners = np.searchsorted(features.offsets, rows, side="right") - 1
+    kind, first, last = (column[rows].tolist() for column in (features.kind, features.first, features.last))
+    found: dict[int, list[FeatureRow]] = {}
+    for owner, *row in zip(owners.tolist(), kind, first, last, features.texts.take(rows).strings(), strict=True):
+        found.setdefault(owner, []).append(FeatureRow(*row))
+    return found
+
+
+def _around(rows: Sequence[FeatureRow], replaced: tuple[int, int, int], variant: tuple[int, int], *, longer: int) -> list[FeatureRow]:
+    """Features of a protein that lie within an entry, and not where it is changed, at their place there.
+
+    `replaced` : see `VariantEntries`. `variant` : the residues that are changed, from 1, the last included. `longer` : how many more there
+    are of the new ones.
+    """
+    _, begin, stop = replaced
+    before = [row for row in rows if begin < row.first and row.last < variant[0]]
+    behind = [row for row in rows if variant[1] < row.first and row.last <= stop]
+    moved = [(row, -begin) for row in before] + [(row, longer - begin) for row in behind]
+    return [row._replace(first=row.first + by, last=row.last + by) for row, by in moved]
 
 
 def _kept(left: str, old: str, new: str, right: str, cleaves: NDArray[np.bool_], *, is_start: bool) -> tuple[int, int]:

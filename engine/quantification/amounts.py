@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from engine.arrays import offsets_of
 from engine.quantification.pairwise_ratios import group_medians, pairwise_amounts
 
-__all__ = ["Amounts", "State", "normalisation_factors", "protein_amounts"]
+__all__ = ["Amounts", "State", "medians", "normalisation_factors", "protein_amounts"]
 
 _TOP = 3
 
@@ -139,12 +139,12 @@ def protein_amounts(
         kept[top] = protein[top]
         return replace(peptides.summed(kept, n_proteins), state=summed.state)
     if by == "median":
-        return replace(summed, value=_medians(peptides.value[order], protein[order], n_proteins))
+        return replace(summed, value=medians(peptides.value[order], protein[order], n_proteins))
     return replace(summed, value=pairwise_amounts(peptides.value[order], offsets))
 
 
-def _medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
-    """Medians of each column's values in each group, NaN where there are none."""
+def medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
+    """Medians of each column's values, (n, s), in each group, (n,): (n_groups, s) float64, NaN where there are none."""
     found = np.full((n_groups, value.shape[1]), np.nan)
     for column in range(value.shape[1]):
         found[:, column] = group_medians(value[:, column], group, n_groups)

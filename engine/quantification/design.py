@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engine.errors import InputError, ParameterError, shortened
-from engine.formats.sources import ByteSource
+from engine.quantification.labels import Label
+from engine.quantification.separated_rows import separated_rows
 
 __all__ = ["Design", "Part", "Sample", "design_of_files", "read_design"]
 
 _COLUMNS = ("file", "sample", "condition", "replicate")
-_MAXIMUM_BYTES, _MAXIMUM_ROWS, _MAXIMUM_REPLICATE, _MAXIMUM_LETTERS = 1 << 22, 20_000, 1_000_000, 1000
+_MAXIMUM_REPLICATE, _MAXIMUM_LETTERS = 1_000_000, 1000
 _REMEDY = "Write a tab-separated table with the columns file, sample, condition and replicate"
+_LABEL_REMEDY = "Write a tab-separated table with the columns file, channel, sample, condition and replicate"
 _SUFFIXES = (".gz", ".mzml", ".mzxml", ".mgf", ".ms2", ".d", ".raw", ".xml")
 
 
@@ -28,15 +32,17 @@ class Sample(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What belongs to a sample: a file and the sample, by their numbers."""
+    """What belongs to a sample: a file and the sample, by their numbers, and of an isobaric label the number of the channel, else -1."""
 
     file: int
     sample: int
+    channel: int = -1
 
 
 @dataclass(frozen=True)
 class Design:
-    """Samples, and the files that are of each; several of one sample are its fractions, and are added up.
+    """Samples, and the files (of isobaric labels, their channels) that are of each; several files of one sample are its fractions, and are
+    added up.
 
     Attributes
     ----------
@@ -52,8 +58,25 @@ class Design:
         """The conditions, in the order in which they are first named."""
         return tuple(dict.fromkeys(one.condition for one in self.samples if one.condition))
 
-    def groups(self, asked: Sequence[str]) -> tuple[str, ...]:
-        """The conditions to compare: those that are asked for, or all that have two samples and more; none where there are fewer than two.
+    @property
+    def plexes(self) -> NDArray[np.int64]:
+        """Number of the plex of each sample, (samples,) int64: those that share files are of one; without labels each is its own."""
+        found = np.arange(len(self.samples))
+        for file in {one.file for one in self.parts}:
+            own = np.unique([one.sample for one in self.parts if one.file == file])
+            found[np.isin(found, found[own])] = found[own].min()
+        return np.unique(found, return_inverse=True)[1]
+
+    def members(self, n_files: int) -> NDArray[np.int64]:
+        """Which samples are in which file: (n_files, samples) int64, 0 or 1."""
+        found = np.zeros((n_files, len(self.samples)), np.int64)
+        for one in self.parts:
+            found[one.file, one.sample] = 1
+        return found
+
+    def groups(self, asked: Sequence[str], reference: str = "") -> tuple[str, ...]:
+        """The conditions to compare: those that are asked for, or all but the reference of plexes that have two samples and more; none
+        where there are fewer than two.
 
         Raises
         ------
@@ -67,65 +90,52 @@ class Design:
                 raise ParameterError(f"groups = '{shortened(name)}' has one replicate, and no test can be made of it; give two and more")
         if len(asked) == 1:
             raise ParameterError(f"groups = '{shortened(asked[0])}' is one condition alone; name another that it is compared with")
-        chosen = tuple(asked) or tuple(name for name in count if count[name] > 1)
+        chosen = tuple(asked) or tuple(name for name in count if count[name] > 1 and name != reference)
         return chosen if len(chosen) > 1 else ()
 
 
-def design_of_files(files: Sequence[str]) -> Design:
-    """Each file a sample of its own, without conditions."""
+def design_of_files(files: Sequence[str], label: Label | None = None) -> Design:
+    """Each file, or of a label each channel of each file, a sample of its own, without conditions."""
     names = _different([_stem(file) for file in files])
-    parts = tuple(Part(number, number) for number in range(len(names)))
-    return Design(tuple(Sample(name, "", 0) for name in names), parts)
+    if label is None:
+        return Design(tuple(Sample(name, "", 0) for name in names), tuple(Part(number, number) for number in range(len(names))))
+    samples = tuple(Sample(f"{name}_{channel}", "", 0) for name in names for channel in label.channels)
+    k = len(label)
+    return Design(samples, tuple(Part(number // k, number, number % k) for number in range(len(samples))))
 
 
-def read_design(path: Path, files: Sequence[str]) -> Design:
+def read_design(path: Path, files: Sequence[str], label: Label | None = None) -> Design:
     """Read a design.
 
     Parameters
     ----------
     files : paths of the files of the identification, by which, or by whose names, with or without suffix, the design calls them.
+    label : the isobaric label whose channels are named in a column of their own; None without one.
 
     Raises
     ------
-    InputError : the file is no such table, and in which line; it names a file that is not there, a file or a replicate of a condition
-        twice, or one sample with two conditions.
+    InputError : the file is no such table, and in which line; it names a file that is not there, a file, a channel of it or a replicate of
+        a condition twice, one sample with two conditions or in two channels of a file, or files of one plex with different samples.
     """
-    rows = _rows(path)
-    header = [cell.strip().lower() for cell in rows[0]]
-    for name in _COLUMNS:
-        if header.count(name) != 1:
-            why = "has no column" if name not in header else "has twice the column"
-            raise InputError(path, f"{why} {name}", place="line 1", remedy=_REMEDY)
-    if "channel" in header:
-        raise InputError(path, "has channels of isobaric labels, which are not read", place="line 1", remedy="Leave that column out")
-    at = {name: header.index(name) for name in _COLUMNS}
+    rows = separated_rows(path, _REMEDY)
+    at = _columns(path, [cell.strip().lower() for cell in rows[0]], label)
     numbers = _numbers(files)
     samples: dict[str, tuple[Sample, int]] = {}
     order: dict[str, int] = {}
-    lines: dict[int, int] = {}
+    lines: dict[tuple[int, int], int] = {}
     found = []
     for line, row in enumerate(rows[1:], 2):
         if not any(cell.strip() for cell in row):
             continue
-        cells = {name: row[place].strip() if place < len(row) else "" for name, place in at.items()}
         place = f"line {line}"
-        strange = next((name for name, cell in cells.items() if len(cell) > _MAXIMUM_LETTERS or not cell.isprintable()), None)
-        if strange is not None:
-            raise InputError(
-                path, f"has a {strange} of more than {_MAXIMUM_LETTERS} letters, or that cannot be printed", place=place, remedy=_REMEDY
-            )
-        empty = next((name for name, cell in cells.items() if not cell), None)
-        if empty is not None:
-            raise InputError(path, f"has no {empty}", place=place, remedy=_REMEDY)
-        number = numbers.get(cells["file"], numbers.get(_stem(cells["file"]), -1))
-        if number < 0:
-            known = ", ".join(shortened(PurePath(one).name) for one in files[:5])
-            why = "is the name of several files" if number == -2 else "is no file of the identification"
-            raise InputError(path, f"'{shortened(cells['file'])}' {why}", place=place, remedy=f"Its files are {known}")
-        if number in lines:
-            what = f"names file {shortened(cells['file'])} twice, as in line {lines[number]}"
+        cells = _cells(path, row, at, place)
+        number = _file_number(path, cells["file"], files, numbers, place)
+        channel = -1 if label is None else _channel(path, cells["channel"], label, place)
+        if (number, channel) in lines:
+            of = "" if label is None else f"channel {label.channels[channel]} of "
+            what = f"names {of}file {shortened(cells['file'])} twice, as in line {lines[number, channel]}"
             raise InputError(path, what, place=place, remedy="Give it one sample")
-        lines[number] = line
+        lines[number, channel] = line
         one = Sample(cells["sample"], cells["condition"], _replicate(path, cells["replicate"], place))
         before, first = samples.setdefault(one.name, (one, line))
         if before != one:
@@ -133,31 +143,83 @@ def read_design(path: Path, files: Sequence[str]) -> Design:
                 path, f"tells otherwise of sample {shortened(one.name)} than line {first}", place=place, remedy="Tell one of both"
             )
         order.setdefault(one.name, len(order))
-        found.append(Part(number, order[one.name]))
+        found.append(Part(number, order[one.name], channel))
     if not found:
         raise InputError(path, "names no file", remedy=_REMEDY)
     chosen = tuple(one for one, _ in samples.values())
     _check_replicates(path, chosen)
+    if label is not None:
+        _check_plexes(path, found, chosen, files)
     named = {one.file for one in found}
     left_out = tuple(PurePath(one).name for number, one in enumerate(files) if number not in named)
     return Design(chosen, tuple(found), left_out)
 
 
-def _rows(path: Path) -> list[list[str]]:
-    with ByteSource(path) as source:
-        data = source.read(_MAXIMUM_BYTES + 1)
-    if len(data) > _MAXIMUM_BYTES:
-        raise InputError(path, f"is larger than the {_MAXIMUM_BYTES >> 20} MB of a design", remedy=_REMEDY)
-    try:
-        lines = data.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise InputError(path, "is no text in UTF-8", remedy=_REMEDY) from None
-    if not lines or len(lines) > _MAXIMUM_ROWS or "\0" in lines[0]:
-        raise InputError(path, "is empty" if not lines else f"is no table of at most {_MAXIMUM_ROWS:,} rows", remedy=_REMEDY)
-    try:
-        return list(csv.reader(lines, delimiter="\t"))
-    except csv.Error as error:
-        raise InputError(path, f"is no table: {error}", remedy=_REMEDY) from None
+def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str, int]:
+    """Places of the columns."""
+    names = _COLUMNS if label is None else (*_COLUMNS, "channel")
+    for name in names:
+        if header.count(name) != 1:
+            why = "has no column" if name not in header else "has twice the column"
+            raise InputError(path, f"{why} {name}", place="line 1", remedy=_REMEDY if label is None else _LABEL_REMEDY)
+    if label is None and "channel" in header:
+        raise InputError(
+            path, "has channels of isobaric labels, which this method does not read", place="line 1",
+            remedy="Quantify with --method tmt, or leave that column out",
+        )  # fmt: skip
+    return {name: header.index(name) for name in names}
+
+
+def _cells(path: Path, row: Sequence[str], at: Mapping[str, int], place: str) -> dict[str, str]:
+    """The cells of a row by their columns."""
+    cells = {name: row[column].strip() if column < len(row) else "" for name, column in at.items()}
+    strange = next((name for name, cell in cells.items() if len(cell) > _MAXIMUM_LETTERS or not cell.isprintable()), None)
+    if strange is not None:
+        raise InputError(
+            path, f"has a {strange} of more than {_MAXIMUM_LETTERS} letters, or that cannot be printed", place=place, remedy=_REMEDY
+        )
+    empty = next((name for name, cell in cells.items() if not cell), None)
+    if empty is not None:
+        raise InputError(path, f"has no {empty}", place=place, remedy=_REMEDY)
+    return cells
+
+
+def _file_number(path: Path, name: str, files: Sequence[str], numbers: Mapping[str, int], place: str) -> int:
+    number = numbers.get(name, numbers.get(_stem(name), -1))
+    if number < 0:
+        known = ", ".join(shortened(PurePath(one).name) for one in files[:5])
+        why = "is the name of several files" if number == -2 else "is no file of the identification"
+        raise InputError(path, f"'{shortened(name)}' {why}", place=place, remedy=f"Its files are {known}")
+    return number
+
+
+def _channel(path: Path, name: str, label: Label, place: str) -> int:
+    number = label.number(name)
+    if number < 0:
+        known = ", ".join(label.channels)
+        raise InputError(path, f"'{shortened(name)}' is no channel of {label.name}", place=place, remedy=f"Its channels are {known}")
+    return number
+
+
+def _check_plexes(path: Path, parts: Sequence[Part], samples: Sequence[Sample], files: Sequence[str]) -> None:
+    """Files that share a sample are fractions of one plex: the same samples in the same channels."""
+    own: dict[int, dict[int, int]] = {}
+    first: dict[int, int] = {}
+    for one in parts:
+        mine = own.setdefault(one.file, {})
+        if one.sample in mine.values():
+            name = shortened(samples[one.sample].name)
+            raise InputError(path, f"gives sample {name} two channels of one file", remedy="Give each channel a sample of its own")
+        mine[one.channel] = one.sample
+        first.setdefault(one.sample, one.file)
+    for file, mine in own.items():
+        for sample in mine.values():
+            if own[first[sample]] != mine:
+                names = " and ".join(shortened(PurePath(files[one]).name) for one in (first[sample], file))
+                raise InputError(
+                    path, f"gives {names} sample {shortened(samples[sample].name)} in common, but not all channels",
+                    remedy="Fractions of a plex have the same samples in the same channels; name samples of other plexes otherwise",
+                )  # fmt: skip
 
 
 def _replicate(path: Path, text: str, place: str) -> int:

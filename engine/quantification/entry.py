@@ -16,10 +16,11 @@ __all__ = ["QUANTIFICATION"]
 
 _EPILOG = """
 Samples are the files of one identification, or of several runs (--run ID,ID). A design says which is which: a tab-separated table with the
-columns file, sample, condition and replicate. Files of one sample are its fractions. Without it, each file is a sample.
+columns file, sample, condition and replicate, and of isobaric labels the channel. Files of one sample are its fractions. Without it, each
+file, or each channel of each file, is a sample.
 
---method counts takes numbers of spectra, label-free the areas of ion traces in MS1. Conditions with two samples and more are compared:
-moderated t-tests, and false discovery rates by Benjamini and Hochberg.
+--method counts takes numbers of spectra, label-free the areas of ion traces in MS1, tmt the reporter ions of isobaric labels
+(--label) in MS2. Conditions with two samples and more are compared: moderated t-tests, and false discovery rates by Benjamini and Hochberg.
 """
 
 
@@ -46,6 +47,7 @@ QUANTIFICATION = Search(
     kind="quantify",
     name="quantification",
     question="How much of each protein is there, and what changes?",
+    manual="quantification",
     purpose="Quantify identified peptides and proteins by sample, and compare conditions",
     description="Quantify the peptides and proteins of identifications: ion traces or numbers of spectra.",
     epilog=_EPILOG,
@@ -61,11 +63,12 @@ QUANTIFICATION = Search(
     ),
     options=(
         Option("design", "Design", "table of the samples: file, sample, condition, replicate", metavar="FILE", editor="design"),
+        Option("impurities", "Impurities", "table of the isotope impurities of the label's channels, in percent", metavar="FILE"),
         Option("report", "Tables and pages", "write tables and pages into this folder, made where it is missing", metavar="DIR"),
     ),
     methods="engine.quantification.methods_paragraph:methods",
     pages="engine.views.quantity_pages:write_pages",
-    shortcuts=("run", "method", "match_between_runs", "groups"),
+    shortcuts=("run", "method", "label", "match_between_runs", "groups"),
     writes="given project",
     run=_run,
     kernels=("engine.quantification.compilation:TRACES",),
@@ -75,5 +78,4 @@ QUANTIFICATION = Search(
     exports=(Export("tsv", "Tables, tab-separated"), Export("matrix", "Quantities with a column for each sample, tab-separated")),
     export=_export,
     demo=Demo({}, "counts", after="identify"),
-    manual="quantification",
 )  # fmt: skip

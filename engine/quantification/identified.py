@@ -80,7 +80,8 @@ class Matches:
     Attributes
     ----------
     form, file : (n,) int64. charge : (n,) int64. retention_time : (n,) float64, seconds, NaN where unknown. precursor_mz : (n,) float64.
-    run, row : (n,) int64, of the table of spectra of which run. scan : (n,) int64, -1 where unknown. spectrum_id : of each.
+    run, row : (n,) int64, of the table of spectra of which run. index : (n,) int64, place in the file. scan : (n,) int64, -1 where
+    unknown. spectrum_id : of each.
     """
 
     form: NDArray[np.int64]
@@ -90,6 +91,7 @@ class Matches:
     retention_time: NDArray[np.float64]
     precursor_mz: NDArray[np.float64]
     row: NDArray[np.int64]
+    index: NDArray[np.int64]
     scan: NDArray[np.int64]
     spectrum_id: list[str]
 
@@ -243,6 +245,7 @@ def _columns(files: tuple[SourceFile, ...], table: pa.Table, names: _ProteinName
         form, table["charge"].to_numpy().astype(np.int64), table["file"].to_numpy().astype(np.int64),
         table["run"].to_numpy(),
         pc.fill_null(table["retention_time"], float("nan")).to_numpy(), table["precursor_mz"].to_numpy(), table["spectrum"].to_numpy(),
+        table["spectrum_index"].to_numpy(),
         pc.fill_null(table["scan"], -1).to_numpy(), table["spectrum_id"].to_pylist(),
     )  # fmt: skip
     _, first_of_sequence = np.unique(of_form, return_index=True)

@@ -17,7 +17,7 @@ from engine.quantification.identified import Identified
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Measured", "measured_counts", "samples_of_spectra"]
+__all__ = ["Measured", "measured_counts", "spectra_by_sample"]
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,13 @@ class Measured:
     devices: str = "cpu"
 
 
-def samples_of_spectra(identified: Identified, design: Design) -> NDArray[np.int64]:
-    """Sample of each identified spectrum, (n,) int64, -1 for none."""
-    sample = np.full(len(identified.files), -1, np.int64)
-    for part in design.parts:
-        sample[part.file] = part.sample
-    return sample[identified.matches.file]
+def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.int64], n_things: int) -> NDArray[np.int64]:
+    """Identified spectra of each thing in the files of each sample, (n_things, samples); `thing` (n,) of each spectrum, -1 for none."""
+    n_files = len(identified.files)
+    return spectrum_counts(thing, identified.matches.file, n_things, n_files) @ design.members(n_files)
 
 
 def measured_counts(identified: Identified, design: Design) -> Measured:
     """Numbers of spectra; a peptidoform without any has no amount."""
-    sample = samples_of_spectra(identified, design)
-    counts = spectrum_counts(identified.matches.form, sample, len(identified.forms), len(design.samples)).astype(np.float64)
+    counts = spectra_by_sample(identified, design, identified.matches.form, len(identified.forms)).astype(np.float64)
     return Measured(Amounts.of(np.where(counts > 0, counts, np.nan)))

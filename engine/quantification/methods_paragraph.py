@@ -10,6 +10,7 @@ _NSAF = "Zybailov B, et al. Statistical analysis of membrane proteome expression
 _MAXLFQ = "Cox J, et al. Accurate proteome-wide label-free quantification (MaxLFQ). Mol Cell Proteomics 13, 2513-2526 (2014)"
 _LIMMA = "Smyth GK. Linear models and empirical Bayes methods for assessing differential expression. Stat Appl Genet Mol Biol 3, 3 (2004)"
 _BENJAMINI = "Benjamini Y, Hochberg Y. Controlling the false discovery rate. J R Stat Soc B 57, 289-300 (1995)"
+_REFERENCE = "Plubell DL, et al. Extended multiplexing of tandem mass tags (TMT) labeling. Mol Cell Proteomics 16, 873-890 (2017)"
 _BY = {
     "maxlfq": "the pairwise medians of the ratios of their peptides (MaxLFQ)", "top-3": "the sum of their three most abundant peptides",
     "sum": "the sum of their peptides", "median": "the median of their peptides",
@@ -29,6 +30,9 @@ def methods(facts: RunFacts) -> Methods:
     if method == "counts":
         sentences.append("Proteins were quantified by their numbers of spectra, normalised by length (NSAF).")
         citations.append(_NSAF)
+    elif method == "tmt":
+        sentences += _of_reporters(facts)
+        citations += [_REFERENCE] if facts.text("reference") else []
     else:
         sentences += _of_traces(facts)
     if method != "counts":
@@ -63,5 +67,21 @@ def _of_traces(facts: RunFacts) -> list[str]:
         found.append(
             "Ions that other files identified were looked for at their aligned times, and kept up to a q-value of"
             f" {facts.text('transfer_fdr')}, estimated by transfers to shifted masses{told}."
+        )
+    return found
+
+
+def _of_reporters(facts: RunFacts) -> list[str]:
+    peak = "the most intense" if facts.text("reporter_peak") == "most-intense" else "the nearest"
+    found = [
+        f"Of each channel of the label ({facts.text('label')}), {peak} peak within {facts.text('reporter_tolerance')} was taken as its"
+        f" reporter ion; spectra with more than {facts.text('maximum_interference')} of other ions in the isolation window, by the survey"
+        f" spectra before and after, were refused. Peptidoforms have the {facts.text('peptide_quantity')} of their spectra."
+    ]
+    if facts.names("impurities"):
+        found.append("Isotope impurities were taken out with the table of the kit, by non-negative least squares.")
+    if facts.text("reference"):
+        found.append(
+            f"Plexes were scaled by their channels of {facts.text('reference')[:60]}, thing by thing (internal reference scaling)."
         )
     return found

@@ -8,11 +8,12 @@ from pydantic import field_validator
 
 from engine.chemistry.tolerance import Tolerance
 from engine.parameters import SearchParameters, parameter
+from engine.quantification.labels import LabelName
 
 __all__ = ["QuantificationParameters"]
 
-_WHICH, _TRACES, _TRANSFERS, _PROTEINS, _CHANGES = (
-    "Quantities", "Ion traces (MS1)", "Match between runs", "Proteins", "Comparison"
+_WHICH, _TRACES, _TRANSFERS, _REPORTERS, _PROTEINS, _CHANGES = (
+    "Quantities", "Ion traces (MS1)", "Match between runs", "Reporter ions (MS2)", "Proteins", "Comparison"
 )  # fmt: skip
 _MAXIMUM_NAMES = 1000
 
@@ -24,9 +25,9 @@ class QuantificationParameters(SearchParameters):
         (), title="Runs", group=_WHICH,
         help="Identifications whose files are quantified together, commas between; the newest alone where it is empty.",
     )  # fmt: skip
-    method: Literal["label-free", "counts"] = parameter(
+    method: Literal["label-free", "tmt", "counts"] = parameter(
         "label-free", title="Method", group=_WHICH,
-        help="Areas of ion traces in MS1 (label-free), or numbers of spectra (counts).",
+        help="Areas of ion traces in MS1 (label-free), reporter ions of isobaric labels in MS2 (tmt), or numbers of spectra (counts).",
     )  # fmt: skip
     psm_fdr: float = parameter(
         0.01, gt=0, le=1, title="PSMs up to", group=_WHICH, help="Matches of spectra up to this q-value are quantified."
@@ -71,6 +72,29 @@ class QuantificationParameters(SearchParameters):
     transfer_fdr: float = parameter(
         0.01, gt=0, le=1, title="Transfers up to", group=_TRANSFERS,
         help="Transferred ions up to this q-value are kept, judged by transfers to shifted masses.",
+    )  # fmt: skip
+
+    label: LabelName = parameter(
+        "tmt-10", title="Label", group=_REPORTERS, help="Kit of the isobaric label: TMT of 6 to 18 channels, or iTRAQ of 4 or 8."
+    )
+    reporter_tolerance: Tolerance = parameter(
+        Tolerance(0.003, "Da"), title="Reporter tolerance", group=_REPORTERS, editor="tolerance",
+        help="How far a peak may be from the m/z of a channel's reporter ion; channels of N and C are 0.006 apart.",
+    )  # fmt: skip
+    reporter_peak: Literal["most-intense", "nearest"] = parameter(
+        "most-intense", title="Of several peaks", group=_REPORTERS, advanced=True,
+        help="Which peak within the tolerance counts: the most intense, or the nearest to the channel.",
+    )  # fmt: skip
+    maximum_interference: float = parameter(
+        0.5, ge=0, le=1, title="Interference up to", group=_REPORTERS,
+        help="Spectra whose isolation window holds a larger part of other ions in MS1 are refused; 1 refuses none.",
+    )  # fmt: skip
+    peptide_quantity: Literal["sum", "median"] = parameter(
+        "sum", title="Peptides by", group=_REPORTERS, help="Sum or median of the reporter ions of a peptidoform's spectra."
+    )
+    reference: str = parameter(
+        "", title="Reference", group=_REPORTERS,
+        help="Condition of the design whose channels hold the same pool in each plex, by which plexes are scaled; none where it is empty.",
     )  # fmt: skip
 
     protein_quantity: Literal["maxlfq", "top-3", "sum", "median"] = parameter(

@@ -15,11 +15,14 @@ from engine.project.paths import EXPORTS
 from engine.quantification.amounts import Amounts, normalisation_factors, protein_amounts
 from engine.quantification.changes import Changes, changes_table, protein_changes
 from engine.quantification.compilation import TRACES
-from engine.quantification.counting import abundance_factors, spectrum_counts
+from engine.quantification.counting import abundance_factors
 from engine.quantification.design import Design, design_of_files, read_design
 from engine.quantification.identified import Identified, Sources, identified, sources
+from engine.quantification.impurities import read_impurities
+from engine.quantification.isobaric import check_reference, measured_isobaric, scaled_to_reference
 from engine.quantification.label_free import measured_label_free
-from engine.quantification.measuring import Measured, measured_counts, samples_of_spectra
+from engine.quantification.labels import label
+from engine.quantification.measuring import Measured, measured_counts, spectra_by_sample
 from engine.quantification.parameters import QuantificationParameters
 from engine.quantification.results import Quantities, quantity_tables, write_wide
 from engine.quantification.summary import QuantificationSummary
@@ -36,7 +39,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
     Parameters
     ----------
     request : input ``project``, the folder of a project with identifications; `QuantificationParameters`. Its options: ``design``, a table
-        of samples, and ``report``, a folder for tables and pages.
+        of samples, ``impurities``, a table of those of an isobaric label, and ``report``, a folder for tables and pages.
 
     Raises
     ------
@@ -55,12 +58,12 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
         assert run.run is not None
         _check_files(run, found)
         design = _design(request, found, parameters)
-        groups = design.groups(parameters.groups)
+        groups = design.groups(parameters.groups, parameters.reference)
         for name in design.left_out:
             run.progress.message(f"{name} is left out: the design does not name it", "warning")
         known = run.read()
         with run.step("score"):
-            measured = _measured(known, design, parameters, run.resources(), spec.spool)
+            measured = _measured(known, design, request, parameters, run.resources(), spec.spool)
         run.device = measured.devices
         with run.step("report"):
             quantities = _quantities(known, design, measured, parameters)
@@ -84,11 +87,12 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
 
 def _inputs(request: SearchRequest, found: Sources, parameters: QuantificationParameters) -> dict[str, list[str | Path]]:
     """The files that are read: tables of the identifications, spectra where they are needed, and what options name."""
-    design, spectra = request.path("design"), [one.path for one in found.files] if parameters.method != "counts" else []
+    options = {name: request.path(name) for name in ("design", "impurities")}
+    spectra = [one.path for one in found.files] if parameters.method != "counts" else []
     return {
         "project_psms": [run.psms for run in found.runs],
         "project_proteins": [run.proteins for run in found.runs if run.proteins is not None],
-        "spectra": list(spectra), "design": [] if design is None else [design],
+        "spectra": list(spectra), **{name: [] if path is None else [path] for name, path in options.items()},
     }  # fmt: skip
 
 
@@ -101,25 +105,33 @@ def _check_files(run: SearchRun[Identified], found: Sources) -> None:
 
 def _design(request: SearchRequest, found: Sources, parameters: QuantificationParameters) -> Design:
     path, names = request.path("design"), [one.path for one in found.files]
-    return design_of_files(names) if path is None else read_design(path, names)
+    kit = label(parameters.label) if parameters.method == "tmt" else None
+    design = design_of_files(names, kit) if path is None else read_design(path, names, kit)
+    if kit is not None and parameters.reference:
+        check_reference(design, parameters.reference)
+    return design
 
 
 def _measured(
-    known: Identified, design: Design, parameters: QuantificationParameters, resources: Resources, spool: Path | None
-) -> Measured:
+    known: Identified, design: Design, request: SearchRequest, parameters: QuantificationParameters, resources: Resources,
+    spool: Path | None,
+) -> Measured:  # fmt: skip
     """Amounts of peptidoforms, by the method asked for."""
     if parameters.method == "label-free":
         return measured_label_free(known, design, parameters, resources, spool)
+    if parameters.method == "tmt":
+        path, kit = request.path("impurities"), label(parameters.label)
+        impurities = None if path is None else read_impurities(path, kit)
+        return measured_isobaric(known, design, kit, impurities, parameters, resources, spool)
     return measured_counts(known, design)
 
 
 def _quantities(known: Identified, design: Design, measured: Measured, parameters: QuantificationParameters) -> Quantities:
     """Peptidoforms, peptides and proteins, normalised."""
     n_samples, protein = len(design.samples), known.protein
-    sample = samples_of_spectra(known, design)
     of_sequence = known.forms.sequence[known.matches.form]
     psms = [
-        spectrum_counts(thing, sample, n, n_samples)
+        spectra_by_sample(known, design, thing, n)
         for thing, n in (
             (known.matches.form, len(known.forms)), (of_sequence, len(known.sequences)), (protein[of_sequence], len(known.proteins))
         )
@@ -134,6 +146,8 @@ def _quantities(known: Identified, design: Design, measured: Measured, parameter
     forms = measured.forms.scaled(factor)
     sequences = forms.summed(known.forms.sequence, len(known.sequences))
     proteins = protein_amounts(sequences, protein, len(known.proteins), parameters.protein_quantity)
+    if parameters.method == "tmt" and parameters.reference:
+        forms, sequences, proteins = (scaled_to_reference(one, design, parameters.reference) for one in (forms, sequences, proteins))
     return Quantities(design, known, forms, sequences, proteins, factor, nsaf, *psms)
 
 

@@ -11,6 +11,7 @@ __all__ = [
     "PEPTIDES",
     "PEPTIDOFORMS",
     "PROTEINS",
+    "REPORTER_IONS",
     "SAMPLES",
     "TABLES",
     "file_of",
@@ -142,6 +143,28 @@ ION_TRACES = Table.of(
     links="peptide",
     saved="peptide charge mz file source area apex retention_time begin end width n_points agreement q_value refused",
 )  # fmt: skip
+REPORTER_IONS = Table.of(
+    "reporter_ions",
+    "Reporter ions",
+    (
+        _PEPTIDE,
+        _CHARGE,
+        _FILE,
+        Column("spectrum_id", "Spectrum", "Its name in the file", width=24),
+        Column("channel", "Channel", "Channel of the isobaric label", width=7),
+        _SAMPLE,
+        Column("measured", "Measured", "Intensity of the peak of the channel", "number", 12, is_nullable=True, low=0, saved=".8g"),
+        Column("intensity", "Intensity", "That without the impurities of other channels, where a table of them was given; not normalised",
+               "number", 12, is_nullable=True, low=0, saved=".8g"),
+        Column("mz_error", "Error", "m/z of the peak less that of the channel", "number", 8, 4, is_nullable=True, saved=".5f"),
+        Column("interference", "Interference", "Part of the isolation window that is not the precursor, by MS1 before and after",
+               "number", 9, 3, is_nullable=True, low=0, high=1, saved=".4f"),
+        Column("refused", "Refused", "Why the spectrum does not count", width=24, is_nullable=True),
+    ),
+    shown="peptide charge file spectrum_id channel sample intensity measured mz_error interference refused",
+    links="peptide",
+    saved="peptide charge file spectrum_id channel sample measured intensity mz_error interference refused",
+)  # fmt: skip
 SAMPLES = Table.of(
     "quantified_samples",
     "Samples",
@@ -161,7 +184,7 @@ SAMPLES = Table.of(
     saved="sample condition replicate parts n_psms n_peptidoforms n_peptides n_proteins n_transferred factor",
 )  # fmt: skip
 
-TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES)
+TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES, REPORTER_IONS)
 """From the protein to what it is measured by."""
 BY_SAMPLE = (PROTEINS, PEPTIDES, PEPTIDOFORMS)
 """Those that are also written with a column for each sample."""

@@ -47,7 +47,8 @@ def memory_text(found: Estimate) -> str:
 def sureness_text(found: Estimate) -> str:
     """How sure an estimate is, and by what."""
     if not found.n_runs:
-        return "rough: no run like it here yet" + ("" if found.is_measured else ", and the device is not calibrated")
+        calibrated = "" if found.is_measured else ", and the device is not calibrated"
+        return f"rough: no run like it here yet (the first compiles, if need be: up to a minute more){calibrated}"
     runs = f"corrected by {found.n_runs} earlier {'run' if found.n_runs == 1 else 'runs'} of this machine"
     return runs if found.typical_error is None else f"{runs}, typical error {max(1.0, 100 * found.typical_error):.0f} %"
 

@@ -80,7 +80,7 @@ def overview(source: TableSource, fdr: float) -> ExplanationOverview:
     counts = {"explained": accepted["n"], "modified": accepted["modified"], "peptides": accepted["peptides"]}
     points = None
     if "map" in source.paths:
-        points = MapPoints.of_table(source.query("SELECT spectrum, retention_time, precursor_mz, status FROM map"))
+        points = MapPoints.of_table(source.query("SELECT spectrum, retention_time, precursor_mz, status, scan, spectrum_file FROM map"))
         row = source.query("SELECT count(*) AS n, count(*) FILTER (status = 1) AS identified FROM map").to_pylist()[0]
         counts |= {"spectra": row["n"], "identified": row["identified"]}
     return ExplanationOverview(points, counts, spectrum)

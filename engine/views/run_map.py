@@ -26,6 +26,8 @@ class MapPoints:
     x : (n,) float32, ascending: minutes, or the place in the order of the files where there are no times.
     mz : (n,) float32. status : (n,) uint8.
     has_times : whether x are times. n_missing : spectra that have no place, for want of a time or an m/z.
+    scan : (n,) int64, numbers of the scans in their files, -1 where there is none; None where the run did not keep them.
+    file : (n,) int32, places in `files`, the names of several files; None where there is but one.
     """
 
     spectrum: NDArray[np.int64]
@@ -34,10 +36,13 @@ class MapPoints:
     status: NDArray[np.uint8]
     has_times: bool
     n_missing: int
+    scan: NDArray[np.int64] | None = None
+    file: NDArray[np.int32] | None = None
+    files: tuple[str, ...] = ()
 
     @classmethod
     def of_table(cls, table: Any) -> MapPoints:
-        """The points of the table ``map`` (Arrow)."""
+        """The points of the table ``map`` (Arrow); its columns ``scan`` and ``spectrum_file`` may be missing."""
         spectrum = table["spectrum"].to_numpy().astype(np.int64)
         time = table["retention_time"].to_numpy().astype(np.float64) / 60
         mz = table["precursor_mz"].to_numpy().astype(np.float64)
@@ -46,9 +51,10 @@ class MapPoints:
         x = time if has_times else np.arange(len(spectrum), dtype=np.float64)
         kept = np.flatnonzero(np.isfinite(x) & np.isfinite(mz))
         kept = kept[np.argsort(x[kept], kind="stable")]
-        found = cls(
-            spectrum[kept], x[kept].astype(np.float32), mz[kept].astype(np.float32), status[kept], has_times, len(spectrum) - len(kept)
-        )
+        scan = table["scan"].fill_null(-1).to_numpy().astype(np.int64)[kept] if "scan" in table.column_names else None
+        file, files = _files_of(table, kept)
+        x, mz = x[kept].astype(np.float32), mz[kept].astype(np.float32)
+        found = cls(spectrum[kept], x, mz, status[kept], has_times, len(spectrum) - len(kept), scan, file, files)
         # Divided now, in the thread that reads the table.
         _ = found.by_status
         return found
@@ -71,10 +77,24 @@ class MapPoints:
         """Ranges of times and of m/z that hold all points, with a margin."""
         return _with_margin(self.x), _with_margin(self.mz)
 
+    def name_of(self, point: int) -> str:
+        """What the spectrum of a point is called: its scan, and its file where there are several; empty where neither is known."""
+        scan = -1 if self.scan is None else int(self.scan[point])
+        of_file = "" if self.file is None else self.files[int(self.file[point])]
+        return " of ".join(part for part in (f"scan {scan}" if scan >= 0 else "", of_file) if part)
+
     def point_of(self, spectrum: int) -> int | None:
         """The point of a row of the table of spectra, None where it has no place."""
         found = np.flatnonzero(self.spectrum == spectrum)
         return int(found[0]) if len(found) else None
+
+
+def _files_of(table: Any, kept: NDArray[np.int64]) -> tuple[NDArray[np.int32] | None, tuple[str, ...]]:
+    if "spectrum_file" not in table.column_names:
+        return None, ()
+    encoded = table["spectrum_file"].fill_null("").combine_chunks().dictionary_encode()
+    files = tuple(encoded.dictionary.to_pylist())
+    return (encoded.indices.to_numpy().astype(np.int32)[kept], files) if len(files) > 1 else (None, files)
 
 
 def _with_margin(values: NDArray[np.float32]) -> tuple[float, float]:

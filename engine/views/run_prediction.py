@@ -67,14 +67,17 @@ def run_prediction(record: Mapping[str, Any]) -> RunPrediction | None:
     predicted, took = _seconds(told.get("seconds")), _seconds(record.get("seconds"))
     first = f"Predicted {seconds_text(predicted)}, took {seconds_text(took)}"
     if predicted and took:
-        first += f", {took / predicted:.2g} times as long as predicted"
+        times = took / predicted
+        first += f", {times:.2g} times as long as predicted" if times < 100 else f", {times:,.0f} times as long as predicted"
     second = f"{bound.capitalize()} by the prediction" if bound else ""
     if measured_bound:
         second += f"{'; ' if second else ''}{measured_bound if second else measured_bound.capitalize()} as measured"
     runs = told.get("runs")
     is_corrected = isinstance(runs, int) and 0 < runs < 1e9
     third = f"The prediction was corrected by {runs:,} earlier {'run' if runs == 1 else 'runs'}" if is_corrected else ""
-    lines = [f"{line}." for line in (first, second, third) if line]
+    compiled = "Kernels were compiled first, which happens once on a machine and is not predicted"
+    fourth = compiled if told.get("was_compiled") is False else ""
+    lines = [f"{line}." for line in (first, fourth, second, third) if line]
     return RunPrediction(bars, bound, measured_bound, (*lines, *(f"{bar.words().capitalize()}." for bar in bars)))
 
 

@@ -169,12 +169,20 @@ def spectrum_conditions(chosen: SpectrumFilter) -> list[Condition]:
 
 def map_of_spectra(source: TableSource) -> MapPoints:
     """The spectra of a list as points of retention time and m/z."""
-    found = source.columns(["file_row_number", "retention_time", "precursor_mz", "is_identified"])
+    found = source.columns(["file_row_number", "retention_time", "precursor_mz", "is_identified", "scan", "spectrum_file"])
     import pyarrow as pa
 
     numbers = {name: found[name].cast(pa.float64()).fill_null(float("nan")) for name in ("retention_time", "precursor_mz")}
     return MapPoints.of_table(
-        pa.table({"spectrum": found["file_row_number"], "status": found["is_identified"].cast(pa.uint8()), **numbers})
+        pa.table(
+            {
+                "spectrum": found["file_row_number"],
+                "status": found["is_identified"].cast(pa.uint8()),
+                "scan": found["scan"],
+                "spectrum_file": found["spectrum_file"],
+                **numbers,
+            }
+        )
     )
 
 

@@ -19,6 +19,8 @@ _USUAL = "auto"
 class DeviceChoice(QWidget):
     """One of automatic, all together, each GPU, or the processor; below it what that is on this machine, or why it cannot be.
 
+    `takes_workers`: whether processes elsewhere can be chosen too.
+
     Signals
     -------
     changed : another device is chosen, or more is known of it.
@@ -26,7 +28,7 @@ class DeviceChoice(QWidget):
 
     changed = Signal()
 
-    def __init__(self, survey: DeviceSurvey) -> None:
+    def __init__(self, survey: DeviceSurvey, *, takes_workers: bool = True) -> None:
         super().__init__()
         self._survey = survey
         self._wish = _USUAL
@@ -44,6 +46,7 @@ class DeviceChoice(QWidget):
         page.setSpacing(4)
         for widget in (self.box, self.note, self.message, self.workers):
             page.addWidget(widget)
+        self.workers.setVisible(takes_workers)
         self.setFocusProxy(self.box)
         survey.changed.connect(self._fill)
         self.workers.changed.connect(self._fill)

@@ -43,8 +43,6 @@ _COUNTED = ("proteins", "reads")
 """Sorts of files whose sequences are counted."""
 _MOSTLY = 0.9
 """Share of the sequences that are of one kind where it is told; an empty one is of neither."""
-_HELD = {"proteins": "sequences", "reads": "reads with qualities", "spectra": "spectra", "structures": "structures"}
-"""What files of a sort hold, as it stands inside a sentence."""
 
 _UNKNOWN = FileKind(Path(), None)
 """A file that has not been looked at."""
@@ -275,7 +273,7 @@ class FileList(QWidget):
         taken = len(found.files) + len(found.left_out) - len(others)
         names = ", ".join(file.path.name for file in others[:_MAXIMUM_NAMED])
         more = f" and {len(others) - _MAXIMUM_NAMED} more" if len(others) > _MAXIMUM_NAMED else ""
-        held = _HELD.get(self._asked.sort, "files for this search")
+        held = self._sort.held
         if others:
             self.left_out.setText(f"{folder.name}: {'left out' if taken else f'holds no {held}; looked at'} {names}{more}")
         else:
@@ -340,12 +338,11 @@ class FileList(QWidget):
             return f"{known.path} is no project; choose the folder of one"
         if known.problem or known.sort in self._asked.sorts:
             return known.problem
-        held = _HELD.get(known.sort or "")
-        if held is None:
+        if known.sort is None or known.sort in ("structure database", "project"):
             return f"{known.path.name} is a {known.format}; give files here"
         if (known.sort, self._asked.sort) == ("proteins", "spectra"):
             return f"{known.path.name} is a {known.format} file of sequences; add it to the protein databases"
-        return f"{known.path.name} holds {held} ({known.format}), not {_HELD[self._asked.sort]}"
+        return f"{known.path.name} holds {SORTS[known.sort].held} ({known.format}), not {self._sort.held}"
 
     def _show_state(self) -> None:
         for i in range(self.lines.count()):

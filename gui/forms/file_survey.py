@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -37,10 +37,12 @@ _MAXIMUM_LOOKED_INTO = 200
 
 
 class SortOfFiles(NamedTuple):
-    """What a dialog calls files of some sorts, what else may be dropped for them, and their icon."""
+    """What a dialog calls files of some sorts, what they hold, as it stands inside a sentence, what else may be dropped for them, and their
+    icon."""
 
     title: str
     sorts: tuple[FileSort, ...]
+    held: str = ""
     hint: str = ""
     icon: str = ""
 
@@ -56,14 +58,21 @@ class SortOfFiles(NamedTuple):
         return f"{self.title} ({' '.join(f'*{suffix} *{suffix}.gz' for suffix in self.suffixes)})"
 
 
+def _of_sort(sort: FileSort, title: str, held: str, hint: str, icon: str) -> SortOfFiles:
+    return SortOfFiles(title, (sort,), held, hint, icon)
+
+
 SORTS: dict[FileSort, SortOfFiles] = {
-    "spectra": SortOfFiles("Spectra", ("spectra",), f"{names_of('spectra')} files or a folder", "spectrum"),
-    "proteins": SortOfFiles(f"{names_of('proteins')} files", ("proteins",), f"{names_of('proteins')} files", "database"),
-    "reads": SortOfFiles(f"{names_of('reads')} files", ("reads",), f"{names_of('reads')} files", "reads"),
-    "identifications": SortOfFiles("Results of search engines", ("identifications",), "results of another search engine", "results"),
-    "structures": SortOfFiles("Structures", ("structures",), f"{names_of('structures')} files or a folder", "structure"),
-    "structure database": SortOfFiles("Structure databases", ("structure database",), "a structure database", "database"),
-    "project": SortOfFiles("Projects", ("project",), "the folder of a project", "folder"),
+    "spectra": _of_sort("spectra", "Spectra", "spectra", f"{names_of('spectra')} files or a folder", "spectrum"),
+    "proteins": _of_sort("proteins", f"{names_of('proteins')} files", "sequences", f"{names_of('proteins')} files", "database"),
+    "reads": _of_sort("reads", f"{names_of('reads')} files", "reads with qualities", f"{names_of('reads')} files", "reads"),
+    "identifications": _of_sort(
+        "identifications", "Results of search engines", "results of another search engine", "results of another search engine", "results"
+    ),
+    "libraries": _of_sort("libraries", "Spectral libraries", "spectral libraries", f"{names_of('libraries')} files", "spectrum"),
+    "structures": _of_sort("structures", "Structures", "structures", f"{names_of('structures')} files or a folder", "structure"),
+    "structure database": _of_sort("structure database", "Structure databases", "structures", "a structure database", "database"),
+    "project": _of_sort("project", "Projects", "a project", "the folder of a project", "folder"),
 }
 """The sorts of files that searches read."""
 
@@ -193,9 +202,10 @@ class FileSurvey(QObject):
         """Find out what files are and what folders hold: projects, and below other folders files of our sorts by their content."""
         self._submit(lambda: _survey(paths), tell)
 
-    def runs(self, folder: Path, kinds: frozenset[str], tables: frozenset[str], tell: Callable[[list[SearchedRun] | None], None]) -> None:
-        """Find the finished runs of some kinds that have all of these tables, the newest first; None where there is no project to read."""
-        self._submit(lambda: _runs_of(folder, kinds, tables), tell)
+    def runs(self, folder: Path, kinds: Mapping[str, frozenset[str]], tell: Callable[[list[SearchedRun] | None], None]) -> None:
+        """Find the finished runs of some kinds that have all tables that those of the kind must have, the newest first; None where there
+        is no project to read."""
+        self._submit(lambda: _runs_of(folder, kinds), tell)
 
     def missing_projects(self, folders: Sequence[str], tell: Callable[[frozenset[str]], None]) -> None:
         """Find out which projects are not there."""
@@ -245,13 +255,17 @@ def _is_there(folder: Path) -> bool:
         return False
 
 
-def _runs_of(folder: Path, kinds: frozenset[str], tables: frozenset[str]) -> list[SearchedRun] | None:
+def _runs_of(folder: Path, kinds: Mapping[str, frozenset[str]]) -> list[SearchedRun] | None:
     try:
         project = Project.open(folder)
         kept: dict[str, set[str]] = {}
         for result in project.results():
             kept.setdefault(result.run, set()).add(result.name)
-        done = [run for run in reversed(project.runs()) if run.kind in kinds and run.status == "done" and tables <= kept.get(run.id, set())]
+        done = [
+            run
+            for run in reversed(project.runs())
+            if run.kind in kinds and run.status == "done" and kinds[run.kind] <= kept.get(run.id, set())
+        ]
         return [SearchedRun(run.id, run.started, tuple(one.path.name for one in project.inputs(run.id))) for run in done]
     except ProteoscopeError:
         return None

@@ -96,7 +96,7 @@ class SearchForm(QWidget):
         """Hidden where the project is given as an input."""
         self.project.setParent(self)
         self.project.setVisible(self.given_project is None)
-        self.device = DeviceChoice(devices)
+        self.device = DeviceChoice(devices, takes_workers=search.takes_workers)
         self.parameters = parameters or ParameterForm(self._model)
         self.presets = PresetChoice(search, self.parameters)
         self.run_button = _OnceButton("Run", "run")
@@ -209,7 +209,8 @@ class SearchForm(QWidget):
             if name in self.file_lists:
                 self.file_lists[name].start_folder = folder
         self.device.choose(values.device)
-        self.device.workers.choose(values.workers, values.certificates)
+        if self.search.takes_workers:
+            self.device.workers.choose(values.workers, values.certificates)
         self.presets.restore(values.preset, values.preset_folder)
         for name, files in values.files.items():
             if name in self.inputs and self.inputs[name].asked.is_kept:
@@ -414,7 +415,11 @@ class SearchForm(QWidget):
         return {**{name: editor for name, editor in editors.items() if isinstance(editor, RunEditor)}, **self.runs}
 
     def _choose_run(self, run_id: str) -> None:
-        self.parameters.set_values({name: run_id for name in self._run_editors if name not in self.runs})
+        """Go on from a run; a search that goes on from several (`run` lists them) from this one alone."""
+        values: dict[str, Any] = {name: run_id for name in self._run_editors if name not in self.runs}
+        if "run" in self.parameters.fields and "run" not in values:
+            values["run"] = (run_id,) if run_id else ()
+        self.parameters.set_values(values)
         for editor in self.runs.values():
             editor.set_value(run_id)
 
@@ -438,7 +443,8 @@ class SearchForm(QWidget):
             if folder is None:
                 editor.offer(None)
             else:
-                self._survey.runs(folder, identifying_kinds(), editor.tables, partial(self._offer_runs, folder, editor))
+                kinds = {**dict.fromkeys(identifying_kinds(), editor.tables), **self.search.goes_on_from}
+                self._survey.runs(folder, kinds, partial(self._offer_runs, folder, editor))
 
     def _offer_runs(self, folder: Path, editor: RunEditor, runs: list[SearchedRun] | None) -> None:
         if folder == self._runs_of:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from PySide6.QtCore import QEvent, QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -91,9 +89,9 @@ class RunMap(QWidget):
         """What is said in place of points."""
         return self.canvas.text if self.points is None else ""
 
-    def show_points(self, points: MapPoints | None, text: str = "", name_of: Callable[[int], str] | None = None) -> None:
-        """Show points, or a text in their place. `name_of`: what is known of a row of the table of spectra, for its tooltip."""
-        self.canvas.show_points(points, text, name_of)
+    def show_points(self, points: MapPoints | None, text: str = "") -> None:
+        """Show points, or a text in their place."""
+        self.canvas.show_points(points, text)
         counts = (0,) * len(STATUS_NAMES) if points is None else points.counts
         self._names = {status: f"{QLocale().toString(counts[status])} {STATUS_NAMES[status]}" for status in self.boxes}
         for status, box in self.boxes.items():
@@ -184,7 +182,6 @@ class _Canvas(ZoomedPlot):
         self.points: MapPoints | None = None
         self.text = ""
         self.statuses = frozenset(_LEGEND)
-        self._name_of: Callable[[int], str] | None = None
         self._ranges = ((0.0, 1.0), (0.0, 1.0))
         self._marked: int | None = None
         self._picture: tuple[object, QImage] | None = None
@@ -201,8 +198,8 @@ class _Canvas(ZoomedPlot):
         """The point that is marked."""
         return self._marked
 
-    def show_points(self, points: MapPoints | None, text: str, name_of: Callable[[int], str] | None) -> None:
-        self.points, self._name_of = (points if points is not None and len(points) else None), name_of
+    def show_points(self, points: MapPoints | None, text: str) -> None:
+        self.points = points if points is not None and len(points) else None
         self.text = text if points is None or len(points) else "No spectrum has an m/z to draw it at."
         self._marked = self._picture = None
         self._forget_pull()
@@ -240,12 +237,11 @@ class _Canvas(ZoomedPlot):
         point, points = self.point_at(at), self.points
         if point is None or points is None:
             return ""
-        locale, spectrum = QLocale(), int(points.spectrum[point])
+        locale = QLocale()
         place = f"m/z {locale.toString(float(points.mz[point]), 'f', 4)}"
         if points.has_times:
             place += f", {locale.toString(float(points.x[point]), 'f', 2)} min"
-        name = self._name_of(spectrum) if self._name_of is not None else ""
-        return "\n".join(part for part in (name, place, STATUS_NAMES[points.status[point]]) if part)
+        return "\n".join(part for part in (points.name_of(point), place, STATUS_NAMES[points.status[point]]) if part)
 
     def paint_map(self, painter: QPainter, area: QRectF, colours: PlotColours, font: QFont, ratio: float) -> None:
         """Draw points and axes into `area`; `ratio`: pixels of the picture for one of the painter's units."""

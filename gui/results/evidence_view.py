@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QLocale, Qt
+from PySide6.QtCore import QLocale, Qt, QTimer
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QFileDialog, QTabWidget, QWidget
 
@@ -78,6 +78,7 @@ class EvidenceView(RunView):
         self._source: TableSource | None = None
         self._protein: ProteinEvidence | None = None
         self._fold: Fold | None = None
+        self._no_fold_text = ""
         self._wanted_form = ""
         self._wanted_peptide: int | None = None
         self._place: int | None = None
@@ -138,7 +139,8 @@ class EvidenceView(RunView):
         self.header.show_counts([SummaryNumber(self.panels[name].total, one, several) for name, one, several in names], "")
         self.header.show_facts((*files_facts(run, "peptides of {}"), *time_facts(run)))
         if self.structures_action.isChecked():
-            self._show_structures(True)
+            # What draws them takes a tenth of a second to make: the tables come before it.
+            QTimer.singleShot(0, self, lambda: self._show_structures(self.structures_action.isChecked()))
         self.proteins.show_rows(takes_first=not self._wanted_form)
         self._go_to_wanted()
 
@@ -242,7 +244,7 @@ class EvidenceView(RunView):
         self._reader.submit("chain", read, self._show_fold, self._fail_softly)
 
     def _show_fold(self, fold: Fold | None, text: str = "") -> None:
-        self._fold = fold
+        self._fold, self._no_fold_text = fold, text
         self.alignment.show_pair(None if fold is None else fold.pair, text)
         panel = self.structures
         if panel is None or not self.structures_action.isChecked():
@@ -372,8 +374,8 @@ class EvidenceView(RunView):
             panel.setVisible(are_shown)
             if not are_shown:
                 panel.close_renderer()
-            elif self._fold is not None:
-                self._show_fold(self._fold)
+            else:
+                self._show_fold(self._fold, self._no_fold_text)
         self.stateChanged.emit()
 
     def _make_structures(self) -> StructurePanel:

@@ -313,6 +313,8 @@ class ModifiedView(RunView):
         run = self._run
         if run is None:
             return None
+        if kind != "identify":
+            return super()._prefill_for(kind)
         rows = self.chosen_modifications
         asked, others = variable_modifications(rows)
         if not asked:

@@ -120,13 +120,19 @@ class RunView(QWidget):
         return any(worker.is_busy for worker in workers) or any(panel.model.is_busy for panel in self.panels.values())
 
     @property
+    def is_used(self) -> bool:
+        """Whether it shows a run, or was asked for one: then there is something to clear."""
+        return self._project is not None
+
+    @property
     def run(self) -> RunRecord | None:
         """The run that is shown."""
         return None if self._finished is None else self._finished.run
 
     def show_run(self, project: Project, run_id: str | None) -> None:
         """Show a finished run, the last one where `run_id` is None; what was shown before goes."""
-        self.clear()
+        if self.is_used:
+            self.clear()
         self._project = project
         self._say("Opening the results…")
         self._opener.submit("open", lambda: self._opened(project, run_id), self._open, self._fail)

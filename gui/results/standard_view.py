@@ -42,7 +42,7 @@ class StandardView(RunView):
         self.filter_bar.reset()
         names = [(in_sentence(result_table.title), self.panels[result_table.name].total) for result_table in self.search.result_tables]
         self.header.show_counts([SummaryNumber(total, f"row of {name}", f"rows of {name}") for name, total in names], "")
-        self.header.show_facts((*files_facts(run), *time_facts(run)))
+        self.header.show_facts((*files_facts(run, "results of {}"), *time_facts(run)))
 
     def _forget(self) -> None:
         """The tables are all that there is."""

@@ -334,16 +334,17 @@ class PointMeans:
                 centers.put(previous)
                 for group in self._groups(first, last):
                     for _ in self._label(group, room, False, centers, *group.part(first, last)):
-                        self._card.wait(self._stream)
                         yield
+                        self._card.wait(self._stream)
             centers.put(centroids)
             centers.clear()
             for group in self._groups(first, last):
                 here = group.part(first, last)
                 for _ in self._label(group, room, False, centers, *here):
-                    self._card.wait(self._stream)
                     yield
+                    self._card.wait(self._stream)
                 self._add(group, centers, *here)
+            yield  # before it waits, so that one thread sets several cards to work
             sums, changed = centers.found()
             return Tally(sums, last - first if previous is None else changed)
         finally:

@@ -1,10 +1,11 @@
 """What the executor costs beside a plain call of the search on the same device.
 
-    python -m tests.benchmarks.executor_overhead --data FOLDER [--device cpu|cuda] [--pairs 9] [--workers 2]
+    python -m tests.benchmarks.executor_overhead --data FOLDER [--device cpu|cuda] [--pairs 9] [--size 1] [--workers 2]
 
 Two workloads, a database of sequences and spectra against peptides, each scored by a plain call of the twin and through a session, in turn
-and in changing order, everything brought to the device before. One JSON line for each: medians of both in seconds, and the median ratio of
-a pair.
+and in changing order, everything brought to the device before. Then samples of the other kinds of work, by which the cost model measures
+devices: the work's own computation, whose rows are put together, and a session. `--size` is that of these samples. One JSON line for
+each: medians of both in seconds, and the median ratio of a pair.
 
 With ``--workers N``, instead, each workload, and samples of other kinds of work by which the cost model measures devices, by a
 session on N local workers beside one on as many threads here, in turn and in changing order: `ratio` of seconds, `imbalance` the greatest
@@ -27,9 +28,10 @@ from engine.execution.cards import open_cards
 from engine.execution.cluster.starting import open_cluster
 from engine.execution.devices import chosen_device
 from engine.execution.executor import Executor, Session
+from engine.execution.kinds import KINDS
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
-from engine.execution.work import PredictableKind, Work, kind_of, sample_of
+from engine.execution.work import PredictableKind, Rows, Work, kind_of, sample_of
 from engine.jobs.progress import Progress
 from engine.matches import spectrum_scoring
 from engine.searches import SEARCHES  # with which the kinds of work are known
@@ -100,13 +102,48 @@ def of_kind(name: str) -> Callable[..., tuple[Run, Run]]:
         sessions.append(session)
 
         def run() -> object:
-            every = [session.run(state) for state in sample.states]
-            return np.concatenate([np.ravel(column) for rows in every for column in rows.values()])
+            return joined([session.run(state) for state in sample.states])
 
         return run, run
 
     prepare.__name__ = name
     return prepare
+
+
+def computed(name: str, size: float) -> Callable[..., tuple[Run, Run]]:
+    """The sample of a kind of work: its computation alone, and a session."""
+
+    def prepare(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
+        kind = kind_of(Work(name, {}, {}))
+        assert isinstance(kind, PredictableKind)
+        sample = sample_of(kind, size, 5)
+        device = resources.cards[0] if resources.cards else Processor(resources.threads)
+        opened = stack.enter_context(kind.open(sample.work, device, is_shared=False))
+        session = stack.enter_context(Executor(resources).session(sample.work))
+        sessions.append(session)
+
+        def plain() -> object:
+            every = []
+            for state in sample.states:
+                n = len(kind.costs(sample.work, state))
+                rows, first = kind.empty(sample.work, state, n), 0
+                opened.begin(state, None)
+                for piece in opened.search(0, n):
+                    if piece.rows is not None and piece.end > first:
+                        kind.merge(rows, first, piece.end, piece.rows)
+                        first = piece.end
+                every.append(rows)
+            return joined(every)
+
+        return plain, lambda: joined([session.run(state) for state in sample.states])
+
+    prepare.__name__ = name
+    return prepare
+
+
+def joined(every: list[Rows]) -> np.ndarray:
+    """All columns of all rounds, one behind the other."""
+    return np.concatenate([np.ravel(column) for rows in every for _, column in sorted(rows.items())])
 
 
 def beside_workers(data: Path, n: int, pairs: int, only: list[str]) -> None:
@@ -143,13 +180,15 @@ def main() -> int:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--workers", type=int, default=0, metavar="N")
-    parser.add_argument("--kinds", nargs="+", default=[], choices=tuple(_SIZES), help="with --workers: these kinds of work alone")
+    parser.add_argument("--kinds", nargs="+", default=[], choices=tuple(KINDS), help="these kinds of work alone")
+    parser.add_argument("--size", type=float, default=1.0, help="of samples: some hundredths of a second of a fast card each")
     options = parser.parse_args()
     if options.workers:
         beside_workers(options.data, options.workers, options.pairs, options.kinds)
         return 0
     device, progress = chosen_device(options.device), Progress()
-    for prepare in (sequences, spectra):
+    kinds = options.kinds or [name for name in KINDS if name not in ("sequences", "spectra")]
+    for prepare in (*(() if options.kinds else (sequences, spectra)), *(computed(name, options.size) for name in kinds)):
         with ExitStack() as stack:
             resources = Resources(available_threads(), open_cards(device, progress), progress=progress)
             ways, taken = prepare(options.data, resources, stack, []), ([], [])  # type: tuple[Run, Run], tuple[list[float], list[float]]

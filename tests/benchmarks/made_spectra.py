@@ -23,7 +23,7 @@ from engine.matches.fragment_intensities import load_network
 from kernels.cpu.fragment_intensities import IONS, predict_bonds
 from tests.benchmarks.entrapment_spectra import DROPPED, INTENSITY_NOISE
 
-__all__ = ["LABEL", "KnownPeptides", "MadeSpectra", "host_proteins", "known_peptides", "make_spectra"]
+__all__ = ["LABEL", "KnownPeptides", "MadeSpectra", "host_proteins", "known_peptides", "made_spectrum", "make_spectra"]
 
 LABEL = "TMT6plex"
 _FIXED = {"C": 57.021464}
@@ -115,6 +115,13 @@ def make_spectra(
                 mass = float(_residue_masses(measured, shift, is_labelled=is_labelled).sum()) + WATER_MASS
                 file.write(_noisy(number, mz, height, mass, charge, generator))
     return MadeSpectra(out, sequence)
+
+
+def made_spectrum(network: object, number: int, sequence: str, charge: int, shift: NDArray[np.float64], generator: np.random.Generator) -> str:
+    """A spectrum in MGF of a peptide, each of whose residues carries `shift` (residues,) dalton; `network`: the model of intensities."""
+    mz, height = _ions(network, sequence, charge, shift, is_labelled=False)
+    mass = float(_residue_masses(sequence, shift, is_labelled=False).sum()) + WATER_MASS
+    return _noisy(number, mz, height, mass, charge, generator)
 
 
 def _varied(sequence: str, generator: np.random.Generator) -> tuple[str, NDArray[np.float64]]:

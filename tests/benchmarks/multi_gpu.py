@@ -1,6 +1,7 @@
 """Scoring of spectra on one GPU, on several, and on GPUs and the processor together: one JSON line for each figure.
 
     python -m tests.benchmarks.multi_gpu --data FOLDER [--copies N] [--cards N ...] [--repeats N] [--threads N] [--points N] [--rounds N]
+        [--only points|spectra]
 
 FOLDER is the unpacked test data (its files may be compressed with gzip). The workload is the dense one of spectrum_search_gpu.py (2,269
 real spectra, each nineteen times, 3 Da / 0.5 Da, up to three of oxidation and phosphorylation, five proteomes with reversed decoys), each
@@ -11,7 +12,7 @@ the runs, after one on the same cards that compiles the kernels and takes pinned
 to all of them side by side and counting the candidates took `plan_seconds`. `efficiency` is the time of one card over n times that of n;
 with the processor, `gain` is the time of the same cards alone over the time together.
 
-Then k-means of so many points (25 million of 8 dimensions, 400 centroids, 100 rounds; none with ``--points 0``) by
+Then k-means of so many points (25 million of 8 dimensions, 400 centroids, 100 rounds) by
 `engine.clustering.k_means`, with all transfers: `speedup` is the time of one card over that of n, of the whole (`seconds`) and of a round
 (`round_speedup`, by the difference of runs with half as many), and `same` whether labels and sums are those of one card.
 """
@@ -109,11 +110,14 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=available_threads())
     parser.add_argument("--points", type=int, default=25_000_000)
     parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--only", choices=("points", "spectra"))
     arguments = parser.parse_args()
     usable = usable_gpus(needed=True)
     every = open_cards(Device("all", "", 0, True, numbers=tuple(gpu.numbers[0] for gpu in usable)), Progress())
-    if arguments.points:
+    if arguments.only != "spectra":
         cluster_points(arguments.points, arguments.rounds, every, [n for n in arguments.cards if n <= len(every)], arguments)
+    if arguments.only == "points":
+        return 0
     _, once = dense(arguments.data)
     work = several_times(once, arguments.copies)
     size = {

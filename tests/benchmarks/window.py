@@ -35,7 +35,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-KINDS = ("identify", "align", "structures", "cluster", "explain", "reads", "modified", "import")
+KINDS = (
+    "identify", "align", "structures", "cluster", "explain", "reads", "modified", "import", "library", "evidence", "quantify",
+)  # fmt: skip
+_COMPARED = "compared"
+"""A project with two identifications."""
 _BEAT_MS = 2
 _SAMPLE_SECONDS = 0.004
 _START = """
@@ -63,9 +67,10 @@ window.close()
 _MAKE = """
 import sys
 from pathlib import Path
+from tests.engine.views.compared_projects import project_with_runs
 from tests.fuzz.result_tables import make
 for kind in sys.argv[2:]:
-    make(kind, Path(sys.argv[1]) / kind)
+    make(kind, Path(sys.argv[1]) / kind) if kind != "compared" else project_with_runs(Path(sys.argv[1]) / kind, n_runs=2)
 """
 
 
@@ -178,6 +183,15 @@ class Journey:
                 panel.view.choose(row)
                 self.wait(0.05, lambda: not self.window.results.is_busy)
 
+    def look_at_tabs(self) -> None:
+        """Look at each page of the results that are shown."""
+        from PySide6.QtWidgets import QTabWidget
+
+        for tabs in self.window.results.findChildren(QTabWidget):
+            for index in range(tabs.count()):
+                tabs.setCurrentIndex(index)
+                self.wait(0.05, lambda: not self.window.results.is_busy)
+
     def close(self) -> None:
         """End."""
         self.meter.stop()
@@ -212,6 +226,7 @@ def measure_memory(folder: Path, rounds: int) -> None:
         journey.open(KINDS[n % len(KINDS)])
         journey.choose_rows(1)
         journey.choose_rows(0)
+        journey.look_at_tabs()
         if n % 10 == 0:
             journey.window.results.clear()
             journey.wait(0.5)
@@ -239,7 +254,10 @@ def measure_stalls(folder: Path, where_above: float, is_prepared: bool) -> None:
     window = journey.window
     if is_prepared:
         with journey.step("pages made while nobody waits"):
-            Preparation(window.searches.values(), lambda: True, window).begin()
+            preparation = Preparation(window.searches.values(), lambda: True, window)
+            # As the program itself does.
+            preparation.done.connect(gc.freeze)
+            preparation.begin()
             journey.wait(1.0, lambda: all(search.made_results is not None for search in window.searches.values()))
     for kind in window.searches:
         with journey.step(f"form of {kind}, first time"):
@@ -262,6 +280,16 @@ def measure_stalls(folder: Path, where_above: float, is_prepared: bool) -> None:
     for kind in KINDS:
         with journey.step(f"results of {kind}, again"):
             journey.open(kind)
+    journey.open(_COMPARED)
+    runs = window.project_pane.records
+    for name in ("page of a run, first time", "page of a run, again"):
+        with journey.step(name):
+            window.run_actions.show_page(runs[0])
+            journey.wait(0.1, lambda: not window.run_actions.is_busy)
+    for name in ("comparison, first time", "comparison, again"):
+        with journey.step(name):
+            window.compare_runs(list(runs[:2]))
+            journey.wait(0.1, lambda: window.comparison is not None and not window.comparison.is_busy)
     for shortcut in ("show_devices", "new_database"):
         with journey.step(shortcut):
             getattr(window, shortcut)()
@@ -284,7 +312,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="proteoscope-window-") as name:
         folder = options.projects or Path(name)
         os.environ["XDG_CONFIG_HOME"] = name
-        missing = [kind for kind in KINDS if not (folder / kind).exists()]
+        missing = [kind for kind in (*KINDS, _COMPARED) if not (folder / kind).exists()]
         if missing and set(options.figures) - {"start"}:
             folder.mkdir(parents=True, exist_ok=True)
             subprocess.run([sys.executable, "-c", _MAKE, str(folder), *missing], check=True)

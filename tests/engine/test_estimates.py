@@ -19,6 +19,7 @@ from engine.views.run_prediction import PARTS, draw_stacks, run_prediction, stac
 from tests.engine.structures.examples import as_pdb, atoms_of, helix
 
 SPECTRA = resources.path("samples", "BSA1.mzML.gz")
+OTHERS = resources.path("samples", "Ecoli_MS2_small.mzML.gz")
 DATABASE = resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
 
 
@@ -35,12 +36,15 @@ def inputs(tmp_path):
     (tmp_path / "chain.pdb").write_bytes(as_pdb(atoms_of(helix(60))))
     header = "peptide\tproteins\tscannr\thyperscore\tfilename\trank\tlabel\tcharge"
     (tmp_path / "hits.sage.tsv").write_text(header + "\nAAK\tp\t1\t3\tf\t1\t1\t2\n")
+    peaks = "".join(f"{mz}.1 {mz}\n" for mz in range(200, 230))
+    (tmp_path / "library.msp").write_text("".join(f"Name: AAK{n}/2\nMW: {900 + n}\nNum peaks: 30\n{peaks}\n" for n in range(20)))
     Project.create_or_open(tmp_path / "project")
     spectra, database = [SPECTRA], [DATABASE]
     return {
         "identify": {"spectra": spectra, "database": database}, "modified": {"spectra": spectra, "database": database},
         "cluster": {"spectra": spectra}, "explain": {"project": [tmp_path / "project"]},
         "align": {"queries": database, "database": database},
+        "library": {"spectra": spectra, "library": [tmp_path / "library.msp"]},
         "quantify": {"project": [tmp_path / "project"]},
         "evidence": {"project": [tmp_path / "project"], "structures": [tmp_path / "chain.pdb"]},
         "structures": {"queries": [tmp_path / "chain.pdb"], "database": [tmp_path / "chain.pdb"]},
@@ -203,7 +207,54 @@ def test_structures_that_are_not_there_are_not_estimated(kind, inputs, own_cache
     assert "does not exist" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("search", [one for one in SEARCHES if not one.work], ids=lambda search: search.kind)
+def test_workers_are_refused_where_there_is_no_work_for_them(search, inputs, own_cache, tmp_path, capsys):
+    given = {one.name: [str(path) for path in inputs[search.kind].get(one.name, ())] for one in search.inputs}
+    placed = [path for one in search.inputs if not one.option for path in given[one.name]]
+    named = [word for one in search.inputs if one.option for path in given[one.name] for word in (one.option, path)]
+    out = ["--out", str(tmp_path / "p")] if search.writes == "project" else []
+    for before in ([], ["estimate"]):
+        assert main([*before, search.kind, *placed, *named, *out, "--workers", "local:2"]) == 2
+        assert capsys.readouterr().err == f"proteoscope: {search.kind} has no work for other processes: leave out --workers\n"
+    assert main([search.kind, "--help"]) == 0
+    assert "--workers" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["import", SPECTRA, "--spectra", OTHERS], "is mzML, where results of a search engine belong. Give it with --spectra."),
+        (
+            ["import", "hits.sage.tsv", "--spectra", DATABASE],
+            "is a FASTA file of sequences, where spectra belong. Give it as the database.",
+        ),
+        (["identify", SPECTRA, "--database", "hits.sage.tsv"], "holds identifications (Sage), where a FASTA file of proteins belongs."),
+    ],
+)
+def test_a_file_of_another_sort_is_told_as_the_search_tells_it(command, told, inputs, tmp_path, own_cache, capsys):
+    words = [str(tmp_path / word) if word == "hits.sage.tsv" else str(word) for word in command]
+    for before in (["estimate"], []):
+        assert main([*before, *words, "--out", str(tmp_path / "p")]) == 2
+        assert told in capsys.readouterr().err
+
+
 def test_workers_that_cannot_be_are_not_estimated(own_cache, capsys):
     command = ["identify", str(SPECTRA), "--database", str(DATABASE), "--out", "unused", "--workers", "local:0"]
     assert main(["estimate", *command]) == 2
     assert "local:N with N from 1" in capsys.readouterr().err
+
+
+def test_a_first_run_tells_that_compiling_was_not_predicted():
+    predicted = {"seconds": 0.9, "host": 0.9, "bound": "host", "steps": {"read": 0.5}}
+    record = {"seconds": 210.0, "works": {}, "steps": {"read": {"seconds": 0.5}}, "prediction": predicted | {"was_compiled": False}}
+    told, later = (run_prediction(one) for one in (record, record | {"prediction": predicted | {"was_compiled": True}}))
+    assert told is not None and later is not None
+    assert "233 times as long as predicted" in told.lines[0] and "compiled first" in told.lines[1]
+    assert not any("compiled" in line for line in later.lines)
+
+
+def test_an_estimate_with_workers_says_that_it_is_of_this_machine(inputs, own_cache):
+    search = search_of_kind("align")
+    asked = {workers: SearchRequest(inputs["align"], search.parameters_of(), device="cpu", workers=workers) for workers in ("", "local:2")}
+    here, there = (estimate(search, asked[workers]) for workers in ("", "local:2"))
+    assert there.seconds == here.seconds and here.notes == () and "workers" in there.notes[0]

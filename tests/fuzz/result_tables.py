@@ -45,14 +45,16 @@ from engine.modified_search.parameters import ModifiedSearchParameters
 from engine.modified_search.tables import MODIFICATIONS
 from engine.project import Project
 from engine.project.digests import file_digest
-from engine.searches import SEARCHES, search_of_kind
+from engine.searches import SEARCHES, run_search, search_of_kind
 from engine.sequences.hits import OF_ONE_QUERY
 from engine.spectra.tables import read_spectra_table, spectra_table
 from tests.engine.evidence.evidence_projects import project_with_evidence
 from tests.engine.identification_tables import PARAMETERS, identification
 from tests.engine.imported.small_results import write_database, write_results, write_spectra
+from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, write_project
 from tests.engine.spectra.made import spectra
 from tests.engine.views.cluster_projects import project_with_explanation
+from tests.engine.views.library_projects import project_with_library_search
 from tests.engine.views.read_projects import project_with_reads
 from tests.engine.views.search_projects import project_with_search
 from tests.engine.views.structure_projects import project_with_structures
@@ -99,6 +101,10 @@ def make(kind: str, folder: Path) -> Project:
         return project_with_structures(folder)
     if kind == "evidence":
         return project_with_evidence(folder.parent / f"{folder.name}-files", folder)
+    if kind == "library":
+        return project_with_library_search(folder.parent / f"{folder.name}-files", folder)
+    if kind == "quantify":
+        return _quantified(folder, chance)
     found = identification(n_spectra=N_SPECTRA)
     project = Project.create_or_open(folder)
     parameters: dict[str, Any] = dict(PARAMETERS) if kind == "identify" else ModifiedSearchParameters().model_dump(mode="json")
@@ -112,6 +118,22 @@ def make(kind: str, folder: Path) -> Project:
         peaks = [[(100.0 + k, 1.0 + k) for k in range(10 + row % 5)] for row in range(N_SPECTRA)]
         run.write_table("spectra", spectra_table(spectra(peaks, [500.0 + row for row in range(N_SPECTRA)], [4] * N_SPECTRA)))
     return project
+
+
+def _quantified(folder: Path, chance: random.Random) -> Project:
+    """Two runs with four proteins of three peptides each, of which one is in other amounts."""
+    peptides = random_peptides(12, 7)
+    runs = {name: MadeRun(seconds=200.0, noise_peaks=20, seed=seed) for seed, name in enumerate(("one", "two"))}
+    for at, sequence in enumerate(peptides):
+        for name, run in runs.items():
+            planted = Planted(sequence, 2, 1e6 * (3 if at < 3 and name == "two" else 1) * chance.uniform(0.8, 1.2), 20.0 + 12 * at)
+            run.planted.append(planted)
+            run.identified.append(planted)
+    with tempfile.TemporaryDirectory(prefix="runs-") as name:
+        made = write_project(Path(name), runs, {f"P{i}": peptides[3 * i : 3 * i + 3] for i in range(4)})
+        run_search("quantify", {"project": [made]}, device="cpu", threads=1)
+        shutil.move(made, folder)
+    return Project.open(folder)
 
 
 def _shifted(psms: pa.Table) -> pa.Table:

@@ -4,7 +4,7 @@
 
 Each run is killed after a time by chance, some more than once, and goes on with another number of threads; one that had kept nothing yet is
 begun anew. Of every kind there are runs that nobody disturbed, whose tables are the same to the byte. `--data` names the folder of the real
-data that may not ship, without which there are no structures, modified peptides and explained spectra.
+data that may not ship, without which there are no libraries, structures, modified peptides, explained spectra and quantities.
 """
 
 from __future__ import annotations
@@ -66,9 +66,22 @@ def cases(folder: Path, data: Path | None) -> dict[str, tuple[str, ...]]:
             "PROJECT",
         )
         found["modified"] = ("modified", str(yeast), "--database", str(proteins), "--out", "PROJECT")
+        library = str(data / "libraries" / "nist-bsa_consensus.msp")
+        found["library"] = ("library", str(SPECTRA), "--library", library, "--out", "PROJECT", "--set", "precursor_tolerance=3 Da")
         found["explain"] = ("explain", "PROJECT")
-        found["to explain"] = ("identify", str(yeast), "--database", str(proteins), "--out", "PROJECT")
+        found["quantify"] = ("quantify", "PROJECT")
+        found["evidence"] = ("evidence", "PROJECT", "--structures", str(data / "structures" / "albumin"))
     return found
+
+
+def before(kind: str, data: Path | None) -> tuple[str, ...]:
+    """The identification that a kind goes on from; nothing where it needs none."""
+    if data is None or kind not in ("explain", "quantify", "evidence"):
+        return ()
+    if kind == "explain":
+        yeast, proteins = data / "spectra" / "SmallCalibratible_Yeast.mzML", data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta"
+        return ("identify", str(yeast), "--database", str(proteins), "--out", "PROJECT")
+    return ("identify", str(SPECTRA), "--database", str(DATABASE), "--out", "PROJECT", "--preset", "low-resolution")
 
 
 class Place:
@@ -123,12 +136,9 @@ def run(n: int, seed: int, folder: Path, kinds: list[str] | None = None, data: P
     """Kill runs `n` times; how many of the kills came while a run was at work, and how many runs went on."""
     os.environ[VARIABLE] = str(folder / "cache")  # where the key is too
     chance, of_kinds = random.Random(seed), cases(folder, data)
-    before = of_kinds.pop("to explain", ())
     places = [
-        Place(folder, kind, arguments, before if kind == "explain" else ())
-        for kind, arguments in of_kinds.items()
-        if not kinds or kind in kinds
-    ]
+        Place(folder, kind, arguments, before(kind, data)) for kind, arguments in of_kinds.items() if not kinds or kind in kinds
+    ]  # fmt: skip
     n_killed = n_at_work = n_resumed = 0
     while n_killed < n:
         place = places[n_killed % len(places)]

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from engine.project.cache import VARIABLE
-from tests.fuzz import full_disk, kills, resumed_kills
+from tests.fuzz import full_disk, kills, resumed_kills, workers
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
@@ -24,3 +24,18 @@ def test_a_full_disk_is_told_in_one_line_and_costs_no_result(tmp_path):
 def test_killed_runs_that_go_on_have_the_tables_of_undisturbed_ones(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))  # which is set back
     resumed_kills.run(3, 3, tmp_path, ["identify", "k-means"])
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
+def test_twenty_killed_runs_of_all_kinds_that_go_on_have_the_tables_of_undisturbed_ones(tmp_path, monkeypatch, shared_data):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    n_at_work, n_resumed = resumed_kills.run(20, 5, tmp_path, None, shared_data)
+    assert n_at_work >= 10 and n_resumed >= 5
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
+def test_a_hundred_killed_workers_change_no_row():
+    _, hits = workers.fuzz(100, seed=9)
+    assert hits >= 30  # of a partition at work; the others hit a worker between two

@@ -263,6 +263,14 @@ def test_a_form_offers_what_there_is(survey: DeviceSurvey, machine: Machine, qtb
     assert choice.value() == "cpu" and choice.note.text() == "A processor, 8 threads"
 
 
+def test_a_form_offers_workers_where_there_is_work_for_them(survey: DeviceSurvey, qtbot: QtBot) -> None:
+    with_workers, without = DeviceChoice(survey), DeviceChoice(survey, takes_workers=False)
+    for choice in (with_workers, without):
+        qtbot.addWidget(choice)
+        choice.show()
+    assert with_workers.workers.isVisible() and not without.workers.isVisible() and not without.workers.wish
+
+
 def test_a_device_that_is_gone_is_said_at_the_field(survey: DeviceSurvey, machine: Machine, qtbot: QtBot) -> None:
     choice = DeviceChoice(survey)
     qtbot.addWidget(choice)

@@ -44,7 +44,7 @@ def test_the_sample_of_a_search_fills_its_form_ready_to_run(window: MainWindow, 
     assert task.request.parameters == search.parameters_of(search.demo.preset)
 
 
-@pytest.mark.parametrize("kind", ["explain", "modified", "evidence"])
+@pytest.mark.parametrize("kind", [one.kind for one in SEARCHES if one.demo and one.demo.after])
 def test_a_sample_that_goes_on_waits_for_the_one_before(window: MainWindow, home: Path, qtbot: QtBot, kind: str) -> None:
     QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     assert window.form.search.kind == "identify"
@@ -207,7 +207,7 @@ def test_the_first_page_fits_a_small_window(window: MainWindow, qtbot: QtBot) ->
     window.resize(1024, 700)
     page = window.start_page
     qtbot.waitUntil(lambda: page.width() < 800)
-    bar = page.scroll.verticalScrollBar()
+    bar = page.scroll_area.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() == 0)
     buttons = [*page.new_buttons.values(), *page.sample_buttons.values(), page.open_button]
     assert all(page.rect().contains(QRect(button.mapTo(page, QPoint()), button.size())) for button in buttons)

@@ -48,6 +48,11 @@ def test_a_project_s_folder_asks_for_the_window_too(tmp_path: Path) -> None:
     assert answer.returncode == 2 and "no display" in answer.stderr
 
 
+def test_open_asks_for_the_window_on_files(tmp_path: Path) -> None:
+    answer = run(["open", "run.mzML"], without_display(), tmp_path)
+    assert answer.returncode == 2 and "no display" in answer.stderr
+
+
 def test_any_other_argument_goes_to_the_command_line_without_qt(tmp_path: Path) -> None:
     code = (
         "import sys; from gui.launch import main; status = main(['presets']); "

@@ -12,6 +12,10 @@
 10. Look at another run, and at what it found.
 11. Compare two runs.
 12. Go on with what stayed unidentified.
+13. See the parameters of another run.
+14. Mark a match with a star.
+15. See all spectra, identified or not.
+16. Ask how much of each protein there is.
 """
 
 from __future__ import annotations
@@ -106,7 +110,6 @@ def test_its_best_spectrum_is_seen(results: IdentificationView, hand: Hand, qtbo
 
 
 def test_a_spectrum_is_saved_as_a_figure(results: IdentificationView, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
-    results.spectrum.plot.setFocus()
     named_in_dialog(hand, tmp_path / "best.svg", qtbot)
     hand.press("ctrl", "e")
     qtbot.waitUntil((tmp_path / "best.svg").exists)
@@ -187,10 +190,44 @@ def test_two_runs_are_compared(window: MainWindow, results: IdentificationView, 
     qtbot.waitUntil(lambda: window.comparison is not None and window.pages.currentWidget() is window.comparison)
 
 
-def test_what_stayed_unidentified_is_gone_on_with(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
-    action = results.follow_ups["explain"]
+@pytest.mark.parametrize("kind", ["explain", "quantify"])
+def test_what_was_found_is_gone_on_with(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot, kind: str) -> None:
+    action = results.follow_ups[kind]
     button = next(one for one in action.associatedObjects() if isinstance(one, QToolButton) and one.isVisible())
     hand.click(button)
-    explain = window.searches["explain"]
-    qtbot.waitUntil(lambda: explain.made_form is not None and window.pages.currentWidget() is explain.made_form)
-    assert results.run is not None and explain.form.project_folder() == window.project_pane.project.folder  # type: ignore[union-attr]
+    asked = window.searches[kind]
+    qtbot.waitUntil(lambda: asked.made_form is not None and window.pages.currentWidget() is asked.made_form)
+    assert results.run is not None and asked.form.project_folder() == window.project_pane.project.folder  # type: ignore[union-attr]
+    assert asked.form.parameters.values()["run"] in (results.run.id, (results.run.id,))
+
+
+def test_the_parameters_of_another_run_are_seen(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+    pane = window.project_pane
+    assert results.run is not None
+    other = next(i for i in range(pane.runs.count()) if pane.records[i].id != results.run.id)  # type: ignore[union-attr]
+    hand.click(pane.runs.viewport(), pane.runs.visualItemRect(pane.runs.item(other)).center())
+    qtbot.waitUntil(lambda: pane.selected_run is not None and pane.selected_run.id == pane.records[other].id)
+    hand.click(pane.about_button)
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is window.run_actions.made_page and not window.run_actions.is_busy)
+    page = window.run_actions.page
+    assert page.account is not None and page.account.run.id == pane.records[other].id
+    text = page.text.toPlainText()
+    for one in window.searches["identify"].search.model.describe()[:5]:
+        assert one.title in text
+
+
+def test_a_match_is_marked_with_a_star(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+    hand.click(*place_of(results.psms, 0))
+    settle(results, qtbot)
+    hand.press("ctrl", "d")
+    qtbot.waitUntil(lambda: any(shown(results.psms, "starred")))
+
+
+def test_all_spectra_are_seen_identified_or_not(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+    at = next(i for i in range(results.lists.count()) if results.lists.tabText(i) == "All spectra")
+    hand.click(results.lists.tabBar(), results.lists.tabBar().tabRect(at).center())
+    qtbot.waitUntil(lambda: results.lists.currentIndex() == at)
+    settle(results, qtbot)
+    panel = results.spectra.panel.table
+    qtbot.waitUntil(lambda: panel.model.rowCount() > 0)
+    assert panel.total > results.psms.total or False in shown(panel, "is_identified")

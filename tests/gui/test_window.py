@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QDate, QLocale, QMimeData, QObject, QPoint, QPointF, QRect, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QColor, QDragEnterEvent, QDropEvent, QGuiApplication, QScreen
+from PySide6.QtGui import QAction, QColor, QDragEnterEvent, QDropEvent, QGuiApplication, QScreen
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QFileDialog, QLabel, QLineEdit, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
@@ -25,6 +25,7 @@ from engine.execution.devices import Device, processor
 from engine.jobs import Progress, ProgressEvent
 from engine.project import Project
 from engine.results.counts import Count
+from engine.searches import SEARCHES
 from gui.dialogs import CrashDialog
 from gui.forms.numbers import IntegerBox
 from gui.settings import SettingsFile
@@ -504,6 +505,16 @@ def test_a_failed_run_says_why_it_has_no_results(window: MainWindow, tmp_path: P
 def test_every_action_has_its_own_shortcut(window: MainWindow) -> None:
     shortcuts = [action.shortcut().toString() for action in window.actions() if not action.shortcut().isEmpty()]
     assert len(shortcuts) == len(set(shortcuts)) >= 8
+
+
+@pytest.mark.parametrize("kind", [one.kind for one in SEARCHES])
+def test_no_page_has_a_shortcut_of_the_window(window: MainWindow, kind: str) -> None:
+    """Of two actions with the same keys Qt uses neither."""
+    of_window = {action.shortcut().toString() for action in window.actions()}
+    pages = window.searches[kind]
+    for page in (pages.form, pages.results):
+        own = {keys.toString() for action in page.findChildren(QAction) for keys in action.shortcuts()}
+        assert own.isdisjoint(of_window), own & of_window
 
 
 def test_the_look_changes_everywhere_at_once(filled: MainWindow, qtbot: QtBot) -> None:

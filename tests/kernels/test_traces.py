@@ -10,21 +10,8 @@ from kernels.cpu.elution import AGREEMENT, AREA, N_VALUES, POINTS, TIME, WIDTH, 
 from kernels.cpu.processor import Processor
 from kernels.cuda import traces as cuda
 from kernels.device import DeviceError
-from kernels.trace_layouts import SurveyPeaks, TraceWindows
 from tests.shim.shim_card import ShimCard, missing_compiler
-
-
-def random_task(seed: int, n_peaks: int = 3000, n_windows: int = 150, n_surveys: int = 40):
-    """Peaks, some at the same m/z and some at the ends of windows, and windows of all lengths, none too."""
-    rng = np.random.default_rng(seed)
-    mz = np.sort(rng.integers(0, 4000, n_peaks) / 8 + 400)
-    peaks = SurveyPeaks(mz, rng.lognormal(5, 2, n_peaks).astype(np.float32), rng.integers(0, n_surveys, n_peaks).astype(np.int32))
-    low = rng.integers(0, 4000, n_windows) / 8 + 400
-    first = rng.integers(0, n_surveys, n_windows)
-    last = np.minimum(first + rng.integers(0, 20, n_windows), n_surveys)
-    cell = np.concatenate(([0], np.cumsum(last - first)))
-    windows = TraceWindows(low, low + rng.integers(0, 40, n_windows) / 8, first.astype(np.int32), last.astype(np.int32), cell[:-1])
-    return peaks, windows, int(cell[-1])
+from tests.shim.trace_inputs import random_traces
 
 
 def by_definition(peaks, windows, cells):
@@ -38,7 +25,7 @@ def by_definition(peaks, windows, cells):
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_processor_cuts_what_the_definition_says_and_keeps_what_is_more(seed):
-    peaks, windows, n = random_task(seed)
+    peaks, windows, n = random_traces(seed)
     cells = np.random.default_rng(seed).lognormal(3, 3, n).astype(np.float32)
     expected = by_definition(peaks, windows, cells)
     assert (expected != cells).sum() > 100
@@ -49,7 +36,7 @@ def test_the_processor_cuts_what_the_definition_says_and_keeps_what_is_more(seed
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 @pytest.mark.parametrize("descending", [False, True])
 def test_the_card_gives_the_same_bytes(descending, monkeypatch):
-    peaks, windows, n = random_task(3)
+    peaks, windows, n = random_traces(3)
     found = [np.zeros(n, np.float32) for _ in range(3)]
     list(cpu.extract_traces(Processor(1), peaks, windows, found[0]))
     list(cuda.extract_traces(ShimCard(descending=descending), peaks, windows, found[1]))
@@ -61,7 +48,7 @@ def test_the_card_gives_the_same_bytes(descending, monkeypatch):
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 def test_a_card_that_fails_leaves_the_cells_as_they_were():
-    peaks, windows, n = random_task(4)
+    peaks, windows, n = random_traces(4)
     cells = np.full(n, 2.0, np.float32)
     with pytest.raises(DeviceError):
         list(cuda.extract_traces(ShimCard(failing_launch=0), peaks, windows, cells))

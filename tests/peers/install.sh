@@ -4,7 +4,8 @@
 #     bash tests/peers/install.sh [FOLDER]        (default: $PROTEOSCOPE_PEERS, else ~/.cache/proteoscope-peers)
 #
 # X!Tandem, Comet, DSSP and TM-align come from the packages of Debian or Ubuntu (unpacked, not installed), Sage's core as the Python package sagepy,
-# minimap2 as mappy (which a C compiler builds), and Pyteomics to convert spectra for them, in a virtual environment.
+# minimap2 as mappy (which a C compiler builds), and Pyteomics to convert spectra for them, in a virtual environment; mokapot, which needs older
+# versions of what it stands on, in one of its own.
 # To compare with another Comet, name its binary in PROTEOSCOPE_COMET when the benchmark runs.
 set -euo pipefail
 
@@ -36,17 +37,28 @@ if [ ! -x "$folder/debian/usr/bin/mkdssp" ] || [ ! -x "$folder/debian/usr/bin/TM
     done
 fi
 
-if ! "$folder/python/bin/python" -c 'import mappy, psims, pyopenms, pyteomics, sagepy' 2>/dev/null; then
-    python=""
+any_python() {
+    local candidate
     for candidate in python3.12 python3.11 python3.13 /usr/bin/python3 python3; do
         if "$candidate" -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-            python=$candidate
-            break
+            echo "$candidate"
+            return
         fi
     done
-    [ -n "$python" ] || { echo "sagepy needs Python 3.11 or newer with the venv module" >&2; exit 1; }
+    echo "sagepy needs Python 3.11 or newer with the venv module" >&2
+    return 1
+}
+
+if ! "$folder/python/bin/python" -c 'import mappy, psims, pyopenms, pyteomics, sagepy' 2>/dev/null; then
+    python=$(any_python)
     "$python" -m venv --clear "$folder/python"
     "$folder/python/bin/python" -m pip install --quiet --disable-pip-version-check sagepy pyteomics psims lxml mappy pyopenms
+fi
+
+if ! "$folder/mokapot/bin/python" -c 'import mokapot' 2>/dev/null; then
+    python=$(any_python)
+    "$python" -m venv --clear "$folder/mokapot"
+    "$folder/mokapot/bin/python" -m pip install --quiet --disable-pip-version-check "mokapot==0.10.0" "numpy<2" "pandas<2.3" "setuptools<81"
 fi
 
 echo "The peers are in $folder"

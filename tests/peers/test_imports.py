@@ -1,4 +1,4 @@
-"""Results of Comet and X!Tandem, made now by the programs themselves: each match beside what their files say, read by other means."""
+"""Results of Comet, mokapot and X!Tandem, made now by the programs themselves, match by match beside their files, read by other means."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def folder(shared_data, tmp_path_factory) -> Path:
     return made
 
 
-def rows_of(results: Path, folder: Path, tmp_path: Path) -> list[dict]:
-    import_results([results], [folder / RUN], tmp_path / "p", [folder / "database.fasta"])
+def rows_of(results: Path | list[Path], folder: Path, tmp_path: Path) -> list[dict]:
+    import_results([results] if isinstance(results, Path) else results, [folder / RUN], tmp_path / "p", [folder / "database.fasta"])
     opened = Project.open(tmp_path / "p")
     return pq.read_table(opened.table("psms", opened.latest("import"))).to_pylist()
 
@@ -117,6 +117,34 @@ def test_comets_pepxml_agrees_with_pyteomics(folder, tmp_path):
         assert row["score_xcorr"] == pytest.approx(hit["search_score"]["xcorr"])
         assert row["score_e_value"] == pytest.approx(hit["search_score"]["expect"])
         assert row["proteins"] == [one["protein"] for one in hit["proteins"]]
+
+
+def test_mokapots_tables_are_taken_match_for_match(folder, tmp_path):
+    program = peers_folder() / "mokapot" / "bin" / "mokapot"
+    if not program.exists():
+        pytest.skip("mokapot is not there; tests/peers/install.sh fetches it")
+    pin = folder / RUN.replace(".mzXML", ".pin")
+    subprocess.run([program, "--keep_decoys", "--seed", "1", "--dest_dir", tmp_path, pin], check=True, capture_output=True)
+    tables = [tmp_path / "mokapot.psms.txt", tmp_path / "mokapot.decoy.psms.txt"]
+    expected = {}
+    for path in tables:
+        with path.open() as file:
+            expected |= {one["SpecId"]: one for one in csv.DictReader(file, delimiter="\t", restkey="more proteins")}
+    by_match = {(int(one["ScanNr"]), one["Peptide"][2:-2]): one for one in expected.values()}
+    rows = rows_of(tables, folder, tmp_path)
+    assert len(rows) == len(expected) == len(by_match) > 500
+    assert sum(row["q_value"] <= 0.01 and not row["is_decoy"] for row in rows) == sum(
+        float(one["mokapot q-value"]) <= 0.01 and one["Label"] == "True" for one in expected.values()
+    )
+    for row in sampled(rows):
+        # What Comet marks are variable modifications alone.
+        plain = row["peptide"].replace("[Carbamidomethyl]", "").replace("[Oxidation]", "[15.9949]")
+        one = by_match[row["scan"], plain]
+        assert row["charge"] == int(one["SpecId"].split("_")[-2]) and row["is_decoy"] == (one["Label"] == "False")
+        assert row["q_value"] == pytest.approx(float(one["mokapot q-value"]))
+        assert row["posterior_error_probability"] == pytest.approx(float(one["mokapot PEP"]))
+        assert row["score_mokapot"] == pytest.approx(float(one["mokapot score"]))
+        assert row["proteins"] == [*one["Proteins"].split("\t"), *one.get("more proteins", ())]
 
 
 def test_x_tandems_xml_is_taken_match_for_match(folder, tmp_path):

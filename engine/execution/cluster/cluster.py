@@ -180,6 +180,8 @@ class _RemoteComputation:
     def __init__(self, cluster: Cluster, sent: _SentWork, device: RemoteDevice, progress: Progress) -> None:
         self._cluster, self._sent, self._device, self._check = cluster, sent, device, progress.check
         self._numbers = itertools.count()
+        self._next: tuple[int, int] | None = None
+        self._promised: tuple[int, int, int] | None = None  # number, first and last item of what the worker begins by itself
 
     def ask(self, function: Callable[..., bytes], packed: bytes, named: dict[str, Any], *more: Any) -> None:
         self._cluster.ask(self._device, self._sent, function, packed, named, self._check, *more)
@@ -187,14 +189,22 @@ class _RemoteComputation:
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
         """A round begins there."""
         packed, named = self._sent.round(state, items)
+        self._next = self._promised = None
         self.ask(remote.begin, packed, named.files)
+
+    def expect(self, first: int, last: int) -> None:
+        """See `engine.execution.elsewhere.Foreseeing`."""
+        self._next = first, last
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """Compute a partition there: it goes on while pieces are on their way."""
-        connection, session, number = self._cluster.connection, self._sent.session, next(self._numbers)
-        is_done = False
+        connection, session = self._cluster.connection, self._sent.session
+        is_promised = self._promised is not None and self._promised[1:] == (first, last)
+        number = self._promised[0] if self._promised is not None and is_promised else next(self._numbers)
+        self._promised = None if self._next is None else (next(self._numbers), *self._next)
+        self._next, is_done = None, False
         try:
-            packed = connection.call(self._device, remote.start, session, number, first, last, check=self._check)
+            packed = connection.call(self._device, remote.start, session, number, first, last, self._promised, check=self._check)
             while True:
                 found = unpack(packed)
                 for end, beyond, rows in found["pieces"]:
@@ -208,4 +218,6 @@ class _RemoteComputation:
                 packed = connection.call(self._device, remote.fetch, session, number, check=self._check)
         finally:
             if not is_done:
-                connection.tell(self._device, remote.stop, session, number)
+                for one in (number, *(self._promised or ())[:1]):
+                    connection.tell(self._device, remote.stop, session, one)
+                self._promised = None

@@ -55,6 +55,7 @@ DEVICE, THREADS = "PROTEOSCOPE_WORKER_DEVICE", "PROTEOSCOPE_WORKER_THREADS"
 """Of the environment of a worker: what it computes with, ``cpu`` or ``cuda:0``, and with how many threads."""
 _SEARCHES = "engine.searches"  # above this package: named, not imported
 _WAIT_SECONDS = 0.5  # for a first piece, before the asker is told that there is none
+_END_SECONDS = 0.05  # between the last piece of a partition and its end
 _FORGOTTEN_SECONDS = 60.0  # after which nobody asks any more
 _MAXIMUM_WAITING = 64 << 20  # bytes of rows that wait to be fetched
 _SOURCES = "*.py", "*.cu", "*.cuh", "*.h"
@@ -125,18 +126,34 @@ class _Session:
         self.computation: Computation | None = None
         self.digests: dict[str, str] = {}
         self.parts: dict[int, _Part] = {}
+        self.following: tuple[int, int, int] | None = None  # number, first and last item of what begins when a partition is done
+        self.lock = threading.Lock()
         self.folder = Path(tempfile.mkdtemp(prefix="proteoscope-worker-"))
 
     def opened(self, packed: bytes) -> Any:
         """Plain data, with the columns that it names; of those of a round that were copied here, too."""
         return unpack(packed, lambda named: open_column(named, store_folder(cache_folder()), self.digests))
 
-    def close(self) -> None:
-        """End what is computed, and close the work."""
+    def end_parts(self) -> None:
+        """End what is computed, after the piece that it is at, and what was to follow; under the lock."""
+        self.following = None
         for part in self.parts.values():
             part.stop()
         for part in self.parts.values():
             part.thread.join()
+        self.parts.clear()
+
+    def begin_following(self) -> None:
+        """Begin what was to follow, now that what it follows is done."""
+        with self.lock:
+            if self.following is not None and self.computation is not None:
+                number, first, last = self.following
+                self.parts, self.following = {number: _Part(self.computation, first, last)}, None
+
+    def close(self) -> None:
+        """End what is computed, and close the work."""
+        with self.lock:
+            self.end_parts()
         self.stack.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -145,7 +162,7 @@ class _Part:
     """A partition while it is computed, by a thread of its own."""
 
     def __init__(self, computation: Computation, first: int, last: int) -> None:
-        self._changed = threading.Condition()
+        self._changed, self._last = threading.Condition(), last
         self._pieces: list[tuple[int, float, Any]] = []
         self._waiting, self._asked = 0, time.monotonic()
         self._is_stopped = self._is_done = self._is_of_device = False
@@ -185,11 +202,18 @@ class _Part:
     def _is_forgotten(self) -> bool:
         return time.monotonic() - self._asked > _FORGOTTEN_SECONDS
 
+    @property
+    def is_well_done(self) -> bool:
+        """Whether all of it is computed, and fetched."""
+        return self._is_done and not self._failure and not self._pieces and not self._is_stopped
+
     def fetch(self) -> bytes:
         """The pieces since the last time, whether that is all, and what went wrong."""
         with self._changed:
             self._asked = time.monotonic()
             self._changed.wait_for(lambda: self._pieces or self._is_done, _WAIT_SECONDS)
+            if self._pieces and self._pieces[-1][0] >= self._last:  # so that nobody must ask once more
+                self._changed.wait_for(lambda: self._is_done, _END_SECONDS)
             pieces, self._pieces, self._waiting = self._pieces, [], 0
             self._changed.notify_all()
             return pack({
@@ -245,11 +269,8 @@ def begin(session: str, packed: bytes, files: bytes) -> bytes:
     one = _worker().sessions[session]
     if missing := _missing(one, files):
         return pack({"missing": missing, "failure": ""})
-    for part in one.parts.values():
-        part.stop()
-    for part in one.parts.values():
-        part.thread.join()  # a round must not begin under the partitions of the last
-    one.parts.clear()
+    with one.lock:
+        one.end_parts()  # a round must not begin under the partitions of the last
     state, items = one.opened(packed)
     assert one.computation is not None
     try:
@@ -302,30 +323,41 @@ def receive(session: str, digest: str, size: int, offset: int, block: bytes) -> 
     return b""
 
 
-def start(session: str, number: int, first: int, last: int) -> bytes:
-    """Begin a partition, and fetch what there is of it; see `fetch`."""
+def start(session: str, number: int, first: int, last: int, following: tuple[int, int, int] | None = None) -> bytes:
+    """Begin a partition, unless it has begun as what followed another, and fetch what there is of it; see `fetch`.
+
+    `following`: number, first and last item of the one that begins as soon as this is done and fetched, so that the device does not wait
+    for the next call. It is computed in vain where the caller asks for another after all.
+    """
     one = _worker().sessions[session]
-    assert one.computation is not None
-    one.parts = {name: part for name, part in one.parts.items() if part.thread.is_alive()}
-    for part in one.parts.values():
-        part.stop()
-    for part in one.parts.values():
-        part.thread.join()  # a device computes one at a time
-    one.parts = {number: _Part(one.computation, first, last)}
-    return one.parts[number].fetch()
+    with one.lock:
+        assert one.computation is not None
+        if number not in one.parts:
+            one.end_parts()  # a device computes one at a time
+            one.parts = {number: _Part(one.computation, first, last)}
+        one.following = following
+    return fetch(session, number)
 
 
 def fetch(session: str, number: int) -> bytes:
     """What there is of a partition since it was last fetched; waits for half a second where there is nothing."""
-    return _worker().sessions[session].parts[number].fetch()
+    one = _worker().sessions[session]
+    part = one.parts[number]
+    packed = part.fetch()
+    if part.is_well_done:
+        one.begin_following()
+    return packed
 
 
 def stop(session: str, number: int) -> bytes:
-    """Leave a partition off."""
+    """Leave a partition off, whether it has begun or is to follow another."""
     one = _worker().sessions.get(session)
-    part = None if one is None else one.parts.get(number)
-    if part is not None:
-        part.stop()
+    if one is not None:
+        with one.lock:
+            if one.following is not None and one.following[0] == number:
+                one.following = None
+            if number in one.parts:
+                one.parts[number].stop()
     return b""
 
 

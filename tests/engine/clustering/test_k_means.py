@@ -13,6 +13,7 @@ from engine.clustering.k_means import Clusters, Points, Seeds, Vectors, k_means
 from engine.errors import ParameterError
 from engine.execution.executor import Executor
 from engine.execution.resources import Resources
+from engine.execution.scheduler import Scheduler
 from engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from kernels.device import DeviceError
 from kernels.k_means_layouts import VectorSums
@@ -242,9 +243,29 @@ def test_any_devices_find_the_same_clusters(sort, tolerance):
         assert_same(alone, k_means(executor(**options), data, seeds, rounds=12, tolerance=tolerance))
 
 
+@pytest.mark.parametrize("sort", ["points", "vectors"])
+@pytest.mark.parametrize("fails_at", range(0, 40, 3))
+def test_cards_that_go_in_step_find_the_same_clusters_also_when_one_is_lost(sort, fails_at):
+    rng = np.random.default_rng(14)
+    data = Points(rng.random((1500, 5))) if sort == "points" else Vectors(random_vectors(rng, 300, 80, classes=40), 80)
+    alone = k_means(executor(threads=1), data, Seeds(25, "random", 2), rounds=9)
+    assert_same(
+        alone, k_means(executor(threads=1, cards=2, with_processor=False, fails_at=fails_at), data, Seeds(25, "random", 2), rounds=9)
+    )
+
+
+def test_rounds_of_several_cards_need_no_threads_but_in_the_first(monkeypatch):
+    divided = list[object]()
+    run = Scheduler.run
+    monkeypatch.setattr(Scheduler, "run", lambda self: (divided.append(self), run(self))[1])
+    data = Points(np.random.default_rng(15).random((5000, 5)))
+    found = k_means(executor(threads=1, cards=2, with_processor=False), data, Seeds(25, "random", 2), rounds=9)
+    assert found.rounds == 9 and len(divided) == 2  # the first round, and the labels at the end
+
+
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 @pytest.mark.parametrize("sort", ["points", "far points", "vectors", "ranges"])
-def test_a_card_finds_the_same_clusters_alone_and_beside_the_processor(sort):
+def test_cards_find_the_same_clusters_alone_together_and_beside_the_processor(sort):
     rng = np.random.default_rng(13)
     low = np.sort(rng.integers(0, 20, 600))
     start: Any = Seeds(20, "k-means++", 2)
@@ -260,8 +281,10 @@ def test_a_card_finds_the_same_clusters_alone_and_beside_the_processor(sort):
             data = Vectors(vectors, 60, low, np.minimum(20, low + 3))
             start = Vectors(vectors, 60).centroids_at(np.arange(20))
     mine = k_means(executor(), data, start, rounds=8)
-    for with_processor in (False, True):
-        cards: list[Any] = [ShimCard()]
+    for n_cards, with_processor in ((1, False), (1, True), (2, False)):
+        cards: list[Any] = [ShimCard() for _ in range(n_cards)]
+        for number, card in enumerate(cards):
+            card.name = f"cuda:{number}"
         assert_same(mine, k_means(Executor(Resources(2, cards, with_processor)), data, start, rounds=8))
 
 

@@ -1,8 +1,11 @@
 """What is told of a run of which few spectra were identified: where its errors lie, when they lie outside the tolerances."""
 
+import re
+
 import numpy as np
 import pytest
 
+from engine.command_line.main import main
 from engine.identification.few_matches import cluster_of_errors
 from tests.engine.identification.test_search import REPOSITORY, Simulation, accepted, fixed, proteins_of, search, tryptic
 
@@ -48,6 +51,17 @@ def test_errors_outside_the_precursor_tolerance_are_told_with_the_tolerance_that
     again, found = search(path, database, tmp_path / "found", "high-resolution", precursor_tolerance=needed)
     assert len(accepted(found)) > 80
     assert not told(again)
+
+
+def test_a_weak_run_that_is_out_of_tune_is_told_where_its_errors_lie(tmp_path):
+    samples = REPOSITORY / "resources" / "samples"
+    assert main(["convert", str(samples / "BSA1.mzML.gz"), "--out", str(tmp_path / "bsa.mgf"), "--quiet"]) == 0
+    text = re.sub(r"PEPMASS=([\d.]+)", lambda mz: f"PEPMASS={float(mz[1]) * (1 - 60e-6):.6f}", (tmp_path / "bsa.mgf").read_text())
+    (tmp_path / "tune.mgf").write_text(text)
+    database = samples / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+    summary, _ = search(tmp_path / "tune.mgf", database, tmp_path / "lost", "low-resolution")
+    (message,) = told(summary)
+    assert "errors of precursors lie near -60 ppm" in message and "set the precursor tolerance to 65 ppm, or calibrate" in message
 
 
 def test_fragments_of_an_ion_trap_searched_like_those_of_an_orbitrap_are_told(proteins, database, tmp_path):

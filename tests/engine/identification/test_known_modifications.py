@@ -98,6 +98,24 @@ def test_a_variable_modification_at_a_known_residue_is_named_too_and_is_one_form
     assert rows["HLVN[Deamidated]EPQNLIK"]["known_modifications"]
 
 
+def test_a_variant_is_found_with_what_is_known_beside_it_by_the_residue_of_its_protein(tmp_path: Path) -> None:
+    albumin, *others = chosen_proteins()
+    at = albumin.index("DLGEEHFK") + 1
+    known = (
+        f'FT   MOD_RES         {at}\nFT                   /note="Deamidated asparagine"\n'
+        f'FT   VARIANT         {at + 4}\nFT                   /note="M -> E (in a breed)"\n'
+    )
+    entries = [("P0", albumin.replace("DLGEEHFK", "NLGEMHFK"), known), *((f"P{i}", one, "") for i, one in enumerate(others, 1))]
+    path = tmp_path / "variant.dat"
+    path.write_text("".join(swiss_prot_entry(f"A0A000000{name}", f"{name}_BOVIN", one, told) for name, one, told in entries))
+    identify([SAMPLES / "BSA1.mzML.gz"], [path], tmp_path / "project", parameters(known_variants=True), threads=2)
+    rows = {row["peptide"]: row for row in rows_of(tmp_path / "project", "peptides")}
+    variant = f"sp|A0A000000P0|P0_BOVIN:M{at + 4}E"
+    assert rows["N[Deamidated]LGEEHFK"]["proteins"] == [variant]
+    assert rows["N[Deamidated]LGEEHFK"]["known_modifications"] == [f"{variant}:N{at} Deamidated"]
+    assert rows["N[Deamidated]LGEEHFK"]["q_value"] <= 0.01
+
+
 def test_a_second_pass_finds_them_on_the_proteins_of_the_first(databases: tuple[Path, Path], tmp_path: Path) -> None:
     settings = parameters(second_pass=True, second_pass_maximum_modifications=2)
     found = identify([SAMPLES / "BSA1.mzML.gz"], [databases[1]], tmp_path, settings, threads=2)

@@ -113,6 +113,19 @@ def pin() -> str:
     return _table("SpecId|Label|ScanNr|ExpMass|CalcMass|Xcorr|deltCn|Charge2|Charge3|Peptide|Proteins", rows)
 
 
+def crux() -> str:
+    rows = [
+        ["spectra/run.mzML", one.scan, one.charge, one.mz, one.mass, one.mass, 10 - i, 1 + i, one.q_value, one.q_value / 2, 100,
+         _bracketed(one, _delta, "{}"), ",".join(one.proteins), "KR", "decoy" if one.is_decoy else "target"]
+        for i, one in enumerate(TRUTH)
+    ]  # fmt: skip
+    header = (
+        "file|scan|charge|spectrum precursor m/z|spectrum neutral mass|peptide mass|percolator score|percolator rank|percolator q-value|"
+        "percolator PEP|distinct matches/spectrum|sequence|protein id|flanking aa|target/decoy"
+    )
+    return _table(header, rows)
+
+
 def sage() -> str:
     rows = [
         [i, _bracketed(one, _delta, "{}-"), ";".join(one.proteins), len(one.proteins), "run.mzML",
@@ -347,6 +360,7 @@ def idxml() -> str:
 
 FORMATS: dict[str, tuple[str, Callable[[], str]]] = {
     "percolator": ("x.psms.tsv", percolator), "mokapot": ("mokapot.psms.txt", mokapot), "pin": ("x.pin", pin),
+    "crux": ("percolator.target.psms.txt", crux),
     "sage": ("results.sage.tsv", sage), "comet": ("x.txt", comet), "msfragger": ("x.tsv", msfragger),
     "philosopher": ("psm.tsv", philosopher),
     "maxquant": ("msms.txt", maxquant),

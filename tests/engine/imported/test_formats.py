@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import random
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from tests.searching import import_results
 
 each = pytest.mark.parametrize("name", list(FORMATS))
 WITHOUT_DECOYS = {"dia-nn", "peptideshaker"}
-WITH_Q_VALUES = {"percolator", "mokapot", "sage", "dia-nn", "mztab", "mzidentml", "idxml"}
+WITH_Q_VALUES = {"crux", "percolator", "mokapot", "sage", "dia-nn", "mztab", "mzidentml", "idxml"}
 XML = {"pepxml", "mzidentml", "xtandem", "idxml"}
 
 
@@ -205,6 +206,49 @@ def test_a_table_whose_last_row_is_cut_off_is_refused_with_its_line(tmp_path):
     path.write_text("\n".join([*lines[:-1], lines[-1][: len(lines[-1]) // 2]]))
     with pytest.raises(InputError, match=r"line 6: has \d+ cells where there are 17 columns"):
         read_identifications([path])
+
+
+def test_empty_cells_that_are_left_out_at_the_end_of_rows_are_empty(tmp_path):
+    path = write_results("philosopher", tmp_path)
+    header, *rows = path.read_text().splitlines()
+    added = "".join(f"\tEmpty {i}" for i in range(2))
+    path.write_text("\n".join([header + added, *rows]) + "\n")
+    whole = read_identifications([path])
+    assert len(whole) == len(rows)
+    path.write_text("\n".join([header + added, *rows]))  # without an end, as a file that was cut off
+    with pytest.raises(InputError, match=rf"line {len(rows) + 1}: has \d+ cells where there are \d+ columns. Is the file cut off"):
+        read_identifications([path])
+
+
+def test_decoys_of_maxquant_that_name_no_protein_are_decoys_by_their_group(spectra, tmp_path):
+    path = write_results("maxquant", tmp_path)
+    header, *rows = path.read_text().splitlines()
+    lines = [f"{row.replace('DECOY_P1', '')}\t{i};{i + 1}" for i, row in enumerate(rows)]
+    path.write_text("\n".join([f"{header}\tProtein group IDs", *lines]) + "\n")
+    summary = import_results([path], [spectra], tmp_path / "project")
+    (decoy,) = [row for row in psms_of(tmp_path / "project").values() if row["is_decoy"]]
+    assert decoy["sequence"] == "KEDLTPEPR" and decoy["proteins"] == ["REV__group_3", "REV__group_4"]
+    assert summary.source_of["psms"] == "decoys" and not summary.left_out
+
+
+def test_names_of_percolators_psms_that_are_those_of_spectra_lead_to_them(spectra, tmp_path):
+    path = write_results("percolator", tmp_path)
+    path.write_text(re.sub(r"run_(\d+)_\d_1", r"controllerType=0 controllerNumber=1 scan=\1", path.read_text()))
+    summary = import_results([path], [spectra], tmp_path / "project")
+    assert summary.n_imported == len(TRUTH) and summary.found_by == {"scan": len(TRUTH)}
+
+
+def test_a_column_without_a_name_is_nobodys(tmp_path):
+    path = write_results("dia-nn", tmp_path)
+    path.write_text("".join(f"{i or ''}\t{line}\n" for i, line in enumerate(path.read_text().splitlines())))
+    found = read_identifications([path])
+    assert set(found.native_id.to_pylist()) == {""} and len(found) == 4
+
+
+def test_a_table_of_small_molecules_is_told(tmp_path):
+    (tmp_path / "x.mzTab").write_text("MTD\tmzTab-version\t2.0.0-M\nSMH\tSML_ID\nSML\t1\n")
+    with pytest.raises(InputError, match="is mzTab-M, which lists small molecules"):
+        read_identifications([tmp_path / "x.mzTab"])
 
 
 def test_a_cell_that_is_no_number_is_told_with_column_and_line(tmp_path):

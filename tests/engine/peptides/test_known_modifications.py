@@ -193,6 +193,35 @@ def test_forms_are_those_of_the_definition(known, tmp_path: Path, variable: tupl
     assert len(targets) > 300 and 0.7 < len(decoys) / len(targets) < 1.3
 
 
+@pytest.mark.parametrize("change", ["C", "", "GGK", "R"])
+def test_variants_carry_what_their_protein_is_known_to_carry_around_them(known, tmp_path: Path, change: str) -> None:
+    _, sequences, sites = known
+    of_all, sites_of_all, told = dict(sequences), dict(sites), []
+    at = 17
+    for accession, sequence in sequences.items():
+        changed = sequence[: at - 1] + change + sequence[at + 1 :]
+        told.append(f"{sequence[at - 1 : at + 1]} -> {change} (in X)" if change else "Missing (in X)")
+        of_all[f"{accession}:v"], longer = changed, len(changed) - len(sequence)
+        sites_of_all[f"{accession}:v"] = {
+            place + (longer if place > at else 0): names for place, names in sites[accession].items() if place not in (at, at + 1)
+        }
+    text = ""
+    for accession, variant in zip(sequences, told, strict=True):
+        (tmp_path / accession).mkdir()
+        more = f'FT   VARIANT         {at}..{at + 1}\nFT                   /note="{variant}"\n'
+        text += written_database(tmp_path / accession, {accession: sequences[accession]}, sites, more).read_text()
+    database = tmp_path / "variants.dat"
+    database.write_text(text)
+    settings = parameters(known_variants=True)
+    indexes = built(tmp_path / "index", database, settings)
+    targets, decoys = forms_of(indexes)
+    assert set(targets) == set(expected_forms(of_all, sites_of_all, settings))
+    assert set(targets) - set(expected_forms(sequences, sites, settings))
+    assert 0.7 < len(decoys) / len(targets) < 1.3
+    without = built(tmp_path / "without", database, parameters())
+    assert indexes.proteins.known.message() == without.proteins.known.message()
+
+
 @pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle"])
 def test_decoys_have_as_many_forms(tmp_path: Path, decoys: str) -> None:
     chance = random.Random(decoys)

@@ -49,7 +49,7 @@ def test_files_of_one_sample_are_its_fractions_and_files_without_are_told(tmp_pa
         (HEADER + "one\n", "line 2.*has no sample"),
         (HEADER + "one\tA\x1b[31m\tc\t1\n", "cannot be printed"),
         (HEADER + "one\t" + "A" * 1001 + "\tc\t1\n", "more than 1000 letters"),
-        ("channel\t" + HEADER + "126\tone\tA\tc\t1\n", "has channels of isobaric labels, which are not read"),
+        ("channel\t" + HEADER + "126\tone\tA\tc\t1\n", "has channels of isobaric labels, which this method does not read"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(text, said, tmp_path):

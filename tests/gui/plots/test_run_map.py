@@ -36,7 +36,7 @@ def shown(qtbot: QtBot, theme: Theme) -> Iterator[RunMap]:
     with qtbot.waitActive(widget):
         widget.show()
         widget.activateWindow()
-    widget.show_points(MapPoints.of_table(table(400)), name_of=lambda spectrum: f"spectrum {spectrum}")
+    widget.show_points(MapPoints.of_table(table(400)))
     yield widget
 
 
@@ -125,7 +125,7 @@ def test_a_click_chooses_the_nearest_spectrum_and_marks_it(shown: RunMap, qtbot:
         with qtbot.waitSignal(shown.spectrumChosen) as chosen:
             click(shown, target)
         assert chosen.args == [int(points.spectrum[nearest])] and shown.canvas.marked == nearest
-        assert shown.canvas.text_at(target).startswith(f"spectrum {points.spectrum[nearest]}\nm/z ")
+        assert shown.canvas.text_at(target).startswith(f"scan {points.spectrum[nearest] + 1000}\nm/z ")
 
 
 def test_wheel_box_keys_and_double_click_zoom(shown: RunMap) -> None:

@@ -6,37 +6,20 @@ import numpy as np
 import pytest
 
 from engine.chemistry.tolerance import Tolerance
-from engine.project import Project
-from engine.searches import run_search, search_of_kind
+from engine.searches import search_of_kind
 from engine.views.mirror import Half, MirroredSpectra
 from engine.views.peaks import Peaks
 from engine.views.shown_peaks import SHARED, SHIFTED, UNMATCHED
 from gui.results.library_view import LibraryView
+from tests.engine.views.library_projects import project_with_library_search
 from tests.gui.result_views import click_row, opened
-
-PEAKS = [(100 + 31.3 * k, 100.0 + 10 * k) for k in range(8)]
-
-
-def project_of(tmp_path, monkeypatch):
-    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
-    moved = [(mz + (15.9949 if k > 3 else 0.0), height) for k, (mz, height) in enumerate(PEAKS)]
-    (tmp_path / "l.msp").write_text(
-        "Name: Compound\nPrecursorMZ: 401.1\nPrecursor_type: [M+H]+\nNum Peaks: 8\n" + "\n".join(f"{mz:.4f}\t{h}" for mz, h in PEAKS) + "\n"
-    )
-    blocks = [
-        f"BEGIN IONS\nTITLE={title}\nPEPMASS={precursor}\nCHARGE=1+\n" + "\n".join(f"{mz:.4f} {h}" for mz, h in peaks) + "\nEND IONS\n"
-        for title, precursor, peaks in (("same", 401.1, PEAKS), ("moved", 417.0949, moved))
-    ]
-    (tmp_path / "s.mgf").write_text("".join(blocks))
-    inputs = {"spectra": [tmp_path / "s.mgf"], "library": [tmp_path / "l.msp"]}
-    run_search("library", inputs, project=tmp_path / "p", device="cpu", precursor_tolerance="100 Da")
-    return Project.open(tmp_path / "p")
 
 
 @pytest.fixture
 def view(tmp_path, monkeypatch, qtbot, theme):
     widget = LibraryView(search_of_kind("library"))
-    opened(widget, project_of(tmp_path, monkeypatch), qtbot)
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
+    opened(widget, project_with_library_search(tmp_path, tmp_path / "p"), qtbot)
     yield widget
     widget.clear()
 

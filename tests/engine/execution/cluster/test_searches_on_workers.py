@@ -23,8 +23,8 @@ SPECTRA, DATABASE = (
     resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"),
 )
 BOVINE = resources.path("samples", "BSA1.mzML.gz")
-WITHOUT_DEVICES = {"import"}
-LONG = {"modified", "explain", "evidence"}
+WITHOUT_DEVICES = {"import", "explain", "quantify"}
+LONG = {"modified", "evidence"}
 """Searches that go on from an identification, which takes a while."""
 
 
@@ -53,8 +53,6 @@ def commands(kind: str, folder: Path, identified: Path) -> list[str]:
             return ["identify", str(SPECTRA), "--database", str(DATABASE), "--preset", "low-resolution", "--out", "OUT"]
         case "modified":
             return ["modified", "--from-project", str(identified), "--preset", "low-resolution", "--out", "OUT"]
-        case "explain":
-            return ["explain", str(identified), "--out", "OUT/explained.tsv"]
         case "cluster":
             return ["cluster", str(SPECTRA), "--preset", "low-resolution", "--out", "OUT"]
         case "align":
@@ -100,7 +98,7 @@ def test_a_search_finds_on_workers_what_it_finds_here(kind: str, workers: Worker
 
 
 def test_searches_without_devices_are_those_without_kinds_of_work() -> None:
-    assert {search.kind for search in SEARCHES if not search.work} - {"explain"} == WITHOUT_DEVICES
+    assert {search.kind for search in SEARCHES if not search.takes_workers} == WITHOUT_DEVICES
 
 
 def test_a_run_records_which_workers_computed(workers: Workers, tmp_path: Path) -> None:

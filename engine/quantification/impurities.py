@@ -1,0 +1,117 @@
+"""Isotope impurities of isobaric labels: the kit's table, and reporter intensities without what other channels spill into them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError, shortened
+from engine.quantification.labels import Label
+from engine.quantification.separated_rows import separated_rows
+from engine.statistics.nonnegative import nonnegative_least_squares
+
+__all__ = ["corrected", "read_impurities"]
+
+_REMEDY = (
+    "Write a tab-separated table with the column channel and columns of shifts (-2, -1, +1, +2, -13C, +15N) or of channels, in percent"
+)
+_CARBON, _NITROGEN = 1.0033548, 0.9970349
+"""What heavy carbon and heavy nitrogen weigh more, dalton."""
+_NEAR = 0.0015
+"""Thomson; carbon and nitrogen are 0.0063 apart."""
+_SHIFT = re.compile(r"([+-])(?:(\d)(?:X|\*)?)?(13C|15N|C|N)")
+_MAXIMUM_SPILT = 90.0
+
+
+def read_impurities(path: Path, label: Label) -> NDArray[np.float64]:
+    """What part of each label is seen in which channel, (k, k) float64: row of the channel that shows it, column of the label.
+
+    A row of the table is a channel; its columns are shifts, of 13C where they are numbers, or channels, in percent of all of the label.
+    What is shifted to where the kit has no channel is lost. Without a column of the channel itself, it has what is left to a hundred.
+
+    Raises
+    ------
+    InputError : the file is no such table of this kit, or spills so much that it cannot be undone; and in which line.
+    """
+    rows = separated_rows(path, _REMEDY)
+    header = [cell.strip() for cell in rows[0]]
+    if not header or header[0].lower() != "channel" or len(header) < 2:
+        raise InputError(path, "has no column channel, then columns of shifts", place="line 1", remedy=_REMEDY)
+    targets = [_targets(path, cell, label) for cell in header[1:]]
+    if len(set(header)) < len(header):
+        raise InputError(path, "has a column twice", place="line 1", remedy=_REMEDY)
+    matrix, line_of = np.zeros((len(label), len(label))), dict[int, int]()
+    for line, row in enumerate(rows[1:], 2):
+        if not any(cell.strip() for cell in row):
+            continue
+        place, channel = f"line {line}", label.number(row[0])
+        if channel < 0:
+            known = ", ".join(label.channels)
+            raise InputError(path, f"'{shortened(row[0])}' is no channel of {label.name}", place=place, remedy=f"Its channels are {known}")
+        if channel in line_of:
+            raise InputError(path, f"has channel {label.channels[channel]} twice, as in line {line_of[channel]}", place=place)
+        line_of[channel] = line
+        percents = [_percent(path, cell, place) for cell in [*row[1:], *[""] * len(targets)][: len(targets)]]
+        own = [percent for percent, target in zip(percents, targets, strict=True) if target[channel] == channel]
+        spilt = sum(percents) - sum(own)
+        if spilt > _MAXIMUM_SPILT or (own and abs(spilt + sum(own) - 100) > 1):
+            raise InputError(
+                path, f"percents of channel {label.channels[channel]} do not add up to 100 with its own", place=place, remedy=_REMEDY
+            )
+        matrix[channel, channel] = (sum(own) if own else 100 - spilt) / 100
+        for percent, target in zip(percents, targets, strict=True):
+            if target[channel] >= 0 and target[channel] != channel:
+                matrix[target[channel], channel] += percent / 100
+    lacking = [name for number, name in enumerate(label.channels) if number not in line_of]
+    if lacking:
+        raise InputError(path, f"lacks channel {lacking[0]} of {label.name}", remedy="Give a row for each channel")
+    if np.linalg.cond(matrix) > 1e6:
+        raise InputError(path, "mixes the channels so that they cannot be told apart", remedy=_REMEDY)
+    return matrix
+
+
+def _targets(path: Path, header: str, label: Label) -> list[int]:
+    """The channel that shows what a column says, of each channel; -1 where there is none."""
+    channel = label.number(header)
+    if channel >= 0:
+        return [channel] * len(label)
+    text = header.upper().replace(" ", "").replace("−", "-").removesuffix("%")
+    if re.fullmatch(r"[+-][1-3]", text):
+        steps, shift = int(text), int(text) * _CARBON
+        if not any(name.endswith(("N", "C")) for name in label.channels):
+            nominal = [int(name) for name in label.channels]
+            return [nominal.index(one + steps) if one + steps in nominal else -1 for one in nominal]
+    elif re.fullmatch(rf"(?:{_SHIFT.pattern})+", text):
+        shift = sum(
+            (1 if sign == "+" else -1) * int(count or 1) * (_CARBON if "C" in element else _NITROGEN)
+            for sign, count, element in _SHIFT.findall(text)
+        )
+    else:
+        raise InputError(path, f"'{shortened(header)}' is no shift, and no channel of {label.name}", place="line 1", remedy=_REMEDY)
+    apart = np.abs(label.mz[None, :] - (label.mz[:, None] + shift))
+    return np.where(apart.min(axis=1) < _NEAR, apart.argmin(axis=1), -1).tolist()
+
+
+def _percent(path: Path, text: str, place: str) -> float:
+    cell = text.strip().removesuffix("%").strip()
+    if cell in ("", "-", "NA"):
+        return 0.0
+    try:
+        value = float(cell)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise InputError(path, f"'{shortened(text)}' is no percentage", place=place, remedy=_REMEDY)
+    return value
+
+
+def corrected(intensity: NDArray[np.float64], matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Reporter intensities, (n, k), NaN where no peak is, without impurities, by non-negative least squares.
+
+    A channel without a peak stays without, and one of which nothing is left has none either: NaN.
+    """
+    found = nonnegative_least_squares(matrix, np.nan_to_num(intensity))
+    return np.where(np.isnan(intensity) | (found <= 0), np.nan, found)

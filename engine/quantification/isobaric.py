@@ -1,0 +1,198 @@
+"""Quantities by isobaric labels: reporter ions of identified spectra, of spectra, of peptidoforms, and plexes scaled by their reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError, ParameterError, shortened
+from engine.execution.resources import Resources
+from engine.formats.reporter_regions import read_reporter_regions
+from engine.formats.surveys import read_surveys
+from engine.quantification.amounts import Amounts, State, medians
+from engine.quantification.design import Design
+from engine.quantification.identified import Identified
+from engine.quantification.impurities import corrected
+from engine.quantification.labels import Label
+from engine.quantification.measuring import Measured
+from engine.quantification.parameters import QuantificationParameters
+from engine.quantification.reporter_ions import interference, reporter_peaks
+from engine.quantification.tables import REPORTER_IONS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["check_reference", "measured_isobaric", "scaled_to_reference"]
+
+_REFUSED = ("", "no reporter ion", "too much interference")
+_NOTHING, _MIXED = 1, 2
+
+
+@dataclass(frozen=True)
+class _Reporters:
+    """Of the n identified spectra and k channels.
+
+    Attributes
+    ----------
+    measured, mz, corrected : (n, k) float64, NaN where there is no peak. foreign : (n,) float64, NaN unknown. refused : (n,) int8.
+    """
+
+    measured: NDArray[np.float64]
+    mz: NDArray[np.float64]
+    corrected: NDArray[np.float64]
+    foreign: NDArray[np.float64]
+    refused: NDArray[np.int8]
+
+
+def measured_isobaric(
+    identified: Identified, design: Design, label: Label, impurities: NDArray[np.float64] | None, parameters: QuantificationParameters,
+    resources: Resources, spool: Path | None,
+) -> Measured:  # fmt: skip
+    """Reporter ions of all identified spectra of the files of the design, impurities taken out where a table of them is given.
+
+    Raises
+    ------
+    InputError : a file is damaged, or holds no reporter ion in any identified spectrum. Cancelled : the user asked to stop.
+    """
+    found = _reporters(identified, design, label, parameters, resources, spool)
+    if np.isnan(found.measured).all():
+        raise InputError(
+            PurePath(identified.files[design.parts[0].file].path), f"no identified spectrum has a reporter ion of {label.name}",
+            remedy="Name the label and the tolerance of the run, or take method label-free",
+        )  # fmt: skip
+    if impurities is not None:
+        found = _Reporters(found.measured, found.mz, corrected(found.measured, impurities), found.foreign, found.refused)
+    forms = _by_form(identified, design, found, parameters)
+    counts = {"reporter_spectra": int((found.refused == 0).sum()), "refused": int((found.refused > 0).sum())}
+    return Measured(forms, {REPORTER_IONS.name: _table(identified, design, label, found)}, counts)
+
+
+def _reporters(
+    identified: Identified, design: Design, label: Label, parameters: QuantificationParameters, resources: Resources, spool: Path | None
+) -> _Reporters:
+    matches, n, k = identified.matches, len(identified.matches), len(label)
+    peaks, mz, foreign = np.full((n, k), np.nan), np.full((n, k), np.nan), np.full(n, np.nan)
+    margin = float(parameters.reporter_tolerance.width(label.mz).max())
+    n_profiles, without = 0, 0
+    for file in sorted({part.file for part in design.parts}):
+        path = identified.files[file].path
+        rows = np.flatnonzero(matches.file == file)
+        regions = read_reporter_regions(path, label.mz.min() - margin, label.mz.max() + margin, resources.progress)
+        n_profiles += regions.n_profiles
+        place = np.minimum(np.searchsorted(regions.index, matches.index[rows]), len(regions) - 1)
+        if (regions.index[place] != matches.index[rows]).any():
+            raise InputError(path, "lacks spectra that were identified", remedy="Identify it again")
+        peaks[rows], mz[rows] = reporter_peaks(regions, place, label.mz, parameters.reporter_tolerance, parameters.reporter_peak)
+        try:
+            surveys = read_surveys(path, progress=resources.progress, spool=spool)
+        except InputError:
+            without += 1
+            continue
+        foreign[rows] = interference(
+            surveys, regions.retention_time[place], regions.precursor_mz[place], matches.charge[rows], regions.isolation_width[place],
+            parameters.precursor_tolerance,
+        )  # fmt: skip
+    if n_profiles:
+        resources.progress.message(f"{n_profiles:,} fragment spectra in profile mode were centroided")
+    if without:
+        resources.progress.message(f"{without:,} files have no survey spectra (MS1): the interference of their spectra is not known")
+    refused = np.zeros(n, np.int8)
+    refused[foreign > parameters.maximum_interference] = _MIXED
+    refused[np.isnan(peaks).all(axis=1)] = _NOTHING
+    return _Reporters(peaks, mz, peaks, foreign, refused)
+
+
+def _by_form(identified: Identified, design: Design, found: _Reporters, parameters: QuantificationParameters) -> Amounts:
+    """Peptidoforms by sample: sum or median of their spectra in the files of the sample, in its channel."""
+    matches, n_forms, n_samples = identified.matches, len(identified.forms), len(design.samples)
+    value = np.full((n_forms, n_samples), np.nan)
+    state = np.full((n_forms, n_samples), State.NOT_SEEN, np.int8)
+    files = [np.zeros(len(identified.files), np.bool_) for _ in design.samples]
+    channel = np.zeros(n_samples, np.int64)
+    for part in design.parts:
+        files[part.sample][part.file] = True
+        channel[part.sample] = part.channel
+    for sample in range(n_samples):
+        rows = np.flatnonzero(files[sample][matches.file])
+        own = found.corrected[rows, channel[sample]]
+        of_spectrum = np.where(np.isnan(own), State.TOO_LOW, State.MEASURED)
+        of_spectrum[found.refused[rows] == _MIXED] = State.REFUSED
+        amounts = Amounts(np.where(found.refused[rows] == 0, own, np.nan)[:, None], of_spectrum.astype(np.int8)[:, None])
+        summed = amounts.summed(matches.form[rows], n_forms)
+        by_median = parameters.peptide_quantity == "median"
+        value[:, sample] = (medians(amounts.value, matches.form[rows], n_forms) if by_median else summed.value)[:, 0]
+        state[:, sample] = summed.state[:, 0]
+    return Amounts(value, state)
+
+
+def scaled_to_reference(amounts: Amounts, design: Design, reference: str) -> Amounts:
+    """Amounts of which each plex is scaled, thing by thing, so that its reference is the same as in all others.
+
+    That is the geometric mean over plexes of the means of their reference channels (internal reference scaling; Plubell et al. 2017, Mol.
+    Cell. Proteomics 16:873). What the reference of a plex lacks, all of that plex lack.
+    """
+    plexes, is_reference = design.plexes, np.array([one.condition == reference for one in design.samples])
+    pools = np.full((len(amounts), int(plexes.max()) + 1), np.nan)
+    for plex in range(pools.shape[1]):
+        own = amounts.value[:, is_reference & (plexes == plex)]
+        there = (~np.isnan(own)).sum(axis=1)
+        pools[there > 0, plex] = np.nansum(own[there > 0], axis=1) / there[there > 0]
+    logs = np.full(pools.shape, np.nan)
+    np.log(pools, out=logs, where=pools > 0)
+    seen = (~np.isnan(logs)).sum(axis=1)
+    mean = np.where(seen > 0, np.nansum(logs, axis=1) / np.maximum(seen, 1), np.nan)
+    value = amounts.value * np.exp(mean[:, None] - logs)[:, plexes]
+    state = np.where(np.isnan(value) & ~np.isnan(amounts.value), State.REFUSED, amounts.state)
+    return Amounts(value, state.astype(np.int8))
+
+
+def check_reference(design: Design, reference: str) -> None:
+    """Refuse a reference that a plex lacks.
+
+    Raises
+    ------
+    ParameterError : the design has no such condition, or a plex has no channel of it.
+    """
+    if reference not in design.conditions:
+        raise ParameterError(
+            f"reference = '{shortened(reference)}': the design has the conditions {', '.join(design.conditions) or 'none'}"
+        )
+    has = {int(plex) for plex, one in zip(design.plexes, design.samples, strict=True) if one.condition == reference}
+    lacking = next((plex for plex in range(int(design.plexes.max()) + 1) if plex not in has), None)
+    if lacking is not None:
+        name = design.samples[int(np.argmax(design.plexes == lacking))].name
+        raise ParameterError(f"reference = '{shortened(reference)}': the plex of sample {shortened(name)} has no channel of it")
+
+
+def _table(identified: Identified, design: Design, label: Label, found: _Reporters) -> pa.Table:
+    """A row for each identified spectrum and each channel that is a sample."""
+    import pyarrow as pa
+
+    matches, k = identified.matches, len(label)
+    sample = np.full((len(identified.files), k), -1, np.int64)
+    for part in design.parts:
+        sample[part.file, part.channel] = part.sample
+    spectrum, channel = np.nonzero(sample[matches.file] >= 0)
+    measured = found.measured[spectrum, channel]
+    there = ~np.isnan(measured)
+    apart = found.mz[spectrum, channel] - label.mz[channel]
+    clean, foreign, refused = found.corrected[spectrum, channel], found.foreign[spectrum], found.refused[spectrum]
+
+    def texts(values: list[str], rows: NDArray[np.int64]) -> pa.Array:
+        return pa.array(values, pa.string()).take(pa.array(rows))
+
+    return REPORTER_IONS.arrow(
+        {
+            "peptide": texts(identified.forms.peptide, matches.form[spectrum]), "charge": matches.charge[spectrum],
+            "file": texts([PurePath(one.path).name for one in identified.files], matches.file[spectrum]),
+            "spectrum_id": texts(matches.spectrum_id, spectrum), "channel": texts(list(label.channels), channel),
+            "sample": texts([one.name for one in design.samples], sample[matches.file[spectrum], channel]),
+            "measured": pa.array(measured, mask=~there), "intensity": pa.array(clean, mask=np.isnan(clean)),
+            "mz_error": pa.array(apart, mask=~there), "interference": pa.array(foreign, mask=np.isnan(foreign)),
+            "refused": pa.array(_REFUSED, pa.string()).take(pa.array(refused.astype(np.int64), mask=refused == 0)),
+        }
+    )  # fmt: skip

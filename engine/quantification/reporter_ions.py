@@ -1,0 +1,106 @@
+"""Reporter ions of isobaric labels: the peak of each channel in each spectrum, and how much of what was isolated is the peptide."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.masses import ISOTOPE_SPACING
+from engine.chemistry.tolerance import Tolerance
+from engine.formats.reporter_regions import ReporterRegions
+from engine.formats.surveys import Surveys
+
+__all__ = ["ReporterPeaks", "interference", "reporter_peaks"]
+
+_USUAL_WIDTH = 2.0
+"""Thomson, of an isolation window where the file tells none."""
+
+
+class ReporterPeaks(NamedTuple):
+    """Of n spectra and k channels: intensity and m/z of the peak, (n, k) float64 both, NaN where there is none."""
+
+    intensity: NDArray[np.float64]
+    mz: NDArray[np.float64]
+
+
+def reporter_peaks(
+    regions: ReporterRegions, rows: NDArray[np.int64], channels: NDArray[np.float64], tolerance: Tolerance,
+    by: Literal["most-intense", "nearest"],
+) -> ReporterPeaks:  # fmt: skip
+    """The peak of each channel within the tolerance: the most intense one, or the nearest; of equals the first.
+
+    Parameters
+    ----------
+    rows : (n,) int64, of the spectra. channels : (k,) float64, m/z.
+    """
+    n, k = len(rows), len(channels)
+    begin, count = regions.offsets[rows], np.diff(regions.offsets)[rows]
+    owner = np.repeat(np.arange(n), count)
+    peak = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(begin, count)
+    mz, intensity = regions.mz[peak], regions.intensity[peak].astype(np.float64)
+    found = ReporterPeaks(np.full((n, k), np.nan), np.full((n, k), np.nan))
+    for channel, expected in enumerate(channels.tolist()):
+        within = np.flatnonzero(np.abs(mz - expected) <= tolerance.width(expected))
+        best = -intensity[within] if by == "most-intense" else np.abs(mz[within] - expected)
+        within = within[np.lexsort((best, owner[within]))]
+        first = np.ones(len(within), np.bool_)
+        first[1:] = np.diff(owner[within]) != 0
+        chosen = within[first]
+        found.intensity[owner[chosen], channel], found.mz[owner[chosen], channel] = intensity[chosen], mz[chosen]
+    return found
+
+
+def interference(
+    surveys: Surveys, time: NDArray[np.float64], mz: NDArray[np.float64], charge: NDArray[np.int64], width: NDArray[np.float64],
+    tolerance: Tolerance,
+) -> NDArray[np.float64]:  # fmt: skip
+    """Part of the ions in the isolation window of each spectrum that is not its precursor, (n,) float64 from 0 to 1, NaN where unknown.
+
+    Peaks at the precursor's m/z and whole isotopes from it are its own. The part is that in the survey spectra before and after, the
+    nearer in time the more it counts; where one of both is missing or has nothing in the window, that of the other.
+
+    Parameters
+    ----------
+    time : (n,) float64, s. mz : (n,) float64, of the precursor. charge : (n,) int64. width : (n,) float64, NaN where the file tells none.
+    """
+    behind = np.searchsorted(surveys.retention_time, time, side="right")
+    before = np.where(np.isfinite(time) & (behind > 0), behind - 1, -1)
+    after = np.where(np.isfinite(time) & (behind < len(surveys)), behind, -1)
+    half = np.where(width > 0, width, _USUAL_WIDTH) / 2
+    parts = np.stack([_foreign(surveys, survey, mz, charge, half, tolerance) for survey in (before, after)])
+    times = np.stack([surveys.retention_time[np.maximum(survey, 0)] for survey in (before, after)])
+    apart = np.maximum(np.abs(times - time), 1e-6)
+    weight = np.where(np.isnan(parts), 0.0, 1 / apart)
+    total = weight.sum(axis=0)
+    mean = (weight * np.nan_to_num(parts)).sum(axis=0) / np.where(total > 0, total, 1.0)
+    return np.where(total > 0, mean, np.nan)
+
+
+def _foreign(
+    surveys: Surveys, survey: NDArray[np.int64], mz: NDArray[np.float64], charge: NDArray[np.int64], half: NDArray[np.float64],
+    tolerance: Tolerance,
+) -> NDArray[np.float64]:  # fmt: skip
+    """Part of a window of one survey spectrum each, -1 for none, that is not the precursor's; NaN where nothing is in it."""
+    n = len(mz)
+    first, last = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    order = np.argsort(survey, kind="stable")
+    numbers, starts = np.unique(survey[order], return_index=True)
+    for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
+        if number < 0:
+            continue
+        begin, end = surveys.offsets[number], surveys.offsets[number + 1]
+        peaks = surveys.mz[begin:end]
+        first[rows] = begin + np.searchsorted(peaks, mz[rows] - half[rows])
+        last[rows] = begin + np.searchsorted(peaks, mz[rows] + half[rows], side="right")
+    count = last - first
+    owner = np.repeat(np.arange(n), count)
+    peak = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+    position, intensity = np.asarray(surveys.mz[peak]), np.asarray(surveys.intensity[peak]).astype(np.float64)
+    spacing = ISOTOPE_SPACING / charge[owner]
+    off = position - mz[owner]
+    is_own = np.abs(off - np.rint(off / spacing) * spacing) <= tolerance.width(position)
+    total = np.bincount(owner, intensity, minlength=n)
+    own = np.bincount(owner[is_own], intensity[is_own], minlength=n)
+    return np.where(total > 0, 1 - own / np.where(total > 0, total, 1.0), np.nan)

@@ -1,0 +1,262 @@
+"""Reporter ions: channels, impurities, peaks, interference, and planted ratios in real spectra and through whole runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import InputError, ParameterError
+from engine.formats import read_spectra
+from engine.formats.reporter_regions import read_reporter_regions
+from engine.formats.surveys import Surveys
+from engine.quantification.impurities import corrected, read_impurities
+from engine.quantification.labels import label
+from engine.quantification.reporter_ions import interference, reporter_peaks
+from engine.searches import run_search
+from engine.statistics.nonnegative import nonnegative_least_squares
+from tests.engine.quantification.made_runs import MadeRun, Planted, mzml_text, random_peptides, spectrum_text, table_of, write_project
+
+CARBON, NITROGEN, HYDROGEN, ELECTRON = (12.0, 13.0033548), (14.0030740, 15.0001089), 1.00782503, 0.00054858
+TMT10 = tuple(zip(("126", "127N", "127C", "128N", "128C", "129N", "129C", "130N", "130C", "131"),
+                  (5.1, 5.3, 5.4, 4.2, 3.1, 3.0, 2.6, 2.7, 2.2, 1.7), strict=True))  # fmt: skip
+PERCENTS = "channel\t-1\t+1\n" + "".join(f"{name}\t0.8\t{one}\n" for name, one in TMT10)
+
+
+@pytest.mark.parametrize("kit", ["tmt-6", "tmt-10", "tmt-11", "tmt-16", "tmt-18"])
+def test_channels_of_tmt_weigh_what_their_heavy_atoms_make(kit):
+    for channel, mz in zip(label(kit).channels, label(kit).mz, strict=True):
+        apart = {}
+        for kind, weight in zip("CN", NITROGEN, strict=True):
+            heavy = int(channel[:3]) - 126 - (kind == "N")
+            if 0 <= heavy <= 8:
+                apart[kind] = abs(heavy * CARBON[1] + (8 - heavy) * CARBON[0] + weight + 16 * HYDROGEN - ELECTRON - mz)
+        assert min(apart.values()) < 2e-5
+        assert not channel[3:] or min(apart, key=apart.__getitem__) == channel[3:]
+
+
+@pytest.mark.parametrize("kit", ["itraq-4", "itraq-8"])
+def test_channels_of_itraq_are_a_dalton_apart(kit):
+    nominal = np.array([int(one) for one in label(kit).channels])
+    assert np.abs(label(kit).mz - label(kit).mz[0] - (nominal - nominal[0])).max() < 0.03
+
+
+@pytest.mark.parametrize("k", [1, 4, 18])
+def test_least_squares_that_are_not_negative_are_those_of_scipy(k):
+    rng = np.random.default_rng(k)
+    matrix = np.eye(k) + rng.uniform(0, 0.3, (k, k))
+    right = rng.lognormal(0, 2, (300, k))
+    right[rng.random(right.shape) < 0.4] = 0
+    expected = np.array([nnls(matrix, one)[0] for one in right])
+    np.testing.assert_allclose(nonnegative_least_squares(matrix, right), expected, rtol=1e-9, atol=1e-9)
+    tall, any_right = rng.normal(0, 1, (k + 3, k)), rng.normal(0, 1, (300, k + 3))
+    expected = np.array([nnls(tall, one)[0] for one in any_right])
+    np.testing.assert_allclose(nonnegative_least_squares(tall, any_right), expected, atol=1e-9)
+    with pytest.raises(ValueError, match="rank"):
+        nonnegative_least_squares(np.ones((3, 2)), np.ones((1, 3)))
+
+
+def test_impurities_go_to_the_channels_that_their_atoms_make(tmp_path):
+    path = tmp_path / "kit.tsv"
+    path.write_text(PERCENTS)
+    kit = label("tmt-10")
+    matrix = read_impurities(path, kit)
+    assert matrix[kit.number("127C"), kit.number("126")] == pytest.approx(0.051)
+    assert matrix[kit.number("127N"), kit.number("126")] == 0
+    assert matrix[kit.number("126"), kit.number("127C")] == pytest.approx(0.008)
+    assert matrix[0, 0] == pytest.approx(1 - 0.059)
+    path.write_text("channel\t-13C\t+15N\t+2x13C\n" + "".join(f"{name}\t1\t2\t0.5\n" for name, _ in TMT10))
+    matrix = read_impurities(path, kit)
+    assert matrix[kit.number("127N"), 0] == pytest.approx(0.02)
+    assert matrix[kit.number("128C"), 0] == pytest.approx(0.005)
+    whole = "channel\t114\t115\t116\t117\n114\t95\t5\t0\t0\n115\t2\t94\t4\t0\n116\t0\t3\t93\t4\n117\t0\t0\t5\t95\n"
+    path.write_text(whole)
+    assert read_impurities(path, label("itraq-4"))[1, 0] == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "is empty"),
+        ("name\t+1\n126\t1\n", "has no column channel"),
+        ("channel\tup\n126\t1\n", "'up' is no shift, and no channel of tmt-10"),
+        ("channel\t+1\t+1\n126\t1\t1\n", "has a column twice"),
+        ("channel\t+1\n140\t1\n", "'140' is no channel of tmt-10"),
+        ("channel\t+1\n126\t1\n126\t1\n", "has channel 126 twice, as in line 2"),
+        ("channel\t+1\n126\tmuch\n", "'much' is no percentage"),
+        ("channel\t+1\n126\tnan\n", "'nan' is no percentage"),
+        ("channel\t+1\n126\t99\n", "do not add up to 100"),
+        ("channel\t+1\n126\t5\n", "lacks channel 127N"),
+        ("channel\t126\t128N\n" + "".join(f"{name}\t50\t50\n" for name, _ in TMT10[:1] + TMT10[3:4]), "lacks channel 127N"),
+        (
+            "\t".join(["channel", *(name for name, _ in TMT10)])
+            + "".join(f"\n{name}" + "".join(f"\t{50 * (j // 2 == i // 2)}" for j in range(10)) for i, (name, _) in enumerate(TMT10)),
+            "cannot be told apart",
+        ),
+    ],
+)
+def test_a_table_of_impurities_that_is_none_is_refused_and_said_where(tmp_path, text, why):
+    (tmp_path / "kit.tsv").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_impurities(tmp_path / "kit.tsv", label("tmt-10"))
+    assert why in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def real(shared_data, tmp_path_factory):
+    """Real spectra with planted reporter ions of ten channels, from 1 to 50, spilt by the table; and what was planted."""
+    folder, kit = tmp_path_factory.mktemp("real"), label("tmt-10")
+    (folder / "kit.tsv").write_text(PERCENTS)
+    matrix = read_impurities(folder / "kit.tsv", kit)
+    rng = np.random.default_rng(5)
+    texts, planted = [], []
+    for name in ("TMTTenPlexMethod_test", "IsobaricAnalyzer_input_1"):
+        spectra = read_spectra([shared_data / "spectra" / "isobaric" / f"{name}.mzML"])
+        for i in range(len(spectra)):
+            amounts = 1e4 * np.geomspace(1, 50, 10)[rng.permutation(10)]
+            amounts[rng.permutation(10)[: i % 3]] = 0
+            mz, intensity = spectra.peaks(i)
+            kept = (np.abs(mz[:, None] - kit.mz) > 0.003).all(axis=1)
+            shown = matrix @ amounts
+            mz = np.concatenate([mz[kept], (kit.mz + rng.uniform(-0.001, 0.001, 10))[shown > 0]])
+            intensity = np.concatenate([intensity[kept].astype(np.float64), shown[shown > 0]])
+            order = np.argsort(mz)
+            texts.append(spectrum_text(len(texts), 2, 60.0 + i, mz[order], intensity[order], Planted("PEPTIDEK", 2, 1.0, 60.0)))
+            planted.append(amounts)
+    (folder / "real.mzML").write_text(mzml_text(texts))
+    return folder, np.array(planted)
+
+
+@pytest.mark.parametrize("by", ["most-intense", "nearest"])
+def test_planted_ratios_come_out_of_real_spectra_without_their_impurities(real, by):
+    folder, planted = real
+    kit = label("tmt-10")
+    regions = read_reporter_regions(folder / "real.mzML", kit.mz.min() - 0.1, kit.mz.max() + 0.1)
+    peaks = reporter_peaks(regions, np.arange(len(regions)), kit.mz, Tolerance(0.003, "Da"), by)
+    found = np.nan_to_num(corrected(peaks.intensity, read_impurities(folder / "kit.tsv", kit)))
+    np.testing.assert_allclose(found / found.sum(axis=1)[:, None], planted / planted.sum(axis=1)[:, None], rtol=1e-6, atol=1e-6)
+
+
+def test_interference_is_the_part_of_the_window_that_is_not_the_precursor_nearer_surveys_more():
+    surveys = Surveys(
+        np.array([0.0, 10.0]), np.array([1, 2]), np.array([0, 3, 5]), np.array([499.6, 500.0, 500.3, 500.0, 500.6]),
+        np.array([5, 30, 10, 20, 20], np.float32),
+    )  # fmt: skip
+    arguments = (np.array([500.0]), np.array([2]), np.array([2.0]), Tolerance(10, "ppm"))
+    # Isotopes of two charges are half a thomson apart.
+    first, second = 15 / 45, 20 / 40
+    assert interference(surveys, np.array([2.5]), *arguments)[0] == pytest.approx(0.75 * first + 0.25 * second)
+    assert interference(surveys, np.array([11.0]), *arguments)[0] == pytest.approx(second)
+    assert np.isnan(interference(surveys, np.array([np.nan]), *arguments)[0])
+    assert np.isnan(interference(surveys, np.array([2.5]), np.array([700.0]), *arguments[1:])[0])
+
+
+@pytest.fixture(scope="module")
+def plexes(tmp_path_factory):
+    """Two plexes of TMT10 as two runs of the same peptides, the second with twice of everything; 126 is a pool, and 127N to 131 are x, y, z
+    with 1, 2 and 4 times as much of the first half of the proteins."""
+    kit, rng = label("tmt-10"), np.random.default_rng(3)
+    peptides = random_peptides(24, 31)
+    proteins = {f"P{i}": peptides[3 * i : 3 * i + 3] for i in range(8)}
+    runs = {}
+    for number, stem in enumerate(("one", "two")):
+        run = MadeRun(seconds=200, seed=number, noise_peaks=40)
+        fragments = {}
+        for name, own in proteins.items():
+            for sequence in own:
+                one = Planted(sequence, 2, 4e6, rng.uniform(30, 170))
+                run.planted.append(one)
+                run.identified.append(one)
+                fold = np.array([2, 1, 1, 1, 2, 2, 2, 4, 4, 4]) if int(name[1:]) < 4 else np.full(10, 2)
+                values = fold * (number + 1) * rng.uniform(5e3, 6e3) * rng.lognormal(0, 0.02, 10)
+                fragments[sequence] = ([*kit.mz, 175.1, 301.2], [*values, 100.0, 200.0])
+        run.fragments = fragments
+        runs[stem] = run
+    folder = tmp_path_factory.mktemp("plexes")
+    rows = ["file\tchannel\tsample\tcondition\treplicate"]
+    for number, stem in enumerate(runs):
+        conditions = [("pool", number + 1), *((name, 3 * number + i + 1) for name in "xyz" for i in range(3))]
+        rows += [f"{stem}\t{channel}\t{stem}_{channel}\t{name}\t{i}" for channel, (name, i) in zip(kit.channels, conditions, strict=True)]
+    (folder / "design.tsv").write_text("\n".join(rows) + "\n")
+    return write_project(folder, runs, proteins), folder / "design.tsv", rows
+
+
+def quantify(project, design=None, **parameters):
+    options = {} if design is None else {"design": design}
+    return run_search("quantify", {"project": [project]}, preset="tmt", options=options, device="cpu", threads=2, **parameters)
+
+
+def test_plexes_are_scaled_by_their_pools_and_conditions_compared(plexes):
+    project, design, _ = plexes
+    summary = quantify(project, design, reference="pool", groups=("x", "y", "z"))
+    assert (summary.n_samples, summary.n_proteins) == (20, 8)
+    changes = {(row["comparison"], row["accession"]): row for row in table_of(project, "protein_changes")}
+    for protein in range(8):
+        for k, name in ((1, "y"), (2, "z")):
+            row = changes[f"{name} / x", f"P{protein}"]
+            # Normalised to the median sample: half of the proteins change, so it is differences between proteins that are planted.
+            other = changes[f"{name} / x", f"P{7 if protein < 4 else 0}"]
+            planted = k if protein < 4 else -k
+            assert row["log2_fold_change"] - other["log2_fold_change"] == pytest.approx(planted, abs=0.1)
+    rows = table_of(project, "reporter_ions")
+    assert len(rows) == 2 * 24 * 10 and {row["sample"] for row in rows} == {f"{one}_{name}" for one in ("one", "two") for name, _ in TMT10}
+    assert all(row["interference"] is not None and row["interference"] < 0.5 for row in rows if row["refused"] is None)
+    pools = [row["quantity"] for row in table_of(project, "protein_quantities") if row["condition"] == "pool" and row["accession"] == "P1"]
+    assert pools[0] == pytest.approx(pools[1], rel=1e-9)
+
+
+def test_without_a_design_each_channel_is_a_sample_and_medians_are_near_sums(plexes):
+    project = plexes[0]
+    summary = quantify(project, peptide_quantity="median", protein_quantity="median", normalisation="none")
+    assert summary.n_samples == 20
+    found = {(row["accession"], row["sample"]): row["quantity"] for row in table_of(project, "protein_quantities")}
+    assert found["P0", "one_131"] / found["P0", "one_127N"] == pytest.approx(4, rel=0.15)
+    assert found["P0", "two_131"] / found["P0", "one_131"] == pytest.approx(2, rel=0.3)
+
+
+def test_spectra_with_too_much_interference_are_refused(plexes):
+    project = plexes[0]
+    quantify(project, maximum_interference=0.0)
+    rows = table_of(project, "reporter_ions")
+    mixed = {row["peptide"] for row in rows if row["interference"] > 0 and row["file"] == "one.mzML"}
+    assert len(mixed) > 3
+    assert all((row["refused"] == "too much interference") == (row["interference"] > 0) for row in rows)
+    states = {(row["peptide"], row["sample"]): row for row in table_of(project, "peptidoform_quantities")}
+    assert all(states[one, "one_126"]["state"] == "refused" and states[one, "one_126"]["quantity"] is None for one in mixed)
+
+
+def test_a_run_without_reporter_ions_is_told_so(plexes):
+    with pytest.raises(InputError, match="no identified spectrum has a reporter ion of itraq-4"):
+        quantify(plexes[0], label="itraq-4")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda rows: [*rows, rows[1]], "names channel 126 of file one twice, as in line 2"),
+        (lambda rows: [*rows[:2], rows[2].replace("one_127N\tx\t1", "one_126\tpool\t1")], "gives sample one_126 two channels of one file"),
+        (
+            lambda rows: [*rows[:3], "two\t126\tone_126\tpool\t1"],
+            "gives one.mzML and two.mzML sample one_126 in common",
+        ),
+        (lambda rows: [*rows, "one\t150\tZ\tq\t1"], "'150' is no channel of tmt-10"),
+        (lambda rows: [*rows, "three\t126\tZ\tq\t1"], "'three' is no file of the identification"),
+        (lambda rows: ["\t".join(row.split("\t")[:1] + row.split("\t")[2:]) for row in rows], "has no column channel"),
+    ],
+)
+def test_designs_that_cannot_be_are_refused_in_a_sentence(plexes, tmp_path, change, why):
+    project, _, rows = plexes
+    (tmp_path / "design.tsv").write_text("\n".join(change(rows)) + "\n")
+    with pytest.raises(InputError) as caught:
+        quantify(project, tmp_path / "design.tsv")
+    assert why in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_reference_that_a_plex_lacks_is_refused(plexes, tmp_path):
+    project, design, rows = plexes
+    with pytest.raises(ParameterError, match="the design has the conditions pool, x, y, z"):
+        quantify(project, design, reference="water")
+    (tmp_path / "design.tsv").write_text("\n".join(row for row in rows if not row.startswith("two\t126")) + "\n")
+    with pytest.raises(ParameterError, match="the plex of sample two_127N has no channel of it"):
+        quantify(project, tmp_path / "design.tsv", reference="pool")

@@ -1,0 +1,61 @@
+"""The form of every search in the list: it comes up, knows its files, and says in words which files are not for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from engine.entry import FileSort
+from engine.searches import SEARCHES
+from gui.forms.file_survey import SORTS, file_kind
+from gui.window import MainWindow
+
+_FILES = {
+    "run.mgf": "BEGIN IONS\nTITLE=a\nPEPMASS=500.2\n100.1 5\n200.2 6\n300.3 7\nEND IONS\n",
+    "proteins.fasta": ">one\nMKWVTFISLLLLFSSAYS\n",
+    "reads.fastq": "@one\nACGTACGT\n+\nIIIIIIII\n",
+    "library.msp": "Name: PEPTIDEK/2\nMW: 928.5\nComment: Parent=464.25\nNum peaks: 2\n100.1\t5\n200.2\t6\n",
+    "found.psms.tsv": "PSMId\tscore\tq-value\tposterior_error_prob\tpeptide\tproteinIds\na_1_2_1\t1.0\t0.01\t0.01\t-.PEPTIDEK.-\tP1\n",
+    "chain.pdb": "ATOM      1  CA  ALA A   1      11.104   6.134  -6.504  1.00  0.00           C\nEND\n",
+    "notes.txt": "some words\n",
+}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    for name, text in _FILES.items():
+        (tmp_path / name).write_text(text)
+    return [tmp_path / name for name in _FILES]
+
+
+def test_the_window_has_words_for_every_sort_of_files() -> None:
+    assert set(SORTS) == set(get_args(FileSort))
+    assert all(sort.title and sort.held and sort.hint and sort.icon for sort in SORTS.values())
+
+
+def test_each_of_these_files_is_of_another_sort(files: list[Path]) -> None:
+    sorts = [file_kind(path).sort for path in files]
+    assert sorts == ["spectra", "proteins", "reads", "libraries", "identifications", "structures", None]
+
+
+@pytest.mark.parametrize("kind", [one.kind for one in SEARCHES])
+def test_the_form_of_a_search_comes_up_and_says_of_each_wrong_file_why(
+    window: MainWindow, files: list[Path], qtbot: QtBot, kind: str
+) -> None:
+    window.start_page.new_buttons[kind].click()
+    form = window.form
+    assert form.search.kind == kind and form.isVisible()
+    for one in form.file_lists.values():
+        one.add(files)
+    qtbot.waitUntil(lambda: all(one.is_examined for one in form.file_lists.values()))
+    for one in form.file_lists.values():
+        for path in one.paths:
+            known = file_kind(path)
+            fits = known.sort is not None and known.sort in one._asked.sorts
+            fault = one._fault(known)
+            assert (fault == "") == fits, (path.name, fault)
+            assert fits or path.name in fault
+    assert form.what_is_missing() != ""

@@ -1,0 +1,106 @@
+"""The window as a process of its own: ended from outside, and on a screen of twice the pixels."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gui.settings import SettingsFile
+from tests.conftest import REPOSITORY
+from tests.engine.views.result_projects import project_with_results
+
+_SECONDS = 60.0
+
+_CHANGED_AND_LEFT = """
+import sys
+from PySide6.QtCore import QTimer
+import gui.application as application
+shown = application.MainWindow.show
+def show(self):
+    shown(self)
+    QTimer.singleShot(0, self.menus.looks["dark"].trigger)
+application.MainWindow.show = show
+from gui.launch import main
+sys.exit(main(sys.argv[1:]))
+"""
+"""Starts the program as its command does; somebody chooses the dark look, and leaves the window open."""
+
+_AT_TWICE = """
+import json, sys
+from pathlib import Path
+from PySide6.QtWidgets import QApplication
+from gui.settings import SettingsFile
+from gui.theme import Theme
+from gui.window import MainWindow
+application = QApplication(["proteoscope"])
+window = MainWindow(SettingsFile(Path(sys.argv[1])), Theme(application))
+window.show()
+window.new_search("identify")
+window.dock_jobs.show()
+for _ in range(20):
+    application.processEvents()
+room = window.screen().availableGeometry()
+parts = {}
+for name, part in (("run", window.form.run_button), ("status bar", window.statusBar()), ("devices", window.device_button)):
+    at = part.mapTo(window, part.rect().bottomRight())
+    parts[name] = window.rect().contains(at) and part.isVisible()
+print(json.dumps([window.devicePixelRatio(), window.width(), window.height(), room.width(), room.height(), parts]))
+window.close()
+"""
+
+
+def _environment(**more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    return {**kept, "PYTHONPATH": str(REPOSITORY), **more}
+
+
+def _wait_until(holds: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + _SECONDS
+    while not holds():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < end, "nothing came"
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
+def test_a_window_that_is_terminated_has_lost_none_of_its_settings(display: None, tmp_path: Path) -> None:
+    project_with_results(tmp_path / "mine")
+    path = tmp_path / "proteoscope" / "settings.json"
+    process = subprocess.Popen(
+        [sys.executable, "-c", _CHANGED_AND_LEFT, str(tmp_path / "mine")],
+        env=_environment(XDG_CONFIG_HOME=str(tmp_path)), cwd=REPOSITORY, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+
+        def is_kept() -> bool:
+            return path.exists() and json.loads(path.read_text(encoding="utf-8")).get("theme") == "dark"
+
+        _wait_until(is_kept, process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(_SECONDS) == -signal.SIGTERM
+    finally:
+        process.kill()
+        process.communicate()
+    kept = SettingsFile(path).values
+    assert kept.theme == "dark" and kept.recent_projects == (str(tmp_path / "mine"),) and kept.geometry
+    assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
+
+
+def test_the_first_start_fits_a_screen_of_twice_the_pixels(display: None, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _AT_TWICE, str(tmp_path / "settings.json")],
+        env=_environment(QT_SCALE_FACTOR="2"), cwd=REPOSITORY, capture_output=True, text=True, timeout=_SECONDS, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    ratio, width, height, room_width, room_height, parts = json.loads(done.stdout)
+    assert ratio == 2.0
+    assert width <= room_width and height <= room_height
+    assert all(parts.values()), parts
