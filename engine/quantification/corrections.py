@@ -189,4 +189,4 @@ def _changes(tables: Mapping[str, pa.Table], amounts: Amounts, parameters: Quant
     first = np.arange(0, len(long), n)
     accession, others, description = (long[name].take(first).to_pylist() for name in ("accession", "other_accessions", "description"))
     proteins = Proteins(accession, others, description, np.zeros(len(first), np.int64))
-    return changes_table(protein_changes(amounts, design, design.groups(parameters.groups), parameters), proteins)
+    return changes_table(protein_changes(amounts, design, design.groups(parameters.groups, parameters.reference), parameters), proteins)

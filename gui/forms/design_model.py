@@ -160,17 +160,19 @@ class DesignModel(QAbstractTableModel):
         return flags | Qt.ItemFlag.ItemIsEditable if index.column() else flags
 
     def _paste_by_file(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        places: dict[str, int] = {}
+        columns = self.table.columns
+        channel = columns.index("channel") if "channel" in columns and "channel" in header else None
+        places: dict[tuple[str, str], int] = {}
         for number, row in enumerate(self.table.rows):
             for name in (row[0], PurePath(row[0]).name, _stem(row[0])):
-                places.setdefault(name, number)
+                places.setdefault((name, "" if channel is None else row[channel].casefold()), number)
         cells = []
         for given in rows:
             values = dict(zip(header, given, strict=False))
-            name = values["file"].strip()
-            place = places.get(name, places.get(_stem(name)))
+            name, of = values["file"].strip(), "" if channel is None else values.get("channel", "").strip().casefold()
+            place = places.get((name, of), places.get((_stem(name), of)))
             if place is not None:
-                cells += [((place, self.table.columns.index(one)), text) for one, text in values.items() if one in self.table.columns]
+                cells += [((place, columns.index(one)), text) for one, text in values.items() if one in columns]
         self.set_cells(cells)
 
     def _take(self, table: DesignTable) -> None:
