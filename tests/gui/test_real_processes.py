@@ -17,7 +17,7 @@ from gui.settings import SettingsFile
 from tests.conftest import REPOSITORY
 from tests.engine.views.result_projects import project_with_results
 
-_SECONDS = 60.0
+_SECONDS, _PAUSE = 60.0, 0.05
 
 _CHANGED_AND_LEFT = """
 import sys
@@ -63,11 +63,13 @@ def _environment(**more: str) -> dict[str, str]:
 
 
 def _wait_until(holds: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + _SECONDS
-    while not holds():
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < end, "nothing came"
-        time.sleep(0.05)
+    for _ in range(round(_SECONDS / _PAUSE)):
+        if holds():
+            return
+        if process.poll() is not None:
+            pytest.fail(process.communicate()[1])
+        time.sleep(_PAUSE)
+    pytest.fail("nothing came")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
