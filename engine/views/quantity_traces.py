@@ -212,8 +212,9 @@ def _pattern(peptide: str, n_isotopes: int) -> NDArray[np.float64]:
     form = parse(peptide)
     elements = sequence_elements([form.sequence])[0]
     average = np.array([AVERAGINE.get(one, 0.0) for one in ELEMENTS]) / _AVERAGINE_MASS
-    for one in (*form.modifications, *form.unlocalised, *form.labile):
-        is_known = one.name in unimod()
-        elements = elements + (element_counts(unimod().by_name(one.name).composition) if is_known else one.mass * average)
+    named = [(one.name, one.mass) for one in form.modifications]
+    named += [(one.name, one.mass) for one in (*form.unlocalised, *form.labile)]
+    for name, mass in named:
+        elements = elements + (element_counts(unimod().by_name(name).composition) if name in unimod() else mass * average)
     pattern: NDArray[np.float64] = isotope_patterns(elements[None, :], n_isotopes)[0]
     return pattern

@@ -439,7 +439,7 @@ class SearchForm(QWidget):
     def _show_design_files(self) -> None:
         """Designs are of the files of the runs that are meant now."""
         for design in self.designs.values():
-            design.show_files(self._runs_of, self.parameters.values().get("run", ()))
+            design.show_files(self._runs_of, self.parameters.values())
 
     def _look_for_runs(self) -> None:
         folder = self._runs_of
