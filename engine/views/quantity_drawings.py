@@ -48,10 +48,11 @@ def draw_volcano(
         if abs(one) < widest:
             x = float(across(np.array([one]))[0])
             shapes.append(Curve(np.array([x, x]), np.array([top, bottom]), "faint", 0.8, is_dashed=True))
-    x, y_all = across(volcano.fold_change), upwards(volcano.height)
-    for chosen, ink, size in ((~changed, "faint", 3.0), (down, 0, 4.5), (up, 1, 4.5)):
-        shapes.append(Points(x[chosen], y_all[chosen], ink, size, volcano.row[chosen]))  # type: ignore[arg-type]
-    shapes += _labels(volcano, np.flatnonzero(changed), x, y_all, (left, right), font_size)
+    x_all, y_all = across(volcano.fold_change), upwards(volcano.height)
+    dots: tuple[tuple[NDArray[np.bool_], Ink, float], ...] = ((~changed, "faint", 3.0), (down, 0, 4.5), (up, 1, 4.5))
+    for chosen, ink, size in dots:
+        shapes.append(Points(x_all[chosen], y_all[chosen], ink, size, volcano.row[chosen]))
+    shapes += _labels(volcano, np.flatnonzero(changed), x_all, y_all, (left, right), font_size)
     return Drawing(width, height, title, tuple(shapes), font_size)
 
 
@@ -187,7 +188,7 @@ def draw_components(
         room = (float(values.max() - values.min()) or 1.0) * 0.16
         name = f"Component {number + 1} ({100 * found.share[number]:.0f} % of the variance)"
         axes.append(Axis(float(values.min()) - room, float(values.max()) + room, name))
-    shapes += draw_axes(area, *axes, font_size)
+    shapes += draw_axes(area, axes[0], axes[1], font_size)
     x = left + (found.scores[:, 0] - axes[0].low) / (axes[0].high - axes[0].low) * (right - left)
     y = bottom - (found.scores[:, 1] - axes[1].low) / (axes[1].high - axes[1].low) * (bottom - top)
     inks = _condition_inks(samples)
