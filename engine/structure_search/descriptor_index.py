@@ -18,7 +18,7 @@ from engine.structures.database import StructureDatabase
 from engine.structures.descriptors import ALPHABETS, LENGTH_UNITS, describe, elements_of
 from kernels.structure_layouts import ANGLE_STEPS, BITS, StructureArrays
 
-__all__ = ["descriptors_of", "key_parts"]
+__all__ = ["descriptor_key", "descriptors_of", "key_parts", "open_descriptors", "write_descriptors"]
 
 _NAME, _FORMAT = "structures", 1
 _COLUMNS = {"state": np.uint32, "length": np.uint16, "angle": np.uint16}
@@ -42,8 +42,8 @@ def descriptors_of(database: StructureDatabase, progress: Progress, threads: int
         return index_store(_NAME).get(
             key_parts(database.identity),
             database.folder.name,
-            lambda folder: _write(folder, described()),
-            lambda folder: _open(folder, chains),
+            lambda folder: write_descriptors(folder, described()),
+            lambda folder: open_descriptors(folder, chains),
             progress,
         )
     except StorageError as error:
@@ -52,22 +52,29 @@ def descriptors_of(database: StructureDatabase, progress: Progress, threads: int
 
 
 def key_parts(identity: str) -> dict[str, Any]:
-    """Content of the key of descriptors: its identity, the alphabets that ship, and how words are made of them."""
+    """Content of the key of descriptors: the identity of the database, and what `descriptor_key` tells."""
+    return {"format": _FORMAT, "columns": identity, **descriptor_key()}
+
+
+def descriptor_key() -> dict[str, Any]:
+    """What descriptors depend on besides chains: the alphabets that ship, and how words are made of them."""
     from kernels.cpu.structure_descriptors import RULES
 
     alphabets = resources.path("structures", "descriptors.json").read_bytes()
     return {
-        "format": _FORMAT, "columns": identity, "alphabets": hashlib.sha256(alphabets).hexdigest(), "words": [*ALPHABETS],
+        "alphabets": hashlib.sha256(alphabets).hexdigest(), "words": [*ALPHABETS],
         "units": [BITS, LENGTH_UNITS, ANGLE_STEPS], "rules": list(RULES),
     }  # fmt: skip
 
 
-def _write(folder: Path, arrays: StructureArrays) -> None:
+def write_descriptors(folder: Path, arrays: StructureArrays) -> None:
+    """Write the columns of descriptors."""
     for name in _COLUMNS:
         np.save(folder / f"{name}.npy", getattr(arrays, name))
 
 
-def _open(folder: Path, chains: Chains) -> StructureArrays:
+def open_descriptors(folder: Path, chains: Chains) -> StructureArrays:
+    """The descriptors of chains that `write_descriptors` wrote, memory-mapped. Raises UnsoundIndexError where they are anything else."""
     state, length, angle = (open_column(folder / f"{name}.npy", kind) for name, kind in _COLUMNS.items())
     n = int(chains.offsets[-1])
     require(all(len(one) == n for one in (state, length, angle)), f"{folder}: descriptors of another number of residues")

@@ -102,5 +102,5 @@ STRUCTURE_SEARCH = Search(
         ("structures", "engine.structure_search.scoring:StructureAgainstStructures"),
         ("superpositions", "engine.structure_search.superposing:ChainsOnChains"),
     ),
-    keeps=(KeptKind("structures", "descriptors of chains"),),
+    keeps=(KeptKind("structures", "chains of files, and descriptors of chains"),),
 )  # fmt: skip

@@ -16,6 +16,7 @@ from engine.search_run import RunSpec, search_run
 from engine.structure_search.compilation import STRUCTURES
 from engine.structure_search.complexes import complex_file, with_complexes
 from engine.structure_search.hits import StructureHitSearch, StructureQueryHits
+from engine.structure_search.kept_chains import kept_chains
 from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.results import hit_file, project_tables, write_superpositions
 from engine.structure_search.scoring import work_of
@@ -71,7 +72,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
             run.progress.message(f"{name} has neither a helix nor a strand: its hits say little", "warning")
         with run.step("index"):
             folder, open_with = database.folder, (run.progress, run.threads)
-            chains = read_chains(database.files, *open_with) if folder is None else open_chains(folder, *open_with)
+            chains = kept_chains(database.files, run.digests("database"), *open_with) if folder is None else open_chains(folder, *open_with)
         if parameters.has_idle_weight:
             run.progress.message("Secondary structure has no weight of its own in the sensitive mode: conformation tells it", "warning")
         for text in (*query_set.messages, *chains.messages):

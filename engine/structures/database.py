@@ -282,8 +282,9 @@ def _skipped_of(text: str) -> tuple[tuple[str, str], ...]:
 
 def write_merged(
     folder: Path, collections: Sequence[Collection], kept: Sequence[NDArray[np.bool_]], *, drops: frozenset[str] = frozenset()
-) -> None:
+) -> NDArray[np.int64]:
     """Write the chains of several collections that are to be kept as one, sorted by length, name and file: whole or not at all.
+    Returned is the place of each among those that were given, one collection after the other.
 
     Parameters
     ----------
@@ -329,6 +330,7 @@ def write_merged(
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
+    return order
 
 
 def _write_texts(folder: Path, name: str, texts: Sequence[str]) -> None:

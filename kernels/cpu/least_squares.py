@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 
 __all__ = [
-    "BATCH", "FARTHEST", "MOMENTS", "MOVE", "batch_room", "distances_squared", "least_squares", "moments", "near_moments", "on_grid",
-    "rotations",
+    "BATCH", "FARTHEST", "MOMENTS", "MOVE", "batch_room", "distances_squared", "least_squares", "moments", "near_moments", "near_totals",
+    "on_grid", "rotations",
 ]  # fmt: skip
 
 BATCH = 16
@@ -380,6 +380,26 @@ def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, tota
         sums[9 * BATCH + k], sums[10 * BATCH + k], sums[11 * BATCH + k] = yx, yy, yz
         sums[12 * BATCH + k], sums[13 * BATCH + k], sums[14 * BATCH + k] = zx, zy, zz
         sums[15 * BATCH + k], sums[16 * BATCH + k] = squares, near
+
+
+@njit(nogil=True, cache=True, fastmath=_REASSOCIATED, error_model="numpy", _nrt=False)
+def near_totals(x, y, first_x, first_y, count, moves, scale, totals):
+    """The sums of scores alone that `near_moments` gives, to the last bit, in half of its time."""
+    inverse = 1.0 / (scale * scale)
+    for k in range(BATCH):
+        n, p, q = count[k], first_x[k], first_y[k]
+        if n == 0:
+            continue
+        x0, x1, x2, y0, y1, y2 = x[0][p : p + n], x[1][p : p + n], x[2][p : p + n], y[0][q : q + n], y[1][q : q + n], y[2][q : q + n]
+        own = (
+            moves[k], moves[BATCH + k], moves[2 * BATCH + k], moves[3 * BATCH + k], moves[4 * BATCH + k], moves[5 * BATCH + k],
+            moves[6 * BATCH + k], moves[7 * BATCH + k], moves[8 * BATCH + k], moves[9 * BATCH + k], moves[10 * BATCH + k],
+            moves[11 * BATCH + k],
+        )  # fmt: skip
+        total = 0.0
+        for i in range(n):
+            total += _share(_apart(own, x0[i], x1[i], x2[i], y0[i], y1[i], y2[i]), inverse)
+        totals[k] = total
 
 
 @njit(nogil=True, cache=True, error_model="numpy", _nrt=False)

@@ -17,7 +17,8 @@ from numba import njit
 
 from kernels.cpu.chain_pairs import farthest_pair, report_pair, shorter_and_longer, start_of_pair, tm_scale
 from kernels.cpu.distance_alignment import align, alignment_room, place_states, place_x, place_y, trace
-from kernels.cpu.least_squares import BATCH, FARTHEST, MOVE, distances_squared, moments, near_moments, rotations
+from kernels.cpu.least_squares import BATCH, MOVE, distances_squared, moments, near_moments, near_totals, rotations
+from kernels.cpu.met_alignments import forget, mark_of_move, mark_of_pairs, met_alignments, note, place_of
 from kernels.cpu.pair_superposition import N_HALVINGS, gather, near_of, search, search_room
 from kernels.cpu.processor import Processor
 from kernels.device import StopFlag
@@ -52,14 +53,19 @@ def _thread(room, x, y, scale, near, pairs):
             room.first_x[k], room.first_y[k] = first, first + shift + k
             room.lengths[k] = last - first if shift + k <= n - shortest else 0
         moments(x, y, room.first_x, room.first_y, room.lengths, room.sums)
-        for _ in range(2):
+        for turn in range(2):
             rotations(room.sums, room.lengths, room.moves, room.kept)
-            near_moments(x, y, room.first_x, room.first_y, room.lengths, room.moves, scale, room.limits, room.sums, room.totals)
+            near_totals(x, y, room.first_x, room.first_y, room.lengths, room.moves, scale, room.totals)
+            is_promising = False
             for k in range(BATCH):
                 if room.lengths[k] and room.totals[k] > greatest:
                     greatest, chosen = room.totals[k], shift + k
             for k in range(BATCH):
                 room.lengths[k] = room.lengths[k] if room.totals[k] >= _HOPELESS * greatest else 0
+                is_promising |= room.lengths[k] > 0
+            if turn or not is_promising:
+                break
+            near_moments(x, y, room.first_x, room.first_y, room.lengths, room.moves, scale, room.limits, room.sums, room.totals)
     first, last = max(0, -chosen), min(m, n - chosen)
     place = len(pairs) - (last - first)
     for i in range(first, last):
@@ -71,7 +77,6 @@ def _thread(room, x, y, scale, near, pairs):
 def _fragments(room, x, y, scale, moves, scores):
     """Superpositions of short and of long pieces of both chains, those that fit best: to `moves`, as many as it has rows, and `scores`."""
     m, n = x.shape[1], y.shape[1]
-    room.limits[:] = FARTHEST
     scores[:] = -1.0
     half = len(scores) // 2
     for kind in range(2):
@@ -88,7 +93,7 @@ def _fragments(room, x, y, scale, moves, scores):
                 room.first_x[k], room.first_y[k] = (begin + k) // places_y * jump, (begin + k) % places_y * jump
             moments(x, y, room.first_x, room.first_y, room.lengths, room.sums)
             rotations(room.sums, room.lengths, room.moves, room.kept)
-            near_moments(x, y, room.first_x, room.first_y, room.lengths, room.moves, scale, room.limits, room.near_sums, room.totals)
+            near_totals(x, y, room.first_x, room.first_y, room.lengths, room.moves, scale, room.totals)
             for k in range(BATCH):
                 total = room.totals[k] / length
                 if room.lengths[k] and total > scores[last - 1]:
@@ -120,21 +125,34 @@ def _keep(found, move, scores, moves):
 
 
 @njit(nogil=True, cache=True)
-def _realigned(room, alignment, x, y, move, guide, gap, by_states, by_distance, halvings, pairs):
+def _realigned(room, alignment, met, x, y, move, guide, gap, by_states, by_distance, halvings, pairs):
     """Align anew under a superposition, search what is aligned, and replace `move` by what is found.
 
-    The sum of scores and the number of pairs, which are at the end of `pairs`. y stands in the room of the alignment already.
+    The sum of scores and the number of pairs, which are at the end of `pairs`, but of alignments that were met before. y stands in the room
+    of the alignment already.
     """
     m, n = x.shape[1], y.shape[1]
-    place_x(alignment, x, move, guide)
-    align(alignment, m, n, gap, by_states, by_distance)
-    count = trace(alignment, m, n, pairs)
-    gather(room, x, y, pairs, len(pairs) - count)
-    return search(room, count, guide, near_of(guide - _WIDER), _COARSE, halvings, _HOPELESS, move), count
+    # The same superposition leads to the same alignment, and that to the same superposition: most refinements end where others did.
+    under = place_of(met, mark_of_move(move, gap, by_states))
+    row = met.rows[under]
+    if row < 0:
+        place_x(alignment, x, move, guide)
+        align(alignment, m, n, gap, by_states, by_distance)
+        count = trace(alignment, m, n, pairs)
+        of_pairs = place_of(met, mark_of_pairs(pairs, len(pairs) - count))
+        row = met.rows[of_pairs]
+        if row < 0:
+            gather(room, x, y, pairs, len(pairs) - count)
+            found = search(room, count, guide, near_of(guide - _WIDER), _COARSE, halvings, _HOPELESS, move)
+            row = note(met, found, count, move)
+            met.rows[of_pairs] = row
+        met.rows[under] = row
+    move[:] = met.moves[row]
+    return met.found[row], met.counts[row]
 
 
 @njit(nogil=True, cache=True)
-def _best_fragments(room, sparse, x, y, guide, steps, pairs):
+def _best_fragments(room, sparse, met, x, y, guide, steps, pairs):
     """Superpositions of pieces of both chains, those first that all of both fits best: (n_fragments, 12), and the sums of scores."""
     m = x.shape[1]
     every = min(_SPARSE, max(1, m // _SPARSE_LENGTH))
@@ -142,6 +160,7 @@ def _best_fragments(room, sparse, x, y, guide, steps, pairs):
     scores, moves = np.empty(steps.n_fragments), np.empty((steps.n_fragments, MOVE))
     _fragments(room, x, y, guide, moves, scores)
     place_y(sparse, some_y, guide)
+    forget(met)
     for k in range(steps.n_fragments):
         if scores[k] > 0.0:
             place_x(sparse, some_x, moves[k], guide)
@@ -149,7 +168,7 @@ def _best_fragments(room, sparse, x, y, guide, steps, pairs):
     best, refined = np.zeros(steps.n_fragments), moves.copy()
     for k in np.argsort(-scores, kind="mergesort")[: steps.n_sparse]:
         for _ in range(_SPARSE_REFINEMENTS if scores[k] > 0.0 else 0):
-            found, _count = _realigned(room, sparse, some_x, some_y, moves[k], guide, _GAP, 0.0, 1.0, steps.coarse_halvings, pairs)
+            found, _count = _realigned(room, sparse, met, some_x, some_y, moves[k], guide, _GAP, 0.0, 1.0, steps.coarse_halvings, pairs)
             if found > best[k]:
                 best[k] = found
                 refined[k] = moves[k]
@@ -180,11 +199,13 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
         place_states(fine, states_x, states_y)
         place_y(fine, y, guide)
         halvings = steps.coarse_halvings
+        met = met_alignments(2 * steps.n_sparse + 3 + steps.n_searched + steps.n_refined + 2 * steps.n_finished * _MAXIMUM_REFINEMENTS)
         # Where to begin: the given alignment, the best shift, secondary structure, that and what lies near, and pieces that fit.
         scores, moves = np.full(steps.n_refined, -1.0), np.empty((steps.n_refined, MOVE))
         if n_best:
             _keep(best, best_move, scores, moves)
-        fragments, fragment_scores = _best_fragments(room, sparse, x, y, guide, steps, pairs)
+        fragments, fragment_scores = _best_fragments(room, sparse, met, x, y, guide, steps, pairs)
+        forget(met)
         for kind in range(3 + steps.n_searched):
             if kind == 0:
                 count = _thread(room, x, y, guide, near, pairs)
@@ -192,17 +213,17 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
                 found = search(room, count, guide, near, _COARSE, halvings, _HOPELESS, move)
             elif kind == 1:
                 move[:] = best_move
-                found, count = _realigned(room, fine, x, y, move, guide, -1.0, 1.0, 0.0, halvings, pairs)
+                found, count = _realigned(room, fine, met, x, y, move, guide, -1.0, 1.0, 0.0, halvings, pairs)
             elif kind < 2 + steps.n_searched:
                 if fragment_scores[kind - 2] <= 0.0:
                     continue
                 move[:] = fragments[kind - 2]
-                found, count = _realigned(room, fine, x, y, move, guide, _GAP, 0.0, 1.0, halvings, pairs)
+                found, count = _realigned(room, fine, met, x, y, move, guide, _GAP, 0.0, 1.0, halvings, pairs)
             else:
                 if best <= 0.0:
                     continue
                 move[:] = moves[0]
-                found, count = _realigned(room, fine, x, y, move, guide, -1.0, 0.5, 1.0, halvings, pairs)
+                found, count = _realigned(room, fine, met, x, y, move, guide, -1.0, 0.5, 1.0, halvings, pairs)
             _keep(found, move, scores, moves)
             if found > best:
                 best, n_best = found, count
@@ -227,7 +248,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
             if before < _HOPELESS_START * best:
                 continue
             for _ in range(rounds):
-                found, count = _realigned(room, fine, x, y, move, guide, gap, 0.0, 1.0, halvings, pairs)
+                found, count = _realigned(room, fine, met, x, y, move, guide, gap, 0.0, 1.0, halvings, pairs)
                 if is_short:
                     _keep(found, move, scores, moves)
                 if found > best:

@@ -308,11 +308,15 @@ def test_files_are_chosen_in_a_dialog(window: MainWindow, spectra: Path, qtbot: 
     assert window.form.file_lists["spectra"].start_folder == str(spectra.parent)
 
 
-def test_a_folder_dropped_gives_all_that_it_holds(window: MainWindow, sample_data: Path, qtbot: QtBot) -> None:
-    drop(window, sample_data)
+def test_a_folder_dropped_gives_all_that_it_holds(window: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    spectra, database = {"BSA1.mzML.gz", "Ecoli_MS2_small.mzML.gz"}, "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+    (tmp_path / "dropped").mkdir()
+    for name in (*spectra, database):
+        shutil.copy(sample_data / name, tmp_path / "dropped")
+    drop(window, tmp_path / "dropped")
     qtbot.waitUntil(lambda: len(window.form.file_lists["spectra"].paths) == 2)
-    assert {path.name for path in window.form.file_lists["spectra"].paths} == {"BSA1.mzML.gz", "Ecoli_MS2_small.mzML.gz"}
-    assert [path.name for path in window.form.file_lists["database"].paths] == ["18Protein_SoCe_Tr_detergents_trace.fasta.gz"]
+    assert {path.name for path in window.form.file_lists["spectra"].paths} == spectra
+    assert [path.name for path in window.form.file_lists["database"].paths] == [database]
     assert window.pages.currentWidget() is window.form
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu.least_squares import BATCH, FARTHEST, MOMENTS, MOVE, batch_room, moments, near_moments, rotations
+from kernels.cpu.least_squares import BATCH, FARTHEST, MOMENTS, MOVE, batch_room, moments, near_moments, near_totals, rotations
 
 
 def by_svd(x, y):
@@ -80,3 +80,23 @@ def test_moments_are_the_sums_of_what_is_near_and_the_score_is_its_definition():
             limit += 0.5
         assert totals[k] == pytest.approx((1 / (1 + (distance / 3.0) ** 2)).sum())
         np.testing.assert_allclose(near[k::BATCH], plain_moments(p[:, distance < limit], q[:, distance < limit]), atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [0.5, 4.0, 9.3])
+def test_the_sums_of_scores_alone_are_those_beside_the_moments_to_the_last_bit(scale):
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(3, 80)) * 20, rng.normal(size=(3, 80)) * 20
+    first_x, first_y, count = runs(rng, 80)
+    count[[2, 9]] = 0
+    sums, moves, kept = batch_room()
+    moments(x, y, first_x, first_y, count, sums)
+    rotations(sums, count, moves, kept)
+    both, alone = np.full(BATCH, -1.0), np.full(BATCH, -1.0)
+    near_moments(x, y, first_x, first_y, count, moves, scale, np.full(BATCH, FARTHEST), sums, both)
+    near_totals(x, y, first_x, first_y, count, moves, scale, alone)
+    assert (alone == both).all()
+    for k in np.flatnonzero(count):
+        move = moves[k : MOVE * BATCH : BATCH]
+        p, q = x[:, first_x[k] : first_x[k] + count[k]], y[:, first_y[k] : first_y[k] + count[k]]
+        shares = 1 / (1 + (apart(p, q, move[:9].reshape(3, 3), move[9:]) / scale) ** 2)
+        assert alone[k] == pytest.approx(shares.sum(), abs=1e-7)

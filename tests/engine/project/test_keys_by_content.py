@@ -1,6 +1,7 @@
 """Kept indexes are kept under what made them: rules, masses and codes themselves, never names whose meaning may change."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from engine.peptides.digestion import Digestion
 from engine.peptides.indexes import Databases, key_parts
 from engine.project.digests import parts_digest
 from engine.sequences import database as sequences
-from engine.structure_search import descriptor_index
+from engine.structure_search import descriptor_index, kept_chains
+from engine.structure_search.structures import ChainSource
 from kernels.cpu import structure_descriptors
 
 DATABASES = Databases([], [], {"database": ["00"], "contaminants": []})
@@ -110,3 +112,12 @@ def test_descriptors_are_kept_under_the_alphabets_themselves(tmp_path, monkeypat
     (tmp_path / "other.json").write_bytes(content.replace(b"0", b"1", 1))
     monkeypatch.setattr(descriptor_index.resources, "path", lambda *_: tmp_path / "other.json")
     assert parts_digest(descriptor_index.key_parts("a")) != before
+
+
+def test_another_file_order_chain_or_rule_makes_another_key_of_kept_chains(monkeypatch):
+    one, two = ChainSource(Path("1.pdb")), ChainSource(Path("2.pdb"))
+    before = parts_digest(kept_chains.key_parts([one, two], ["00", "01"]))
+    others = (([one, two], ["00", "02"]), ([two, one], ["01", "00"]), ([ChainSource(Path("1.pdb"), "B"), two], ["00", "01"]))
+    assert before not in {parts_digest(kept_chains.key_parts(*other)) for other in others}
+    monkeypatch.setattr(structure_descriptors, "RULES", (*structure_descriptors.RULES, 1))
+    assert parts_digest(kept_chains.key_parts([one, two], ["00", "01"])) != before

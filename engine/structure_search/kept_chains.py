@@ -1,0 +1,100 @@
+"""The chains of many files, kept in the user's cache with their descriptors: read once, then memory-mapped.
+
+::
+
+    columns/            the chains, as a structure database has them, and the files that they come from
+    file_order.npy      the place of each in the order of the files
+    state.npy ...       their descriptors
+    messages.json       what the user should know of the files
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.errors import StorageError
+from engine.jobs.progress import Progress
+from engine.project.cache import index_store
+from engine.project.columns import UnsoundIndexError, open_column, require
+from engine.project.digests import parts_digest
+from engine.structure_search.descriptor_index import descriptor_key, open_descriptors, write_descriptors
+from engine.structure_search.structures import ChainFiles, ChainSource, DescribedChains, described, read_chains, read_files
+from engine.structures.database import Collection, SourceFile, open_collection, write_merged
+from engine.structures.reading import stem
+
+__all__ = ["FEWEST_FILES", "kept_chains", "key_parts"]
+
+FEWEST_FILES = 20
+"""Fewer are read anew: that takes less than to look for them."""
+
+_NAME = "structures"
+_FORMAT = 1  # another one whenever the same files would give other chains or messages
+_MAXIMUM_MESSAGES = 1 << 20  # bytes
+
+
+def kept_chains(sources: Sequence[ChainSource], digests: Sequence[str], progress: Progress, threads: int) -> DescribedChains:
+    """The chains of files, as `read_chains` reads and describes them; opened where the cache has them.
+
+    Parameters
+    ----------
+    digests : SHA-256 of each file.
+
+    Raises
+    ------
+    InputError, Cancelled : see `read_chains`.
+    """
+    if len(sources) < FEWEST_FILES:
+        return read_chains(sources, progress, threads)
+    progress.stage("Opening the chains")
+    try:
+        return index_store(_NAME).get(
+            key_parts(sources, digests), f"{len(sources)} files", lambda folder: _write(folder, sources, progress, threads), _open, progress
+        )
+    except StorageError as error:
+        progress.message(f"The chains could not be kept, and were read into memory: {error}", "warning")
+        return read_chains(sources, progress, threads)
+
+
+def key_parts(sources: Sequence[ChainSource], digests: Sequence[str]) -> dict[str, Any]:
+    """Content of the key of chains: what the files hold, their order, what is meant of each, and what descriptors depend on."""
+    files = [[str(one.path), one.chain, one.is_of_folder, digest] for one, digest in zip(sources, digests, strict=True)]
+    return {"format": _FORMAT, "files": parts_digest({"files": files}), **descriptor_key()}
+
+
+def _write(folder: Path, sources: Sequence[ChainSource], progress: Progress, threads: int) -> None:
+    found = read_files(sources, progress, threads)
+    files = [SourceFile(str(path), 0, number, ()) for number, path in enumerate(found.paths)]
+    collection = Collection(found.chains, found.file.astype(np.int32), files)
+    order = write_merged(folder / "columns", [collection], [np.ones(len(found.chains), np.bool_)])
+    np.save(folder / "file_order.npy", order)
+    (folder / "messages.json").write_text(json.dumps(list(found.messages)))
+    progress.stage("Describing chains")
+    write_descriptors(folder, described(found.chains, threads=threads).arrays)
+
+
+def _open(folder: Path) -> DescribedChains:
+    content = open_collection(folder / "columns")
+    n = len(content.chains)
+    file_order = open_column(folder / "file_order.npy", np.int64)
+    require(len(file_order) == n and (np.sort(file_order) == np.arange(n)).all(), f"{folder}: chains are in no order of files")
+    # Of chains as long as each other, the first of the files first, as `described` puts them.
+    order = np.lexsort((file_order, content.chains.lengths))
+    paths = tuple(Path(source.path) for source in content.sources)
+    found = ChainFiles(content.chains.taken(order), np.asarray(content.source, np.int64)[order], paths, _messages(folder))
+    arrays = open_descriptors(folder, found.chains)
+    return DescribedChains(found.chains, arrays, file_order[order], found.file, tuple(map(stem, paths)), found.messages)
+
+
+def _messages(folder: Path) -> tuple[str, ...]:
+    try:
+        with (folder / "messages.json").open("rb") as file:
+            found = json.loads(file.read(_MAXIMUM_MESSAGES))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UnsoundIndexError(f"{folder}: the messages cannot be read ({error})") from error
+    require(isinstance(found, list) and all(isinstance(text, str) for text in found), f"{folder}: what should be messages is none")
+    return tuple("".join(letter if letter.isprintable() else " " for letter in text) for text in found)

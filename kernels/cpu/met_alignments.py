@@ -1,0 +1,97 @@
+"""Alignments that the search for a superposition has met, by the superpositions that lead to them and by their pairs of residues.
+
+What follows an alignment depends on its pairs alone, and the alignment on the superposition under which it is made. So neither is computed
+twice for two chains; what is found is the same as without this memory, which the card's search does not have.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.least_squares import MOVE
+
+__all__ = ["MetAlignments", "forget", "mark_of_move", "mark_of_pairs", "met_alignments", "note", "place_of"]
+
+_MULTIPLIER, _SEED = 0x2545F4914F6CDD1D, 0x1B873593CC9E2D51
+
+
+class MetAlignments(NamedTuple):
+    """Places by marks, which are 0 where nothing stands, and the row of each, -1 where it has none yet; and of each row what was found:
+    the sum of scores, the number of pairs, and the superposition (12,). `n` (1,): rows that are used."""
+
+    marks: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    found: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    moves: NDArray[np.float64]
+    n: NDArray[np.int64]
+
+
+@njit(nogil=True, cache=True)
+def met_alignments(most):
+    """Room for so many alignments."""
+    places = 64
+    while places < 4 * most:
+        places *= 2
+    return MetAlignments(
+        np.zeros(places, np.int64), np.full(places, -1), np.empty(most), np.empty(most, np.int64), np.empty((most, MOVE)),
+        np.zeros(1, np.int64),
+    )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def forget(met):
+    """Begin anew."""
+    met.marks[:] = 0
+    met.rows[:] = -1
+    met.n[0] = 0
+
+
+@njit(nogil=True, cache=True)
+def _mixed(mark, bits):
+    mark = (mark ^ bits) * np.int64(_MULTIPLIER)
+    return mark ^ ((mark >> np.int64(32)) & np.int64(0xFFFFFFFF))
+
+
+@njit(nogil=True, cache=True)
+def mark_of_move(move, gap, by_states):
+    """Mark of an alignment by the superposition (12,) under which it is made, and by what a gap and the same state are worth in it."""
+    mark = _mixed(np.int64(_SEED), np.int64(gap * 1024.0) * 2048 + np.int64(by_states * 1024.0))
+    bits = move.view(np.int64)
+    for k in range(MOVE):
+        mark = _mixed(mark, bits[k])
+    return mark | 1
+
+
+@njit(nogil=True, cache=True)
+def mark_of_pairs(pairs, first):
+    """Mark of an alignment by its pairs (n, 2), from row `first` on."""
+    mark = np.int64(_SEED)
+    for k in range(first, len(pairs)):
+        mark = _mixed(mark, np.int64(pairs[k, 0]) << np.int64(32) | np.int64(pairs[k, 1]))
+    return mark & ~np.int64(1) | 2
+
+
+@njit(nogil=True, cache=True)
+def place_of(met, mark):
+    """Where what has this mark stands, or is to stand; the mark is noted."""
+    last = len(met.marks) - 1
+    place = mark >> np.int64(8) & last
+    while met.marks[place] != 0 and met.marks[place] != mark:
+        place = (place + 1) & last
+    met.marks[place] = mark
+    return place
+
+
+@njit(nogil=True, cache=True)
+def note(met, found, count, move):
+    """A new row; its number."""
+    row = met.n[0]
+    met.found[row], met.counts[row] = found, count
+    met.moves[row] = move
+    met.n[0] += 1
+    return row
