@@ -299,8 +299,8 @@ def principal_components(found: Samples) -> Components | None:
 
     Each thing's log2 quantities are centred on their mean, and not scaled. A component's sign is such that its largest loading is positive.
     """
-    used: NDArray[np.bool_] = found.has.any(axis=0)
-    rows: NDArray[np.bool_] = found.has[:, used].all(axis=1)
+    used = np.asarray(found.has.any(axis=0))
+    rows = np.asarray(found.has[:, used].all(axis=1))
     if used.sum() < 3 or rows.sum() < 3:
         return None
     values = found.log2[rows][:, used].T
