@@ -26,7 +26,8 @@ from engine.views.tables import TableSource
 __all__ = ["IonTrace", "IonTraces", "RunSurveys", "ion_traces", "measured_between", "trace_through"]
 
 _AVERAGINE_MASS = 111.1254
-_LEAST_SECONDS = 120.0
+_LEAST_SECONDS, _LATEST = 120.0, 1e9
+_TIMES = ("retention_time", "begin", "end")
 _COLUMNS = (
     *("peptide", "charge", "mz", "file", "source", "area", "apex", "retention_time", "begin", "end", "n_points", "agreement", "q_value"),
     *("refused",),
@@ -124,7 +125,7 @@ def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurv
     own: dict[str, Any] = source.values(np.array([row]), _COLUMNS).to_pylist()[0]
     rows = source.rows([Is("peptide", "=", own["peptide"]), Is("charge", "=", own["charge"])])
     of_file = dict(zip((one["file"] for one in source.values(rows, _COLUMNS).to_pylist()), rows.tolist(), strict=True))
-    values = dict(zip(rows.tolist(), source.values(rows, _COLUMNS).to_pylist(), strict=True))
+    values = dict(zip(rows.tolist(), map(_sound, source.values(rows, _COLUMNS).to_pylist()), strict=True))
     pattern = _pattern(own["peptide"], int(run.parameters["isotopes"]))
     known = [one for one in values.values() if one["retention_time"] is not None]
     expected = float(np.median([one["retention_time"] for one in known])) if known else None
@@ -156,6 +157,13 @@ def _trace(
     except ProteoscopeError as error:
         return IonTrace(name, row, np.zeros(0), np.zeros((0, len(pattern))), main, apex, begin, end, values, str(error))
     return IonTrace(name, row, seconds, intensity, main, apex, begin, end, values, pattern=pattern)
+
+
+def _sound(values: dict[str, Any]) -> dict[str, Any]:
+    """A row whose times are all there and finite, in their order, or none is."""
+    times = [values[name] for name in _TIMES]
+    are_sound = all(one is not None and 0 <= one < _LATEST for one in times) and values["begin"] <= values["end"]
+    return values if are_sound else {**values, **dict.fromkeys(_TIMES)}
 
 
 def trace_through(
