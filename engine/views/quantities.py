@@ -39,6 +39,7 @@ __all__ = [
 STATES = ("measured", "transferred", "too low", "refused", "not seen")
 """What a quantity may be, in the order in which figures stack them."""
 _AGAIN = "Quantify again"
+_LARGEST_LOG = 1100.0
 _BY_SAMPLE = Column(
     "by_sample", "By sample", "log2 quantities in the samples of the run, in their order, coloured by their distance from the row's "
     "median: blue below, orange above, open where there is none", "heat", 18, type="list<double>", is_nullable=True,
@@ -247,6 +248,8 @@ def _samples(run: FinishedRun, table: Table, long: pa.Table, samples: pa.Table) 
         raise InputError(path, "does not hold each sample of every row, in their order", remedy=_AGAIN)
     first = np.arange(0, len(long), n)
     logs = long["log2_quantity"].to_numpy().astype(np.float64).reshape(-1, n)
+    # No amount is beyond that; a stranger's table may hold any number.
+    logs = np.where(np.abs(logs) <= _LARGEST_LOG, logs, np.nan)
     codes = {text: number for number, text in enumerate(STATES)}
     state = np.array([codes[text] for text in long["state"].to_pylist()], np.int8).reshape(-1, n)
     keys = long[key].take(first).to_pylist()
@@ -296,8 +299,8 @@ def principal_components(found: Samples) -> Components | None:
 
     Each thing's log2 quantities are centred on their mean, and not scaled. A component's sign is such that its largest loading is positive.
     """
-    used: NDArray[np.bool_] = found.has.any(axis=0)
-    rows: NDArray[np.bool_] = found.has[:, used].all(axis=1)
+    used = np.asarray(found.has.any(axis=0))
+    rows = np.asarray(found.has[:, used].all(axis=1))
     if used.sum() < 3 or rows.sum() < 3:
         return None
     values = found.log2[rows][:, used].T

@@ -47,8 +47,6 @@ class QuantityView(RunView):
     traces alone are shown.
     """
 
-    MANUAL = "quantification"
-
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
         self.filters = QuantityFilterBar()
         super().__init__(search, self.filters, parent, SHOWN_TABLES)
@@ -197,6 +195,8 @@ class QuantityView(RunView):
             panel.show_rows(filter=quantity_conditions(self.filters.chosen, name))
         if self._overview is not None:
             self._draw_volcano()
+            change = (self.filters.chosen.comparison or "", self._protein or "")
+            self.volcano.mark(self._overview.changes.get(change))
             self._tell()
 
     def _choose(self, panel: TablePanel, row: object) -> None:

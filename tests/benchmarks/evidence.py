@@ -53,12 +53,13 @@ def main() -> int:
         folder = Path(name)
         make_database(options.data, options.chains, folder / "database")
         project = write_identification(folder, proteins_of(folder / "database", options.proteins))
+        path = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
         done = subprocess.run(
             [
                 sys.executable, "-m", "proteoscope", "evidence", str(project), "--structures", str(folder / "database"), "--json",
                 "--device", options.device, "--threads", options.threads,
             ],
-            cwd=REPOSITORY, env=os.environ | {"PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True, check=True,
+            cwd=REPOSITORY, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=True,
         )  # fmt: skip
         found = json.loads(done.stdout)
         tables = sorted((project / "results" / found["run_id"]).glob("*.parquet"))

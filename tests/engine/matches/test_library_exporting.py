@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,7 +19,10 @@ def project(tmp_path_factory):
     """The sample run, identified, explained and searched for modified peptides."""
     folder = tmp_path_factory.mktemp("made") / "project"
     samples = resources.path("samples")
-    spectra, database = samples / "BSA1.mzML.gz", samples / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+    spectra, database = samples / "BSA1.mzML.gz", folder.parent / "proteins.fasta"
+    # Without the proteome that is not there, which takes its time.
+    with gzip.open(samples / "18Protein_SoCe_Tr_detergents_trace.fasta.gz", "rt") as file:
+        database.write_text("".join(f">{entry}" for entry in file.read().split(">")[1:] if "SORC5" not in entry.split()[0]))
     run_search("identify", {"spectra": [spectra], "database": [database]}, project=folder, preset="low-resolution", device="cpu")
     run_search("explain", {"project": [folder]}, device="cpu")
     run_search("modified", {}, project=folder, options={"from_project": folder}, preset="low-resolution", device="cpu")
