@@ -99,8 +99,8 @@ class PredictionDialog(JobDialog):
         area.setWidget(self.parameters)
         page = QVBoxLayout(self)
         page.setSpacing(10)
-        for widget in (words, files):
-            page.addWidget(widget)
+        page.addWidget(words)
+        page.addWidget(files)
         page.addWidget(area, 1)
         for widget in (self.out, self.stage, self.progress):
             page.addWidget(widget)

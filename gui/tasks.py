@@ -164,7 +164,7 @@ class ExportTask(WritingTask):
         source = project.record(run).get("source_run", run)
         spectra = tuple(one.path for one in project.inputs(str(source)) if one.kind == "spectra")
         parameters = next((one.parameters for one in project.runs() if one.id == source), {})
-        kept = {name: parameters[name] for name in ("precursor_tolerance", "fragment_tolerance") if name in parameters}
+        kept: dict[str, Any] = {name: parameters[name] for name in ("precursor_tolerance", "fragment_tolerance") if name in parameters}
         return MadeLibrary({"spectra": spectra, "library": (self.request.target,)}, kept)
 
 

@@ -82,7 +82,8 @@ class PredictedLibrary:
         for low, high in self._ranges(max(1, _ENTRIES_AT_ONCE // len(charges))):
             forms = self._forms(low, high)
             for first in range(0, len(forms.mass), _ENTRIES_AT_ONCE):
-                some = _Forms(*(column[first : first + _ENTRIES_AT_ONCE] for column in forms))
+                rows = slice(first, first + _ENTRIES_AT_ONCE)
+                some = _Forms(forms.mass[rows], forms.peptide[rows], forms.site[rows], forms.modification[rows])
                 self._resources.progress.check()
                 form, at = np.divmod(np.arange(len(some.mass) * len(charges)), len(charges))
                 charge = charges[at]
@@ -140,7 +141,7 @@ class PredictedLibrary:
             lambda part: predicted_peaks(entries, logarithms, starts, rules, part.first, part.last, room, count, whole),
         )
         peak_offsets, taken = ranges(room[:-1], room[:-1] + count)
-        peaks = EntryPeaks(*(column[taken] for column in whole))
+        peaks = EntryPeaks(whole.mz[taken], whole.intensity[taken], whole.series[taken], whole.number[taken], whole.charge[taken])
         texts = pa.StringArray.from_buffers(n, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(residues))
         made = LibraryEntries(
             texts, self._placed(residues, offsets, site, modification), self._proteins(peptide), charge, forms.mass[form],
@@ -230,10 +231,11 @@ def _with_peaks(entries: LibraryEntries, rows: NDArray[np.int64]) -> LibraryEntr
     of, taken = entries.modifications, pa.array(rows)
     position, offsets = take_runs(of.position, of.offsets, rows)
     kind, _ = take_runs(of.kind, of.offsets, rows)
+    ions = entries.ions
     _, peaks = ranges(entries.offsets[rows], entries.offsets[rows + 1])
     return LibraryEntries(
         entries.sequence.take(taken), EntryModifications(offsets, position, kind, of.names, of.masses), entries.proteins.take(taken),
         entries.charge[rows], entries.mass[rows], entries.retention_time[rows], entries.q_value[rows], entries.n_members[rows],
         offsets_of(np.diff(entries.offsets)[rows]), entries.mz[peaks], entries.intensity[peaks],
-        PeakIons(*(column[peaks] for column in entries.ions)), entries.origin,
+        PeakIons(ions.series[peaks], ions.number[peaks], ions.charge[peaks], ions.error[peaks]), entries.origin,
     )  # fmt: skip

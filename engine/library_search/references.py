@@ -166,10 +166,10 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
         n_peptides = len(library.sequence.take(targets[peptides.peptide[targets] >= 0]).unique())
         n_shuffles = min(_MOST_SHUFFLES, -(-_FEWEST_DECOYS // max(1, n_peptides)))
         resources.progress.stage("Shuffling the peptides of the library", len(rows))
-        for shuffle in range(n_shuffles):
-            seed = parameters.seed + (shuffle << 32)
+        for number in range(n_shuffles):
+            seed = parameters.seed + (number << 32)
             for some, spectra in shuffled_references(library, targets, peptides, seed, parameters.fragment_tolerance, resources):
-                made.add(some, np.ones(len(some), np.bool_), spectra.peak_arrays, mz[some], shuffle)
+                made.add(some, np.ones(len(some), np.bool_), spectra.peak_arrays, mz[some], number)
         decoys = "shuffle" if made.n > n_targets else "none"
     entry, is_decoy, shuffle, peaks = made.finish()
     if decoys != "existing" and has_own:  # which are not wanted then

@@ -163,8 +163,15 @@ def _heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) ->
     return float(peptides.mass.max(initial=0.0) + added.max(initial=0.0) - _LONGEST * lightest) + _HEAVIEST_END
 
 
+class FormSettings(Protocol):
+    """Settings that decide which forms peptides have, by the names that every search's parameters have for it."""
+
+    maximum_modifications: int
+    maximum_forms: int
+
+
 def modification_arrays(
-    modifications: Sequence[SearchModification], parameters: MatchSettings, known: KnownSites | None = None
+    modifications: Sequence[SearchModification], parameters: FormSettings, known: KnownSites | None = None
 ) -> ModificationArrays:
     """Variable modifications and the combinations of them that a peptide may carry; and those that it carries at known residues.
 

@@ -40,9 +40,15 @@ class IndexSettings(DigestionSettings, Protocol):
     """Settings that decide the indexes, by the names that every search's parameters have for it."""
 
     specificity: Literal["specific", "semi-specific", "non-specific"]
-    decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
-    decoy_prefix: str
     index_memory: int
+
+    @property
+    def decoys(self) -> Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]:
+        """How decoys are made."""
+
+    @property
+    def decoy_prefix(self) -> str:
+        """What their accessions begin with."""
 
 
 class Databases(NamedTuple):
