@@ -74,7 +74,7 @@ def draw_fold(protein: ProteinEvidence, fold: Fold) -> Drawing | None:
         return None
     evidence, n = trace.evidence, min(len(trace.position), _MAXIMUM_BONDS)
     place = trace.position[:n].astype(np.float64)
-    is_place = np.isfinite(place).all(axis=1)
+    is_place = np.asarray(np.isfinite(place).all(axis=1), np.bool_)
     if is_place.sum() < 3:
         return None
     seen = _seen_from(place, is_place)
@@ -99,7 +99,12 @@ def draw_fold(protein: ProteinEvidence, fold: Fold) -> Drawing | None:
         shapes.append(Bar(x - 3, y - 3, 6, 6, _MODIFIED, True, tip=f"{name}, {trace.label(row)} of {trace.name}"))
         if k < _MAXIMUM_NAMES:
             shapes.append(Label(x + 4, y - 3, name))
-    told = (("covered", _SEEN), ("never seen", _MISSED), ("not of the protein", "grid"), ("modified", _MODIFIED))
+    told: tuple[tuple[str, Ink], ...] = (
+        ("covered", _SEEN),
+        ("never seen", _MISSED),
+        ("not of the protein", "grid"),
+        ("modified", _MODIFIED),
+    )
     for k, (text, ink) in enumerate(told):
         shapes += [Bar(8 + k * 95, height - 14, 8, 8, ink), Label(20 + k * 95, height - 7, text)]
     remote = f", remote: by the fold of {fold.near.values['through']}" if fold.near.values["kind"] == "remote" else ""

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import gemmi
@@ -122,7 +123,7 @@ class Links:
             values = view.peptides.model.values(position := 1 + k % 10)
             assert values is not None
             wanted = self.stands(values["first"] - 1, values["last"])
-            yield self.timed(lambda at=position: self.click_row(view.peptides, at), lambda wanted=wanted: self.lit() == wanted)
+            yield self.timed(partial(self.click_row, view.peptides, position), partial(self._is_lit, wanted))
 
     def residues(self, n: int) -> Iterator[float]:
         """Residues of the fold that lie in front."""
@@ -139,7 +140,7 @@ class Links:
             # A residue that is picked already is let go by another click.
             if place < 0 or self.view._protein is None or not self.view._protein.n_psms[place] or place == self.view._place:
                 continue
-            yield self.timed(lambda at=at: self.press(canvas, at), lambda place=place: self._are_over(place))
+            yield self.timed(partial(self.press, canvas, at), partial(self._are_over, place))
 
     def columns(self, n: int) -> Iterator[float]:
         """Columns of the alignment."""
@@ -148,7 +149,10 @@ class Links:
         covered = np.flatnonzero(view._protein.coverage.covered[self.fold.pair.place])[::7][:n].tolist() if view._protein else []
         for column in covered:
             place = int(self.fold.pair.place[column])
-            yield self.timed(lambda column=column: view.alignment.plot.columnPicked.emit(column), lambda place=place: self._are_over(place))
+            yield self.timed(partial(view.alignment.plot.columnPicked.emit, column), partial(self._are_over, place))
+
+    def _is_lit(self, places: frozenset[int]) -> bool:
+        return self.lit() == places
 
     def _are_over(self, place: int) -> bool:
         """Whether the peptides over a residue are listed, and one of them shown."""
@@ -167,7 +171,7 @@ class Links:
         for k in range(n):
             if (values := view.sites.model.values(position := k % len(view.sites.model.rows))) is not None:
                 wanted = self.stands(values["position"] - 1, values["position"])
-                yield self.timed(lambda at=position: self.click_row(view.sites, at), lambda wanted=wanted: self.lit() == wanted)
+                yield self.timed(partial(self.click_row, view.sites, position), partial(self._is_lit, wanted))
 
     def bars(self, n: int) -> Iterator[float]:
         """Peptides of the coverage map."""
@@ -176,14 +180,14 @@ class Links:
         view.figures.setCurrentWidget(view.coverage)
         for one in view._protein.coverage.peptides[:n]:
             wanted = self.stands(one.start, one.end)
-            yield self.timed(lambda row=one.row: view.coverage.peptideChosen.emit(row), lambda wanted=wanted: self.lit() == wanted)
+            yield self.timed(partial(view.coverage.peptideChosen.emit, one.row), partial(self._is_lit, wanted))
 
     def asked(self, n: int) -> Iterator[float]:
         """Peptides that a PSM asks for."""
         assert self.view._protein is not None
         for one in self.view._protein.coverage.peptides[n : 2 * n]:
             wanted = self.stands(one.start, one.end)
-            yield self.timed(lambda name=one.peptide: self.view.show_peptide(name), lambda wanted=wanted: self.lit() == wanted)
+            yield self.timed(partial(self.view.show_peptide, one.peptide), partial(self._is_lit, wanted))
 
 
 def main() -> None:
