@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXPECTING",
+    "LIBRARY_EXPORTS",
     "Command",
     "Demo",
     "Export",
@@ -151,13 +152,14 @@ class Export:
     Attributes
     ----------
     name : for ``--format``. title : in the window. endings : of its files, the usual one first; a folder of files has none.
-    has_queries : whether it can be of the hits of one query alone.
+    has_queries : whether it can be of the hits of one query alone. is_library : whether it is a spectral library of what was identified.
     """
 
     name: str
     title: str
     endings: tuple[str, ...] = ()
     has_queries: bool = False
+    is_library: bool = False
 
     @property
     def is_folder(self) -> bool:
@@ -165,13 +167,30 @@ class Export:
         return not self.endings
 
 
+LIBRARY_EXPORTS = (
+    Export("msp", "Spectral library, MSP", (".msp",), is_library=True),
+    Export("mzspeclib", "Spectral library, mzSpecLib", (".mzspeclib.txt", ".mzlib.txt"), is_library=True),
+    Export("blib", "Spectral library, BiblioSpec", (".blib",), is_library=True),
+)
+"""What the runs that identify peptides can be exported as besides."""
+
+
 class Command(NamedTuple):
-    """A sub-command of the search's own, besides the one that runs it. `add` declares its arguments, `run` does it."""
+    """A sub-command of the search's own, besides the one that runs it. `add` declares its arguments, `run` does it; `parameters` is the
+    ``module:class`` of its `SearchParameters`, where it has any.
+    """
 
     name: str
     help: str
     add: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace, Progress], None]
+    parameters: str = ""
+
+    @property
+    def model(self) -> type[SearchParameters]:
+        """The model of its parameters."""
+        model: type[SearchParameters] = _loaded(self.parameters)
+        return model
 
 
 class KeptKind(NamedTuple):
@@ -255,6 +274,7 @@ class ExportRequest:
 
     `spreadsheet_safe`: of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
     `query`: of searches with queries, the name of the one whose hits are written; of all where it is empty.
+    `consensus`: of a spectral library, whether an entry is the mean of its spectra, or the best of them.
     """
 
     run_id: str
@@ -262,6 +282,7 @@ class ExportRequest:
     target: Path
     spreadsheet_safe: bool = False
     query: str = ""
+    consensus: Literal["merged", "best"] = "merged"
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,9 @@ class DialogActions(Protocol):
     def convert_spectra(self) -> None:
         """Open the dialog that writes spectra in another format."""
 
+    def predict_library(self) -> None:
+        """Open the dialog that predicts a spectral library."""
+
 
 class Menus:
     """All actions of the window. Those of form, run and results are about the kind of search that the user is at.
@@ -138,6 +141,7 @@ class Menus:
         file_menu.addSeparator()
         file_menu.addAction(self._action("New structure &database…", "database", "", self._dialogs.new_database))
         file_menu.addAction(self._action("&Convert spectra…", "spectrum", "", self._dialogs.convert_spectra))
+        file_menu.addAction(self._action("&Predict a spectral library…", "database", "", self._dialogs.predict_library))
         file_menu.addAction(self._action("&Load preset…", "open", "Ctrl+L", actions.load_preset))
         file_menu.addAction(self._action("&Save preset…", "save", QKeySequence.StandardKey.Save, actions.save_preset))
         file_menu.addSeparator()

@@ -1,4 +1,5 @@
-"""Dialogs that stay open beside the window while what they asked for is done: structure databases, and spectra in other formats."""
+"""Dialogs that stay open beside the window while what they asked for is done: structure databases, spectra in other formats, and
+predicted libraries."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from gui.tasks import WritingTask
 if TYPE_CHECKING:
     from gui.conversion_dialog import ConversionDialog
     from gui.database_dialog import DatabaseDialog
+    from gui.prediction_dialog import PredictionDialog
 
 __all__ = ["SideDialogs"]
 
@@ -83,12 +85,24 @@ class SideDialogs(QObject):
 
         self._show(ConversionDialog, made)
 
+    def predict_library(self) -> None:
+        """Open the dialog that predicts a spectral library."""
+        from gui.prediction_dialog import PredictionDialog
+
+        def made() -> PredictionDialog:
+            dialog = PredictionDialog(self._survey, self._tasks.bridge, self._window)
+            dialog.asked.connect(partial(self._queue, dialog))
+            dialog.cancel_asked.connect(self._tasks.jobs.cancel)
+            return dialog
+
+        self._show(PredictionDialog, made)
+
     def _show(self, kind: type[Dialog], make: Callable[[], Dialog]) -> None:
         dialog = self._window.findChild(kind) or make()
         dialog.show()
         dialog.raise_()
         dialog.activateWindow()
 
-    def _queue(self, dialog: ConversionDialog | DatabaseDialog, task: WritingTask) -> None:
+    def _queue(self, dialog: ConversionDialog | DatabaseDialog | PredictionDialog, task: WritingTask) -> None:
         self.asked.emit()
         dialog.follow(self._tasks.add(task))

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from PySide6.QtCore import QLocale
 
@@ -20,6 +20,8 @@ from gui.words import counts_text
 
 if TYPE_CHECKING:
     from engine.execution.devices import Device
+    from engine.library_search.predicting import Prediction
+    from engine.library_search.prediction_parameters import PredictionParameters
     from engine.matches.conversion import Conversion, ConversionRequest
     from engine.structures.database import StructureDatabase
 
@@ -28,6 +30,8 @@ __all__ = [
     "ConversionTask",
     "DatabaseTask",
     "ExportTask",
+    "MadeLibrary",
+    "PredictionTask",
     "ReportTask",
     "SearchTask",
     "SuperpositionTask",
@@ -97,6 +101,13 @@ class SearchTask:
         return path
 
 
+class MadeLibrary(NamedTuple):
+    """A spectral library that was made, and what is searched in it: files by the names of the library search's inputs, and parameters."""
+
+    inputs: Mapping[str, tuple[Path, ...]]
+    parameters: Mapping[str, Any]
+
+
 class WritingTask:
     """What writes files that are no project: it ends with a line that says so. It does not wait behind searches, but for what is one."""
 
@@ -115,6 +126,10 @@ class WritingTask:
     def outcome(written: Any, locale: QLocale) -> str:
         """Paths that were written, in one line."""
         raise NotImplementedError
+
+    def library_search(self) -> MadeLibrary | None:
+        """What a search of the library that it wrote begins with; None where it is none."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -139,6 +154,18 @@ class ExportTask(WritingTask):
     def outcome(written: Any, locale: QLocale) -> str:
         """Which files were written."""
         return f"{', '.join(path.name for path in written)} written"
+
+    def library_search(self) -> MadeLibrary | None:
+        """The spectra of the run in the library that was made of it."""
+        export = self.search.exported_as(self.request.format)
+        if export is None or not export.is_library:
+            return None
+        project, run = Project.open(self.project_folder), self.request.run_id
+        source = project.record(run).get("source_run", run)
+        spectra = tuple(one.path for one in project.inputs(str(source)) if one.kind == "spectra")
+        parameters = next((one.parameters for one in project.runs() if one.id == source), {})
+        kept = {name: parameters[name] for name in ("precursor_tolerance", "fragment_tolerance") if name in parameters}
+        return MadeLibrary({"spectra": spectra, "library": (self.request.target,)}, kept)
 
 
 @dataclass(frozen=True)
@@ -228,6 +255,36 @@ class ConversionTask(WritingTask):
     def outcome(written: Any, locale: QLocale) -> str:
         """How many were written."""
         return f"{locale.toString(written.n_written)} of {counted(written.n_spectra, 'spectrum', 'spectra')} written"
+
+
+@dataclass(frozen=True)
+class PredictionTask(WritingTask):
+    """A spectral library that is to be predicted from proteins."""
+
+    proteins: tuple[Path, ...]
+    out: Path
+    parameters: PredictionParameters
+
+    @property
+    def title(self) -> str:
+        """Of the job."""
+        return f"Predict the library {self.out.name}"
+
+    def run(self, progress: Progress) -> Prediction:
+        """Predict it."""
+        from engine.library_search.predicting import predict_library
+
+        progress.stage("Starting")
+        return predict_library(self.proteins, self.out, self.parameters, progress)
+
+    @staticmethod
+    def outcome(written: Any, locale: QLocale) -> str:
+        """How many entries it has."""
+        return f"{locale.toString(written.n_entries)} entries of {locale.toString(written.n_peptides)} peptides written"
+
+    def library_search(self) -> MadeLibrary:
+        """Spectra in the library."""
+        return MadeLibrary({"library": (self.out,)}, {})
 
 
 @dataclass(frozen=True)

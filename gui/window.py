@@ -199,6 +199,11 @@ class MainWindow(WindowFrame):
             self.searches[kind].form.go_on_from(self.project_pane.project.folder, run_id, prefill)
             self.new_search(kind)
 
+    def search_library(self, prefill: FormPrefill) -> None:
+        """Show the form of the library search with a library that was just made."""
+        self.searches["library"].form.begin_with(prefill)
+        self.new_search("library")
+
     def show_peptide(self, run_id: str, peptide: str) -> None:
         """Show another run of the open project, and in it a peptide."""
         project = self.project_pane.project
@@ -367,7 +372,12 @@ class MainWindow(WindowFrame):
         elif job.state == "done" and isinstance(task, SearchTask):
             self._announce(job, task)
         elif job.state == "done":
-            self.message_bar.tell(f"{job.title}: {self.tasks.outcome(job)}", "good")
+            assert isinstance(task, WritingTask)
+            text, made = f"{job.title}: {self.tasks.outcome(job)}", task.library_search()
+            if made is None:
+                self.message_bar.tell(text, "good")
+            else:
+                self.message_bar.tell(text, "good", "Search spectra in it", partial(self.search_library, FormPrefill(*made)))
 
     def _announce(self, job: Job, task: SearchTask) -> None:
         """Show the results, or offer to, where the user has begun something else."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
 from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -128,6 +128,6 @@ EXPLANATION = Search(
     tables="engine.clustering.tables:EXPLANATION_TABLES",
     stored="engine.clustering.tables:EXPLANATION_STORED",
     methods="engine.clustering.methods_paragraph:explanation_methods",
-    exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
+    exports=(Export("tsv", "Table, tab-separated", (".tsv",)), *LIBRARY_EXPORTS),
     export=_export_explained,
 )  # fmt: skip

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from engine.clustering.results import write_consensus_file
 from engine.clustering.tables import CONSENSUS, EXPLAINED, MEMBERS
 from engine.entry import ExportRequest
 from engine.errors import ParameterError
+from engine.formats.libraries.writing import LIBRARY_FORMATS
 from engine.jobs.progress import Progress
+from engine.matches.library_exporting import members_of_run, write_members
 from engine.project import Project
 from engine.project.outputs import check_outputs
 from engine.results.columns import Table
@@ -45,8 +50,41 @@ def export_clusters(project: Project, request: ExportRequest, progress: Progress
 
 
 def export_explained(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the explained spectra of a run as ``tsv``, as the search itself would have; the path. Raises as `export_clusters`."""
+    """Write the explained spectra of a run as ``tsv``, as the search itself would have, or with the identified spectra as a spectral
+    library; the path. Raises as `export_clusters`."""
+    if request.format in LIBRARY_FORMATS:
+        return _export_library(project, request, progress)
     return _export_table(project, request, progress, EXPLAINED)
+
+
+def _export_library(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write the identified spectra, and those that were explained as a peptide of the same mass up to the run's false discovery rate."""
+    source_run = project.record(request.run_id).get("source_run")
+    source, spectra, members = members_of_run(project, str(source_run), progress)
+    run = next(one for one in project.runs() if one.id == request.run_id)
+    found = read_stored(project, request.run_id, EXPLAINED, ("spectrum", "peptide", "charge", "q_value", "similarity", "kind"))
+    same = found.filter(
+        pc.fill_null(pc.and_(pc.equal(found["kind"], "same"), pc.less_equal(found["q_value"], float(run.parameters["fdr"]))), False)
+    )
+    own = members.identified
+    number = {text: i for i, text in enumerate(own.peptides)}
+    peptide = np.array([number.get(text, -1) for text in same["peptide"].to_pylist()], np.int64)
+    spectrum = same["spectrum"].to_numpy().astype(np.int64)
+    rows = np.flatnonzero((peptide >= 0) & (spectrum < len(spectra)) & ~np.isin(spectrum, own.spectrum))
+    charge = same["charge"].to_numpy().astype(np.int64)[rows]
+    first = np.full(len(own.peptides), -1, np.int64)
+    first[own.peptide[::-1]] = np.arange(len(own))[::-1]
+    of = first[peptide[rows]]
+    both = replace(
+        own, spectrum=np.concatenate((own.spectrum, spectrum[rows])), charge=np.concatenate((own.charge, charge)),
+        mass=np.concatenate((own.mass, own.mass[of])), peptide=np.concatenate((own.peptide, peptide[rows])),
+    )  # fmt: skip
+    joined = replace(
+        members, identified=both, q_value=np.concatenate((members.q_value, same["q_value"].to_numpy()[rows])),
+        score=np.concatenate((members.score, np.full(len(rows), -np.inf))),  # identified ones are the better of equal ones
+        proteins=pa.concat_arrays([members.proteins, members.proteins.take(pa.array(of))]),
+    )  # fmt: skip
+    return write_members(project, request, joined, spectra, source, progress)
 
 
 def _export_table(project: Project, request: ExportRequest, progress: Progress, table: Table) -> list[Path]:

@@ -11,7 +11,7 @@ from engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
 from engine.command_line.search import thread_count
 from engine.command_line.terminal import TerminalProgress, interruptible, say
 from engine.errors import ParameterError
-from engine.formats.registry import FORMATS, names_of
+from engine.formats.registry import formats_of, names_of
 from engine.results.counts import counted
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Example: proteoscope convert run.mzML --out unknown.mgf --unidentified my_projec
 
 def add_convert(commands: Any) -> None:
     """Add ``convert`` to the sub-commands, which are argparse's sub-parsers."""
-    formats = [one.name for one in FORMATS if one.writer]
+    formats = [one.name for one in formats_of("spectra") if one.writer]
     parser = commands.add_parser(
         "convert", help=f"write spectra, or some of them, as {', '.join(formats[:-1])} or {formats[-1]}", epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -40,6 +40,10 @@ def add_export(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument("--run", metavar="ID", help="a run of the project; the newest that can have the format when not given")
     parser.add_argument("--query", default="", metavar="NAME", help="of a search with queries: the hits of the one of this name alone")
+    parser.add_argument(
+        "--consensus", choices=("merged", "best"), default="merged",
+        help="of a spectral library: whether an entry is the mean of all spectra of its peptide and charge (default), or the best of them",
+    )  # fmt: skip
     parser.set_defaults(command=_export)
 
 
@@ -65,8 +69,10 @@ def _export(options: argparse.Namespace) -> None:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} is several files; give --out a folder")
     if options.query and not export.has_queries:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} is not of queries; leave --query out")
+    if options.consensus != "merged" and not export.is_library:
+        raise ParameterError(f"the {options.format} of {_with_article(search.name)} is no spectral library; leave --consensus out")
     with output_file(options.out) as path, interruptible(progress):
-        request = ExportRequest(run.id, options.format, path, options.spreadsheet_safe, options.query)
+        request = ExportRequest(run.id, options.format, path, options.spreadsheet_safe, options.query, options.consensus)
         written = search.export(project, request, progress)
     if options.out != STANDARD_OUTPUT:
         for path in written:

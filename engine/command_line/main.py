@@ -31,7 +31,7 @@ from engine.command_line.resume import add_resume, add_runs
 from engine.command_line.search import add_demo, add_search
 from engine.command_line.terminal import printable, say
 from engine.command_line.workers import add_workers
-from engine.errors import ProteoscopeError
+from engine.errors import ParameterError, ProteoscopeError
 from engine.execution.libraries import lighten_libraries
 from engine.jobs.progress import Cancelled
 
@@ -186,7 +186,8 @@ def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping
     presets.set_defaults(command=_presets)
 
     parameters = commands.add_parser("parameters", help="list the parameters of a search, with bounds and defaults")
-    parameters.add_argument("search", choices=kinds)
+    others = [command.name for search in SEARCHES for command in search.commands if command.parameters]
+    parameters.add_argument("search", choices=[*kinds, *others])
     parameters.add_argument("--preset", metavar="NAME|FILE.toml", help="show the values of this preset")
     parameters.add_argument("--json", action="store_true", help="for scripts")
     parameters.set_defaults(command=_parameters)
@@ -215,11 +216,13 @@ def _presets(options: argparse.Namespace) -> None:
 
 
 def _parameters(options: argparse.Namespace) -> None:
-    from engine.searches import search_of_kind
+    from engine.searches import SEARCHES, search_of_kind
 
-    search = search_of_kind(options.search)
-    model = search.model
-    values = search.parameters_of(options.preset or "").model_dump()
+    command = next((one for search in SEARCHES for one in search.commands if one.name == options.search and one.parameters), None)
+    if command is not None and options.preset:
+        raise ParameterError(f"{command.name} has no presets; leave --preset out")
+    model = search_of_kind(options.search).model if command is None else command.model
+    values = (model() if command is not None else search_of_kind(options.search).parameters_of(options.preset or "")).model_dump()
     descriptions = model.describe()
     if options.json:
         print(json.dumps([{**asdict(description), "value": values[description.name]} for description in descriptions], indent=2))

@@ -23,6 +23,7 @@ __all__ = [
 _PEPTIDE_LENGTHS = 7, 30
 _PEPTIDE_MASS = 4600.0  # Da, about what is fragmented well
 _NO_CUT = ("no cleavage", "unspecific cleavage", "peptidase K")
+_TWINS = ("Trypsin/P", "Lys-C/P", "V8-E")  # the same enzymes as others of the list by another rule: of no further use to who looks for one
 _MAXIMUM_HOLDERS = 100  # proteins of a peptide, beyond which it tells none of them from another
 _MAXIMUM_OF_A_PROTEIN = 400  # modified residues and lysines whose pairs are looked at
 _BLOCK = 1 << 20  # distances that are computed together
@@ -176,7 +177,8 @@ def _nearest_ligands(one: MappedChain, rows: NDArray[np.int64]) -> tuple[list[st
 def near_pairs(
     residues: ResidueEvidence, sites: Sites, mapped: Sequence[MappedChain], rows: MappedRows, distance: float, progress: Progress
 ) -> Pairs:
-    """Modified residues and lysines of each protein's nearest chain whose Cα lie within a distance."""
+    """Modified residues and lysines of each protein's nearest chain whose Cα lie within a distance; of each chain the pairs with a modified
+    one first, and of these the nearest."""
     is_site = np.zeros(len(residues.letters), np.bool_)
     is_site[residues.offsets[sites.protein] + sites.position] = True
     is_wanted = (residues.letters == ord("K")) | is_site
@@ -188,6 +190,9 @@ def near_pairs(
         some = (first + np.flatnonzero(is_wanted[rows.place[first:last]]))[:_MAXIMUM_OF_A_PROTEIN]
         apart = np.linalg.norm(rows.alpha[some, None] - rows.alpha[None, some], axis=2)
         a, b = np.nonzero(np.triu(apart <= distance, 1))
+        own = is_site[rows.place[some]]
+        order = np.lexsort((b, a, apart[a, b], ~(own[a] | own[b])))
+        a, b = a[order], b[order]
         parts.append((some[a], some[b], apart[a, b], _atom_distances(mapped[number], rows.row[some], a, b)))
         progress.advance(1)
     none = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
@@ -229,7 +234,7 @@ def missed_stretches(
     n_known = _sums(is_known, first, last)
     with np.errstate(invalid="ignore"):
         mean = _sums(np.where(is_known, exposure, 0.0), first, last) / np.where(n_known > 0, n_known, np.nan)
-    names = tuple(name for name in ENZYMES if name not in _NO_CUT)
+    names = tuple(name for name in ENZYMES if name not in (*_NO_CUT, *_TWINS))
     # No bond of two proteins is one: a letter that is none stands between them.
     text = "*".join(one.sequence for one in proteins)
     masses = np.append(RESIDUE_MASS, np.nan)[np.minimum(np.frombuffer(text.encode(), np.uint8) - ord("A"), 26)]

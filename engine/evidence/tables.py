@@ -152,8 +152,8 @@ SITES = Table.of(
         Column("ligand_distance", "To ligand", "Between the nearest atoms", "number", 8, 1, unit="Å", is_nullable=True, saved=".2f"),
         _CHAIN_ROW,
     ),
-    shown="accession position residue modification n_psms n_covering site_probability intensity conservation chain chain_kind "
-    "author_number place exposure secondary_structure nearest_site site_distance ligand ligand_distance mass n_peptides q_value",
+    shown="accession position residue modification place exposure n_psms n_covering site_probability author_number secondary_structure "
+    "chain chain_kind conservation intensity nearest_site site_distance ligand ligand_distance mass n_peptides q_value",
     links="protein chain_row",
     saved="accession position residue modification mass n_psms n_covering n_peptides intensity q_value site_probability conservation chain "
     "chain_kind author_number secondary_structure exposure place nearest_site site_distance ligand ligand_distance",
@@ -171,7 +171,7 @@ MISSED = Table.of(
         _EXPOSURE,
         Column("enzymes", "Enzymes that would see it", "With how many of its residues, in peptides of 7 to 30 residues", "texts", 44),
     ),
-    shown="accession first last length n_mapped exposure enzymes",
+    shown="accession first last enzymes length n_mapped exposure",
     links="protein",
     saved="accession first last length n_mapped exposure enzymes",
 )

@@ -178,10 +178,10 @@ class Session:
             return [self._worker(device, state, items, accounts, knows_speed=is_measured and not is_alone) for device in devices]
 
         if in_step and items is None and not done and len(costs) == self._n_items and self._can_go_in_step():
-            found = self._in_step(state, costs, advance)
-            if found is not None:
-                for first, end, part in found:
-                    take(first, end, part)
+            in_pieces = self._in_step(state, costs, advance)
+            if in_pieces is not None:
+                for piece in in_pieces:
+                    take(*piece)
                 return rows
             self._round += 1  # begun anew by those that are left
         self._arrived()

@@ -54,7 +54,8 @@ class FileFormat:
         of search engines, called with a `engine.formats.sources.ByteSource` and a progress, or libraries, called with the
         `engine.formats.libraries.entries.LibraryCollector` between them; FASTA is without, and what reads other sorts knows its formats
         itself. library_reader : the latter of a format of spectra whose files may name what their spectra are of.
-    writer : ``module:class`` of the `engine.formats.writing.SpectrumWriter`, called with the spectra, where they can be written in it.
+    writer : ``module:class`` of the `engine.formats.writing.SpectrumWriter`, called with the spectra, where they can be written in it; of
+        libraries of the `engine.formats.libraries.writing.LibraryTextWriter`, or ``module:function`` that writes a file that is no text.
     roots : the elements that XML of this format begins with, or text in angle brackets. is_like : whether text that is no XML is of this
         format; asked in the order of `FORMATS`. magic : what binary files of this format begin with; mark : what then stands in their
         beginning too. Without any of them, a format is told by whoever reads its sort.
@@ -256,18 +257,19 @@ FORMATS: tuple[FileFormat, ...] = (
         "SpectraST sptxt", "libraries", (".sptxt",), f"{_LIBRARIES}.msp:read_msp", is_like=_is_sptxt,
     ),
     FileFormat(
-        "MSP", "libraries", (".msp",), f"{_LIBRARIES}.msp:read_msp", is_like=_is_msp
+        "MSP", "libraries", (".msp",), f"{_LIBRARIES}.msp:read_msp", f"{_LIBRARIES}.msp_writer:MspWriter", is_like=_is_msp,
     ),
     FileFormat(
         "mzSpecLib text", "libraries", (".mzspeclib.txt", ".mzlib.txt"), f"{_LIBRARIES}.mzspeclib_text:read_mzspeclib_text",
-        roots=("mzSpecLib",),
+        f"{_LIBRARIES}.mzspeclib_writer:MzSpecLibWriter", roots=("mzSpecLib",),
     ),
     FileFormat(
         "mzSpecLib JSON", "libraries", (".mzspeclib.json", ".mzlib.json"), f"{_LIBRARIES}.mzspeclib_json:read_mzspeclib_json",
         is_like=_is_mzspeclib_json,
     ),
     FileFormat(
-        "BiblioSpec blib", "libraries", (".blib",), f"{_LIBRARIES}.blib:read_blib", magic=b"SQLite format 3\0", mark=b"RefSpectra",
+        "BiblioSpec blib", "libraries", (".blib",), f"{_LIBRARIES}.blib:read_blib", f"{_LIBRARIES}.blib_writer:write_blib",
+        magic=b"SQLite format 3\0", mark=b"RefSpectra",
     ),
     FileFormat(
         "DIA-NN library", "libraries", (".lib.tsv",), f"{_LIBRARIES}.transitions:read_transitions",

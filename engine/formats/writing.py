@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ParameterError
-from engine.formats.registry import FORMATS, FileFormat
+from engine.formats.registry import FileFormat, formats_of
 from engine.jobs.progress import Progress
 from engine.results.separated import write_lines
 from engine.spectra.columns import Spectra
@@ -40,7 +40,7 @@ class SpectrumWriter(Protocol):
 
 def written_formats() -> tuple[FileFormat, ...]:
     """The formats that spectra can be written in."""
-    return tuple(one for one in FORMATS if one.writer)
+    return tuple(one for one in formats_of("spectra") if one.writer)
 
 
 def spectrum_format(name: str) -> FileFormat:

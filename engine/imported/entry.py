@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
 from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
 
@@ -87,6 +87,7 @@ IMPORT = Search(
         Export("mzid", "mzIdentML", (".mzid",)),
         Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
         Export("pin", "Features for Percolator and mokapot", (".pin",)),
+        *LIBRARY_EXPORTS,
     ),
     export=_export,
     identifies=True,

@@ -86,8 +86,9 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
     is_own = np.array([has_suffix_of(name, "spectra") for name in pc.unique(parts["run"]).to_pylist()], np.bool_)
     own = is_own[pc.index_in(parts["run"], pc.unique(parts["run"])).to_numpy(zero_copy_only=False)] if len(cells) else np.zeros(0, np.bool_)
     scan = np.where(own, -1, np.where(scan >= 0, scan, parts["scan"]))
-    # Of other makers of names, as MS2Rescore, the name is that of the spectrum.
-    native_id = pc.if_else(pa.array((scan < 0) & ~own), ids, "")
+    # Of other makers of names, as MS2Rescore, the name is that of the spectrum; a bare number may count anything.
+    is_named = pc.invert(pc.match_substring_regex(ids, r"^\d*$"))
+    native_id = pc.if_else(pc.and_(is_named, pa.array((scan < 0) & ~own)), ids, "")
     features = {name for name in cells.names if name.lower() not in _NO_FEATURES and not re.fullmatch(r"(?i)charge_?\d+", name)}
     scores = _scores(cells, {name: score_column_of(name) for name in sorted(features)}, skip_texts=True)
     named = {"score": "score_percolator", "mokapot score": "score_mokapot"}

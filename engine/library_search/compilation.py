@@ -9,7 +9,7 @@ from typing import Any
 
 from engine.execution.compilation import Kernels
 
-__all__ = ["LIBRARY"]
+__all__ = ["LIBRARY", "PREDICTION"]
 
 _SPECTRUM = "BEGIN IONS\nTITLE={0}\nPEPMASS={1}\nCHARGE=2+\n147.11 1\n275.17 2\n446.23 {0}\n560.2 4\nEND IONS\n"
 
@@ -54,4 +54,27 @@ def _use() -> None:
             queries.shifted(references, parameters, resources)
 
 
+def _last_of_prediction() -> Callable[..., Any]:
+    from kernels.cpu.library_entries import predicted_peaks
+
+    return predicted_peaks
+
+
+def _use_prediction() -> None:
+    """Predict next to nothing."""
+    from engine.execution.resources import Resources
+    from engine.library_search.prediction import PredictedLibrary
+    from engine.library_search.prediction_parameters import PredictionParameters
+    from engine.peptides.indexes import Databases, build_indexes
+
+    parameters, resources = PredictionParameters().changed(variable_modifications="Oxidation (M)"), Resources(1)
+    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / "proteins.fasta"
+        path.write_text(">P\nMGASPVTCLINDQKEMHFRYWGASPVTK\n", encoding="ascii")
+        indexes = build_indexes(Databases([path], [], {}), Path(folder), parameters, resources)
+        for _ in PredictedLibrary(indexes, parameters, resources).pieces():
+            pass
+
+
+PREDICTION = Kernels("kernels that predict spectral libraries", _last_of_prediction, _use_prediction)
 LIBRARY = Kernels("kernels that search spectral libraries", _last, _use)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from engine.entry import LIBRARY_EXPORTS, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
+from engine.library_search.commands import COMMANDS
 
 if TYPE_CHECKING:
     from engine.library_search.summary import LibrarySummary
@@ -71,7 +72,7 @@ LIBRARY_SEARCH = Search(
     shortcuts=("precursor_tolerance", "similarity"),
     writes="project",
     run=_run,
-    kernels=("engine.library_search.compilation:LIBRARY",),
+    kernels=("engine.library_search.compilation:LIBRARY", "engine.library_search.compilation:PREDICTION"),
     modules=("engine.library_search.search", "engine.library_search.results", "engine.matches.exporting"),
     expecting="engine.library_search.expecting",
     tables="engine.library_search.tables:TABLES",
@@ -81,8 +82,10 @@ LIBRARY_SEARCH = Search(
         Export("tsv", "Tables, tab-separated"),
         Export("mzid", "mzIdentML", (".mzid",)),
         Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
+        *LIBRARY_EXPORTS,
     ),
     export=_export,
+    commands=COMMANDS,
     work=(("library-spectra", "engine.library_search.scoring:SpectraAgainstReferences"),),
     keeps=(KeptKind("library", "spectral libraries"),),
     identifies=True,

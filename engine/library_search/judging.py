@@ -4,6 +4,9 @@ A spectrum of no reference resembles a decoy as often as any other reference of 
 masses are a thousand times more, so that they are judged apart, and what is accepted of the same mass is not looked for among them (a
 cascade: Kertesz-Farkas, Keich & Noble 2015, J Proteome Res 14:3027). Rates are of spectra and of distinct peptides or compounds, whichever
 is the larger (`engine.matches.group_rates`): replicates of one spectrum find one false reference again and again. Nothing is learnt.
+
+Of a library of few peptides each has several decoys, and so many times fewer false matches stand behind each decoy that is seen (Keich,
+Tamura & Noble 2019, J Proteome Res 18:585): one decoy more than there is, which every list counts, would else be 4 % of 25 peptides.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ class RateSettings(Protocol):
     """Settings that decide error rates, by the names that every search's parameters have for it."""
 
     fdr: float
+    minimum_similarity: float
     plus_one: bool
 
     @property
@@ -66,7 +70,10 @@ def judge(
     judged = _rated(same, references, settings, unknown)
     if not settings.is_open:
         return judged
-    is_accepted = np.zeros(len(same), np.bool_) if unknown else judged.q_value <= settings.fdr
+    # What is too little alike to be reported does not keep its spectrum from being compared with references of other masses.
+    is_accepted = np.zeros(len(same), np.bool_)
+    if not unknown:
+        is_accepted = (judged.q_value <= settings.fdr) & (same.similarity >= settings.minimum_similarity)
     others = _rated(shifted(same.spectrum[is_accepted]), references, settings, unknown)
     if unknown:  # then the more similar one of each spectrum stays
         best = np.zeros(int(max(same.spectrum.max(initial=-1), others.found.spectrum.max(initial=-1))) + 1)
@@ -99,7 +106,7 @@ def _rated(found: Found, references: References, settings: RateSettings, unknown
 
 
 def _compounds(references: References, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A number for each peptide's sequence or compound, of some references: of a decoy that of its target."""
+    """A number for each peptide's sequence or compound, of some references: of a decoy that of its target, of further ones others."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -108,4 +115,5 @@ def _compounds(references: References, rows: NDArray[np.int64]) -> NDArray[np.in
     # The first block of an InChIKey tells the skeleton: which one of its isomers it is, a spectrum does not.
     texts[1] = pc.utf8_slice_codeunits(texts[1], 0, 14)
     codes: NDArray[np.int64] = pc.coalesce(*texts).dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes.astype(np.int64)
+    # Each of the shuffled peptides of a peptide is one of its own.
+    return codes.astype(np.int64) + (int(codes.max(initial=-1)) + 2) * references.shuffle[rows].astype(np.int64)

@@ -46,7 +46,9 @@ __all__ = [
     "MatchedBonds",
     "learn_intensities",
     "load_network",
+    "predicted_bonds",
     "predicted_shares",
+    "why_no_label",
     "why_not_predicted",
 ]
 
@@ -81,8 +83,37 @@ def why_not_predicted(settings: IntensitySettings, modifications: Sequence[Searc
         return "the ion series are not b and y"
     if settings.intensity_transform != "square-root":
         return f"the intensity transform is {settings.intensity_transform}, not square-root"
+    return why_no_label(modifications)
+
+
+def why_no_label(modifications: Sequence[SearchModification]) -> str:
+    """Why intensities of peptides with one of these modifications cannot be predicted, in words; empty where they can."""
     label = next((modification.name for modification in modifications if modification.name.startswith(_LABELS)), "")
     return f"the label {label} changes them" if label else ""
+
+
+def predicted_bonds(
+    residues: NDArray[np.uint8], offsets: Integers, charge: Integers, resources: Resources
+) -> tuple[NDArray[np.float32], Integers]:
+    """What the network that ships expects of n peptides: binary logarithms of `FLOOR` plus the shares of the ions of their bonds.
+
+    Parameters
+    ----------
+    residues, offsets : CSR, capital letters, of 2 to `LONGEST_PREDICTED` each. charge : (n,) of the precursor.
+
+    Returns
+    -------
+    (bonds, IONS) float32, and (n,) the first bond of each peptide.
+    """
+    starts = offsets - np.arange(len(offsets))
+    out, rows, network = np.empty((starts[-1], IONS), np.float32), np.arange(len(charge)), load_network(_path())
+
+    def predict(part: Partition) -> None:
+        predict_bonds(network, residues, offsets, charge, rows, starts, part.first, part.last, out)
+
+    parts = equal_partitions(np.diff(offsets), resources.threads)
+    run_on_threads(predict, parts, resources.threads, resources.progress, steps=lambda _: 0)
+    return out, starts[:-1]
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ from typing import get_args
 
 from engine.entry import ExportRequest
 from engine.errors import ParameterError
+from engine.formats.libraries.writing import LIBRARY_FORMATS
 from engine.jobs.progress import Progress
 from engine.matches.columns import READING_FRAMES
 from engine.matches.exporting import ExportFormat, export
+from engine.matches.library_exporting import export_library
 from engine.matches.search_passes import engine_of_run, passes_of_run
 from engine.matches.writers.tables import IdentificationTables
 from engine.project import Project
@@ -31,8 +33,12 @@ def export_run(project: Project, request: ExportRequest, progress: Progress) -> 
     InputError : the project has no such finished run. StorageError : the disk refused, or a table is damaged.
     Cancelled : the user asked to stop.
     """
+    if request.format in LIBRARY_FORMATS:
+        return export_library(project, request, progress)
     if request.format not in get_args(ExportFormat):
-        raise ParameterError(f"there is no format '{request.format}'; expected one of {', '.join(get_args(ExportFormat))}")
+        raise ParameterError(
+            f"there is no format '{request.format}'; expected one of {', '.join((*get_args(ExportFormat), *LIBRARY_FORMATS))}"
+        )
     inputs = project.inputs(request.run_id)
     paths = [project.table(name, request.run_id) for name in _TABLES]
     if any(one.name == READING_FRAMES.name for one in project.results(request.run_id)):

@@ -247,6 +247,11 @@ class ScoringPass:
         fragments.run(hits)
         return hits
 
+    def score_one_by_one(self) -> HitArrays:
+        """The best candidates of each query, every candidate scored, also where an index of fragments takes less work."""
+        with self._opened:
+            return self._scored_one_by_one()
+
     def _scored_one_by_one(self) -> HitArrays:
         index, queries = self._index, self._index.queries
         cost = scoring_costs(self._n_candidates, queries.mass, is_modified=len(self._modifications.mass) > 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
 
@@ -90,6 +90,7 @@ MODIFIED_SEARCH = Search(
         Export("pin", "Features for Percolator and mokapot", (".pin",)),
         Export("gff3", "Places on the genome, GFF3", (".gff3", ".gff")),
         Export("bed", "Places on the genome, BED", (".bed",)),
+        *LIBRARY_EXPORTS,
     ),
     export=_export,
     demo=Demo({}, "low-resolution", after="identify"),

@@ -100,6 +100,8 @@ def normalisation_factors(value: NDArray[np.float64]) -> NDArray[np.float64]:
     np.log(value, out=logs, where=value > 0)
     has = ~np.isnan(logs)
     used = has.any(axis=0)
+    if not used.any():
+        return np.ones(value.shape[1])
     complete = has[:, used].all(axis=1)
     rows = complete if complete.sum() >= _TOP else has.sum(axis=1) > 1
     shift = np.zeros(value.shape[1])

@@ -187,6 +187,6 @@ def _changes(tables: Mapping[str, pa.Table], amounts: Amounts, parameters: Quant
     design = Design(tuple(Sample(name, condition or "", replicate or 0) for name, condition, replicate in rows), ())
     n = len(samples)
     first = np.arange(0, len(long), n)
-    columns = [long[name].take(first).to_pylist() for name in ("accession", "other_accessions", "description")]
-    proteins = Proteins(*columns, np.zeros(len(first), np.int64))
-    return changes_table(protein_changes(amounts, design, design.groups(parameters.groups), parameters), proteins)
+    accession, others, description = (long[name].take(first).to_pylist() for name in ("accession", "other_accessions", "description"))
+    proteins = Proteins(accession, others, description, np.zeros(len(first), np.int64))
+    return changes_table(protein_changes(amounts, design, design.groups(parameters.groups, parameters.reference), parameters), proteins)

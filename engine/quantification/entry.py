@@ -33,6 +33,7 @@ def _run(request: SearchRequest, progress: Progress) -> QuantificationSummary:
         project = Project.open(summary.folder)
         for format in ("tsv", "matrix"):
             _export(project, ExportRequest(summary.run_id, format, folder), progress)
+        _export(project, ExportRequest(summary.run_id, "mztab", folder / "quantification.mzTab"), progress)
         QUANTIFICATION.write_pages(project, summary.run_id, folder, progress)
     return summary
 
@@ -75,7 +76,11 @@ QUANTIFICATION = Search(
     modules=("engine.quantification.search",),
     expecting="engine.quantification.expecting",
     tables="engine.quantification.tables:TABLES",
-    exports=(Export("tsv", "Tables, tab-separated"), Export("matrix", "Quantities with a column for each sample, tab-separated")),
+    exports=(
+        Export("tsv", "Tables, tab-separated"), Export("matrix", "Quantities with a column for each sample, tab-separated"),
+        Export("msstats", "Ion traces or reporter ions for MSstats", (".tsv",)),
+        Export("mztab", "Proteins and peptidoforms, mzTab", (".mzTab", ".mztab")),
+    ),
     export=_export,
     demo=Demo({}, "counts", after="identify"),
 )  # fmt: skip

@@ -10,6 +10,8 @@ from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.project.outputs import check_outputs
 from engine.quantification.corrections import read_quantities
+from engine.quantification.msstats import write_msstats
+from engine.quantification.mztab import write_mztab
 from engine.quantification.results import write_wide
 from engine.quantification.tables import TABLES, file_of
 from engine.results.separated import DIGITS, write_separated
@@ -18,7 +20,8 @@ __all__ = ["export_quantities"]
 
 
 def export_quantities(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write a run as ``tsv``, a folder of all tables, or ``matrix``, a folder of tables with a column for each sample; the paths.
+    """Write a run as ``tsv``, a folder of all tables, or ``matrix``, a folder of tables with a column for each sample, ``msstats``, the
+    input of MSstats or MSstatsTMT, or ``mztab``, proteins and peptidoforms as mzTab 1.0, both a file; the paths.
 
     Raises
     ------
@@ -39,4 +42,11 @@ def export_quantities(project: Project, request: ExportRequest, progress: Progre
     if request.format == "matrix":
         progress.stage("Exporting quantities by sample")
         return write_wide(request.target, tables, progress, spreadsheet_safe=request.spreadsheet_safe)
-    raise ParameterError(f"there is no format '{request.format:.40}'; expected tsv or matrix")
+    if request.format == "msstats":
+        progress.stage("Exporting the input of MSstats")
+        return [write_msstats(request.target, tables, progress, spreadsheet_safe=request.spreadsheet_safe)]
+    if request.format == "mztab":
+        progress.stage("Exporting mzTab")
+        files = [one.path for one in project.inputs(request.run_id) if one.kind == "spectra"]
+        return [write_mztab(request.target, tables, files, progress)]
+    raise ParameterError(f"there is no format '{request.format:.40}'; expected tsv, matrix, msstats or mztab")

@@ -31,6 +31,8 @@ _PSMS = (
     "calculated_mass", "q_value", "rank", "is_decoy", "modification_names", "modification_masses",
 )  # fmt: skip
 _GROUPS = ("accessions", "description", "length", "is_decoy", "q_value")
+_SHIFTED = frozenset({"modified"})
+"""Kinds of runs that identify peptides too, with modifications that nobody listed."""
 _AVERAGINE_MASS = 111.1254
 
 
@@ -137,16 +139,30 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
     ------
     InputError : there is no project, or no such run, or one without proteins. ParameterError : a run is no identification.
     """
-    project, found = Project.open(folder), [identified_run(folder, name) for name in runs or ("",)]
+    project, found = Project.open(folder), [identified_run(folder, name, _SHIFTED) for name in runs or ("",)]
     lacking = next((run for run in found if run.proteins is None), None)
     if lacking is not None:
         raise InputError(folder, f"run {lacking.run} has no table of proteins", remedy=_REMEDY)
-    files = tuple(
-        tuple(SourceFile(str(one.path), one.sha256 or "") for one in project.inputs(run.run) if one.kind == "spectra") for run in found
-    )
+    files = tuple(_files_of(project, run.run) for run in found)
     if not all(files):
-        raise InputError(folder, "an identification names no file of spectra", remedy=_REMEDY)
+        raise InputError(
+            folder,
+            f"run {found[files.index(())].run} names no file of spectra",
+            remedy="Take the run that it went on from, or search again",
+        )
     return Sources(tuple(found), files, tuple({one.content: one for own in reversed(files) for one in reversed(own)}.values())[::-1])
+
+
+def _files_of(project: Project, run: str) -> tuple[SourceFile, ...]:
+    """The files of spectra of a run, or of the run of the same project that it went on from; none where neither tells any."""
+    known = {one.id for one in project.runs()}
+    for _ in range(len(known)):
+        files = tuple(SourceFile(str(one.path), one.sha256 or "") for one in project.inputs(run) if one.kind == "spectra")
+        before = project.record(run).get("source_run")
+        if files or not isinstance(before, str) or before not in known:
+            return files
+        run = before
+    return ()
 
 
 def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor: bool) -> Identified:

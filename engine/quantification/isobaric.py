@@ -61,7 +61,7 @@ def measured_isobaric(
     found = _reporters(identified, design, label, parameters, resources, spool)
     if np.isnan(found.measured).all():
         raise InputError(
-            PurePath(identified.files[design.parts[0].file].path), f"no identified spectrum has a reporter ion of {label.name}",
+            identified.files[design.parts[0].file].path, f"no identified spectrum has a reporter ion of {label.name}",
             remedy="Name the label and the tolerance of the run, or take method label-free",
         )  # fmt: skip
     if impurities is not None:

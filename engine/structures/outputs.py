@@ -338,7 +338,9 @@ def _write_coordinates(folder: Path, name: str, structure: gemmi.Structure) -> l
             residue.subchain, residue.entity_id = "", ""
     bare.setup_entities()
     paths = [folder / f"{name}.cif"]
-    block = bare.make_mmcif_block(gemmi.MmcifOutputGroups(False, atoms=True, entity=True, struct_asym=True, block_name=True))
+    block = bare.make_mmcif_block(
+        gemmi.MmcifOutputGroups(False, atoms=True, group_pdb=True, entity=True, struct_asym=True, block_name=True)
+    )
     _write(paths[0], block.as_string())
     if _fits_pdb(bare):
         paths.append(folder / f"{name}.pdb")

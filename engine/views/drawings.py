@@ -28,6 +28,7 @@ __all__ = [
     "Points",
     "Shade",
     "Stroke",
+    "colour_of",
     "draw_axes",
     "shortened",
     "svg",
@@ -206,7 +207,7 @@ def svg(drawing: Drawing) -> bytes:
 
 
 def _svg_of(shape: Shape) -> str:
-    ink = f"{_colour(shape.ink)}"
+    ink = f"{colour_of(shape.ink)}"
     match shape:
         case Stroke(x1, y1, x2, y2, _, width):
             return f'<line x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}" stroke="{ink}" stroke-width="{width:g}"/>'
@@ -227,7 +228,8 @@ def _svg_of(shape: Shape) -> str:
             return f'<text x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}" fill="{ink}"{weight}{turned}>{_written(text)}</text>'
 
 
-def _colour(ink: Ink) -> str:
+def colour_of(ink: Ink) -> str:
+    """A colour on a white page, as ``#rrggbb``."""
     if isinstance(ink, Shade):
         part, full = min(abs(ink.part), 1.0), SERIES_COLOURS[0 if ink.part < 0 else 1]
         mixed = [255 + (int(full[at : at + 2], 16) - 255) * part for at in (1, 3, 5)]

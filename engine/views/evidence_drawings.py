@@ -1,20 +1,25 @@
-"""A protein as a figure: its peptides, modified residues, what was never seen, and the near chains below it."""
+"""A protein as figures: its peptides, modified residues, what was never seen, and near chains below it; and the fold of one of these."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.views.drawings import Bar, Drawing, Label, Shape, Stroke, shortened
-from engine.views.evidence import ProteinEvidence
+from engine.views.drawings import Bar, Curve, Drawing, Ink, Label, Shape, Stroke, shortened
+from engine.views.evidence import Fold, ProteinEvidence
 from engine.views.ticks import nice_ticks
 
-__all__ = ["draw_protein"]
+__all__ = ["draw_fold", "draw_protein"]
 
 _WIDTH, _LEFT, _RIGHT = 680.0, 110.0, 12.0
 _BAR, _STEP = 5.0, 7.0
 _MAXIMUM_LANES, _MAXIMUM_CHAINS, _MAXIMUM_SITES = 12, 20, 300
 _SEEN, _MISSED, _MODIFIED, _CHAIN = 0, 1, 3, 5
 """Places in the colours of series."""
+_SIDE, _TALLEST, _FRAME = 400.0, 360.0, 26.0
+_NEIGHBOURS = 4.6  # Å between Cα of residues that are joined
+_TOGETHER = 6  # bonds that are drawn as one line, at one depth
+_MAXIMUM_BONDS, _MAXIMUM_NAMES = 20_000, 30
 
 
 def draw_protein(protein: ProteinEvidence) -> Drawing:
@@ -59,3 +64,71 @@ def draw_protein(protein: ProteinEvidence) -> Drawing:
         shapes += [Stroke(x, bottom, x, bottom + 4), Label(x, bottom + 13, f"{tick:,.0f}", "middle")]
     shapes.append(Label((_LEFT + _WIDTH - _RIGHT) / 2, bottom + 25, "Residue", "middle"))
     return Drawing(_WIDTH, bottom + 34, f"Coverage of {protein.accession}", tuple(shapes))
+
+
+def draw_fold(protein: ProteinEvidence, fold: Fold) -> Drawing | None:
+    """The Cα of a near chain, joined, seen from where it is widest: what peptides cover, what was never seen, where no residue of the
+    protein stands; modified residues as dots. None where its file cannot be read or has too few places."""
+    trace = fold.trace
+    if trace is None or trace.evidence is None:
+        return None
+    evidence, n = trace.evidence, min(len(trace.position), _MAXIMUM_BONDS)
+    place = trace.position[:n].astype(np.float64)
+    is_place = np.isfinite(place).all(axis=1)
+    if is_place.sum() < 3:
+        return None
+    seen = _seen_from(place, is_place)
+    low, high = seen[is_place].min(axis=0), seen[is_place].max(axis=0)
+    scale = min((_SIDE - 2 * _FRAME) / max(high[0] - low[0], 1.0), (_TALLEST - 2 * _FRAME) / max(high[1] - low[1], 1.0))
+    flat = (seen[:, :2] - low[:2]) * scale + _FRAME
+    height = float((high[1] - low[1]) * scale + 2 * _FRAME) + 30
+    shapes: list[Shape] = []
+    inks: list[Ink] = ["grid", _MISSED, _SEEN]
+    kind = np.where(evidence.position[:n] < 0, 0, np.where(evidence.n_psms[:n] > 0, 2, 1))
+    apart = np.linalg.norm(np.diff(place, axis=0), axis=1)
+    is_bond = (apart <= _NEIGHBOURS) & is_place[1:] & is_place[:-1]
+    lines = _lines(kind, is_bond)
+    # Those that lie behind first, each on a broader line of the page's colour, so that what passes before something else cuts it.
+    for first, last in sorted(lines, key=lambda one: float(seen[one[0] : one[1] + 1, 2].mean())):
+        x, y = flat[first : last + 1].T
+        shapes += [Curve(x, y, "background", 5.0), Curve(x, y, inks[int(kind[first])], 2.2)]
+    modified = np.flatnonzero(evidence.is_modified[:n] & is_place)
+    for k, row in enumerate(modified.tolist()):
+        x, y = flat[row].tolist()
+        name = protein.name_of(int(evidence.position[row]))
+        shapes.append(Bar(x - 3, y - 3, 6, 6, _MODIFIED, True, tip=f"{name}, {trace.label(row)} of {trace.name}"))
+        if k < _MAXIMUM_NAMES:
+            shapes.append(Label(x + 4, y - 3, name))
+    told = (("covered", _SEEN), ("never seen", _MISSED), ("not of the protein", "grid"), ("modified", _MODIFIED))
+    for k, (text, ink) in enumerate(told):
+        shapes += [Bar(8 + k * 95, height - 14, 8, 8, ink), Label(20 + k * 95, height - 7, text)]
+    remote = f", remote: by the fold of {fold.near.values['through']}" if fold.near.values["kind"] == "remote" else ""
+    title = f"{trace.name}, {fold.near.values['kind']}, {fold.near.values['identity'] * 100:.1f} % identity{remote}"
+    shapes.append(Label(0, 11, shortened(title, _SIDE, 8), is_bold=True))
+    return Drawing(_SIDE, height, f"{protein.accession} on {trace.name}", tuple(shapes))
+
+
+def _seen_from(place: NDArray[np.float64], is_place: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Places (n, 3) with the first two along the greatest spreads, and the third towards who looks."""
+    centred = place - place[is_place].mean(axis=0)
+    axes = np.linalg.svd(centred[is_place], full_matrices=False)[2]
+    # Either sign of an axis fits; the residue farthest along it says which one, so that a chain always looks the same. A mirror is none.
+    for k in range(2):
+        along = centred[is_place] @ axes[k]
+        axes[k] *= np.sign(along[np.abs(along).argmax()]) or 1.0
+    axes[2] = np.cross(axes[0], axes[1])
+    # On paper y grows downwards, which with the third axis as it is would be a mirror image.
+    return np.asarray(centred @ (axes * np.array([[1.0], [-1.0], [1.0]])).T)
+
+
+def _lines(kind: NDArray[np.int64], is_bond: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First and last residues of lines of a colour, short ones, so that each has about one depth; a bond has its first residue's colour."""
+    found, first = [], 0
+    for row in range(len(is_bond) + 1):
+        ends = row == len(is_bond) or not is_bond[row]
+        if row > first and (ends or kind[row] != kind[first] or row - first >= _TOGETHER):
+            found.append((first, row))
+            first = row
+        if ends:
+            first = row + 1
+    return found

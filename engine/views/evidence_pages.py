@@ -1,10 +1,14 @@
-"""A page for each protein of an evidence run: coverage, near chains, sites, what was missed, contacts; and one that lists them."""
+"""Pages of an evidence run: of each protein one as HTML and one as PDF, with coverage, fold, near chains, sites, what was missed and
+contacts; and one that lists them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +16,14 @@ from engine.evidence.tables import CHAINS, CONTACTS, HOMOLOGUES, MISSED, PARALOG
 from engine.files import atomic_file, storage_errors
 from engine.jobs.progress import Progress
 from engine.project import Project
-from engine.results.columns import Table
+from engine.results.columns import Column, Table
 from engine.searches import search_of_kind
-from engine.views.drawings import svg
-from engine.views.evidence import ProteinEvidence, of_protein, protein_evidence
-from engine.views.evidence_drawings import draw_protein
-from engine.views.finished_run import open_run
+from engine.views.drawings import Drawing, svg
+from engine.views.evidence import ProteinEvidence, fold_of, of_protein, protein_evidence
+from engine.views.evidence_drawings import draw_fold, draw_protein
+from engine.views.finished_run import FinishedRun, open_run
 from engine.views.html_pages import html_page, result_rows, section, shown
+from engine.views.pdf_pages import PdfPages
 from engine.views.run_account import run_account
 from engine.views.tables import TableSource
 
@@ -26,15 +31,44 @@ __all__ = ["MAXIMUM_PAGES", "write_pages"]
 
 MAXIMUM_PAGES = 1000
 """Of proteins, those that come first; the tables have all."""
-_MAXIMUM_ROWS = 300
+_MAXIMUM_ROWS, _MAXIMUM_PRINTED = 300, 60
 _SHOWN = (CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES, HOMOLOGUES)
 _ROW_LETTERS, _GROUP = 60, 10
 _MAXIMUM_NAME = 40
 _INDEX = "index.html"
+_KINDS = (("#8a8a8a", False), ("#0072b2", True), ("#cc3399", True))
+"""Colours of residues: those that no peptide covers, covered ones, modified ones; and whether they are bold."""
+
+
+@dataclass(frozen=True)
+class _Section:
+    """The first rows of a table that are of a protein."""
+
+    table: Table
+    columns: list[Column]
+    values: list[dict[str, Any]]
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What the page of a protein tells, before it is HTML or PDF."""
+
+    protein: ProteinEvidence
+    told: list[str]
+    figures: list[Drawing]
+    sections: list[_Section]
+    methods: str
+
+    @property
+    def kinds(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """(r,) of each residue, into `_KINDS`."""
+        return np.where(self.protein.is_modified, 2, self.protein.coverage.covered.astype(np.int64))
 
 
 def write_pages(project: Project, run_id: str, folder: Path, progress: Progress) -> list[Path]:
-    """Write a page for each protein of a finished run, and ``index.html``, into a folder that is made where it is missing; their paths.
+    """Write two pages for each protein of a finished run, HTML and PDF, and ``index.html``, into a folder that is made where it is
+    missing; their paths.
 
     Raises
     ------
@@ -51,71 +85,118 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
         names = []
         for row in range(min(n, MAXIMUM_PAGES)):
             progress.check()
-            protein = protein_evidence(source, row)
-            name = f"{row + 1:04d}_{re.sub('[^A-Za-z0-9]', '_', protein.accession)[:_MAXIMUM_NAME]}.html"
-            names.append((name, protein))
-            written.append(_write(folder / name, _page(protein, source, account.methods)))
+            page = _read_page(run, source, row, account.methods)
+            name = f"{row + 1:04d}_{re.sub('[^A-Za-z0-9]', '_', page.protein.accession)[:_MAXIMUM_NAME]}"
+            names.append((name, page.protein))
+            written.append(_write(folder / f"{name}.html", _html(page, f"{name}.pdf").encode(errors="replace")))
+            written.append(_write(folder / f"{name}.pdf", _pdf(page, account.title)))
             progress.advance(1)
         told = f"{n:,} proteins" + (f", the first {MAXIMUM_PAGES:,} of them" if n > MAXIMUM_PAGES else "")
         rows = [
-            f'<tr><td><a href="{name}">{shown(one.accession)}</a></td><td class="n">{one.coverage.fraction * 100:.1f} %</td>'
+            f'<tr><td><a href="{name}.html">{shown(one.accession)}</a></td><td><a href="{name}.pdf">PDF</a></td>'
+            f'<td class="n">{one.coverage.fraction * 100:.1f} %</td>'
             f'<td class="n">{int(one.is_modified.sum()):,}</td><td>{shown(one.folds[0].values["chain"]) if one.folds else "none"}</td>'
             f"<td>{shown(one.coverage.description)}</td></tr>"
             for name, one in names
         ]
-        head = "<tr><th>Protein</th><th>Coverage</th><th>Modified residues</th><th>Nearest chain</th><th>Description</th></tr>"
+        head = "<tr><th>Protein</th><th></th><th>Coverage</th><th>Modified residues</th><th>Nearest chain</th><th>Description</th></tr>"
         parts = [f"<h1>{shown(account.title)}</h1><p>{told}</p>", f"<table>{head}{''.join(rows)}</table>", _methods(account.methods)]
-        written.append(_write(folder / _INDEX, html_page(account.title, parts)))
+        written.append(_write(folder / _INDEX, html_page(account.title, parts).encode(errors="replace")))
     return written
 
 
-def _write(path: Path, text: str) -> Path:
+def _write(path: Path, content: bytes) -> Path:
     with atomic_file(path) as file:
-        file.write(text.encode(errors="replace"))
+        file.write(content)
     return path
+
+
+def _read_page(run: FinishedRun, source: TableSource, row: int, methods: str) -> _Page:
+    protein = protein_evidence(source, row)
+    told = [
+        f"{len(protein):,} residues, {protein.coverage.fraction * 100:.1f} % of them covered; {int(protein.is_modified.sum()):,} modified."
+    ]
+    figures = [draw_protein(protein)]
+    if protein.folds:
+        fold = fold_of(run, protein, protein.folds[0])
+        drawn = draw_fold(protein, fold)
+        if drawn is not None:
+            figures.append(drawn)
+        told += [fold.note] if fold.note else []
+    else:
+        told.append("No structure of the database is near this protein.")
+    sections = []
+    for table in _SHOWN:
+        rows = source.beside(table.name)
+        columns = [one for one in table.columns if one.is_shown and one.name in rows.types and one.name != "accession"]
+        n_rows = rows.count(of_protein(protein.row))
+        if n_rows:
+            values = rows.values(rows.rows(of_protein(protein.row), most=_MAXIMUM_ROWS), [one.name for one in columns]).to_pylist()
+            sections.append(_Section(table, columns, values, n_rows))
+    return _Page(protein, told, figures, sections, methods)
 
 
 def _methods(text: str) -> str:
     return section("Methods", f"<pre>{shown(text, 20_000)}</pre>")
 
 
-def _page(protein: ProteinEvidence, source: TableSource, methods: str) -> str:
-    coverage = protein.coverage
+def _html(page: _Page, pdf: str) -> str:
+    protein = page.protein
+    figures = "".join(f"<figure>{svg(one).decode()}</figure>" for one in page.figures)
     parts = [
-        f'<p><a href="{_INDEX}">All proteins</a></p><h1>{shown(protein.accession)}</h1><p>{shown(coverage.description, 1000)}</p>',
-        f"<p>{len(protein):,} residues, {coverage.fraction * 100:.1f} % of them covered; {int(protein.is_modified.sum()):,} modified.</p>",
-        "" if protein.folds else "<p>No structure of the database is near this protein.</p>",
-        section("Coverage", f"<figure>{svg(draw_protein(protein)).decode()}</figure><pre>{_sequence(protein)}</pre>"),
+        f'<p><a href="{_INDEX}">All proteins</a> · <a href="{pdf}">this page as PDF</a></p><h1>{shown(protein.accession)}</h1>',
+        f"<p>{shown(protein.coverage.description, 1000)}</p>",
+        *(f"<p>{shown(text, 1000)}</p>" for text in page.told),
+        section("Coverage", f"{figures}<pre>{_sequence(page)}</pre>"),
+        *(section(one.table.title, result_rows(one.columns, one.values, one.n_rows)) for one in page.sections),
     ]
-    for table in _SHOWN:
-        rows = source.beside(table.name)
-        parts.append(section(table.title, _rows(rows, table, protein.row)))
-    return html_page(protein.accession, [*parts, _methods(methods)])
+    return html_page(protein.accession, [*parts, _methods(page.methods)])
 
 
-def _sequence(protein: ProteinEvidence) -> str:
-    """Residues in rows of sixty: covered ones bold, modified ones marked."""
-    kinds = np.where(protein.is_modified, 2, protein.coverage.covered.astype(np.int8))
+def _pdf(page: _Page, title: str) -> bytes:
+    protein = page.protein
+    pages = PdfPages(protein.accession, f"{protein.accession}, {title}")
+    pages.heading(protein.accession, 14.0)
+    for text in (protein.coverage.description, *page.told):
+        pages.paragraph(text, 1000)
+    pages.heading("Coverage")
+    for drawing in page.figures:
+        pages.figure(drawing)
+    rows = []
+    for first, last in _sequence_rows(len(protein)):
+        text, kinds = _grouped(protein.coverage.sequence[first:last], page.kinds[first:last].tolist())
+        rows.append((f"{first + 1:>6}", text, kinds, str(last)))
+    pages.letters(rows, _KINDS)
+    for one in page.sections:
+        pages.heading(one.table.title)
+        pages.rows(one.columns, one.values[:_MAXIMUM_PRINTED], one.n_rows)
+    pages.heading("Methods")
+    pages.paragraph(page.methods)
+    return pages.finished()
+
+
+def _sequence_rows(n: int) -> list[tuple[int, int]]:
+    return [(first, min(first + _ROW_LETTERS, n)) for first in range(0, n, _ROW_LETTERS)]
+
+
+def _grouped(text: str, kinds: Sequence[int]) -> tuple[str, list[int]]:
+    """Letters with a space behind each group."""
+    places = [k for first in range(0, len(text), _GROUP) for k in (*([-1] if first else []), *range(first, min(first + _GROUP, len(text))))]
+    return "".join(" " if k < 0 else text[k] for k in places), [0 if k < 0 else kinds[k] for k in places]
+
+
+def _sequence(page: _Page) -> str:
+    """Residues in rows: covered ones bold, modified ones marked."""
     tags = (("", ""), ("<b>", "</b>"), ("<mark><b>", "</b></mark>"))
     lines = []
-    for first in range(0, len(protein), _ROW_LETTERS):
-        last = min(first + _ROW_LETTERS, len(protein))
-        row = kinds[first:last]
+    for first, last in _sequence_rows(len(page.protein)):
+        row = page.kinds[first:last]
         # Where the kind changes, and where a group of ten ends.
         cuts = {0, last - first, *range(0, last - first, _GROUP), *(np.flatnonzero(np.diff(row)) + 1).tolist()}
         parts = []
         for begin, end in pairwise(sorted(cuts)):
             before, after = tags[int(row[begin])]
             gap = " " if begin and begin % _GROUP == 0 else ""
-            parts.append(f"{gap}{before}{shown(protein.coverage.sequence[first + begin : first + end])}{after}")
+            parts.append(f"{gap}{before}{shown(page.protein.coverage.sequence[first + begin : first + end])}{after}")
         lines.append(f"{first + 1:>6} {''.join(parts)} {last}")
     return "\n".join(lines)
-
-
-def _rows(source: TableSource, table: Table, protein: int) -> str:
-    columns = [one for one in table.columns if one.is_shown and one.name in source.types and one.name != "accession"]
-    n_rows = source.count(of_protein(protein))
-    if not n_rows:
-        return ""
-    values = source.values(source.rows(of_protein(protein), most=_MAXIMUM_ROWS), [one.name for one in columns]).to_pylist()
-    return result_rows(columns, values, n_rows)

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from engine.entry import Search
 from engine.parameters import ParameterDescription
 from engine.results.columns import MARK_COLUMNS, Table
+from engine.views.quantities import PEPTIDES_BY_SAMPLE, PROTEINS_BY_SAMPLE
 
 __all__ = ["Term", "glossary", "matching"]
+
+_MADE = {"quantify": (PROTEINS_BY_SAMPLE, PEPTIDES_BY_SAMPLE)}
+"""Tables that the window makes of those of a search, by its kind."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ def glossary(searches: Iterable[Search]) -> list[Term]:
     meaning is told once."""
     found: dict[tuple[str, str, bool], tuple[dict[str, None], dict[str, None]]] = {}
     for search in searches:
-        for table in search.result_tables:
+        for table in (*search.result_tables, *_MADE.get(search.kind, ())):
             for column in (*(MARK_COLUMNS if table.takes_marks else ()), *table.columns):
                 if column.title and column.meaning:
                     _note(found, (column.header, column.meaning, False), column.name, _place(table, search))

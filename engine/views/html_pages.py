@@ -9,7 +9,7 @@ from typing import Any
 
 from engine.results.columns import Column
 
-__all__ = ["MAXIMUM_LETTERS", "html_page", "listed", "result_rows", "rows_table", "section", "shown"]
+__all__ = ["MAXIMUM_LETTERS", "cell_text", "html_page", "listed", "printable", "result_rows", "rows_table", "rows_told", "section", "shown"]
 
 MAXIMUM_LETTERS = 200
 """Of a text, where nothing else is said."""
@@ -36,11 +36,16 @@ def html_page(title: str, parts: Iterable[str]) -> str:
 
 
 def shown(value: object, most: int = MAXIMUM_LETTERS) -> str:
-    """A text as HTML, which holds no control characters, no halves of letters, and no marks that turn the direction of what follows."""
+    """A text as HTML."""
+    return escape(printable(value, most))
+
+
+def printable(value: object, most: int = MAXIMUM_LETTERS) -> str:
+    """A text with no control characters, no halves of letters, and no marks that turn the direction of what follows."""
     text = str(value)
     if len(text) > most:
         text = f"{text[: most - 1]}…"
-    return escape("".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text))
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)
 
 
 def section(title: str, content: str) -> str:
@@ -63,21 +68,31 @@ def result_rows(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], 
     """The first rows of a table of results, by name of column, under their headers; `n_rows`: how many there are in all."""
     head = "".join(f'<th title="{shown(one.meaning)}">{shown(one.header)}</th>' for one in columns)
     body = "".join(f"<tr>{''.join(_cell(row[one.name], one) for one in columns)}</tr>" for row in values)
-    told = f"{n_rows:,} rows" + (f", the first {len(values):,} of them" if len(values) < n_rows else "")
-    return f'<p>{told}</p><div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+    return f'<p>{rows_told(len(values), n_rows)}</p><div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+
+
+def rows_told(n_shown: int, n_rows: int) -> str:
+    """How many rows a table has, and how many of them are shown."""
+    return f"{n_rows:,} {'row' if n_rows == 1 else 'rows'}" + (f", the first {n_shown:,} of them" if n_shown < n_rows else "")
+
+
+def cell_text(value: Any, column: Column) -> tuple[str, bool]:
+    """What is shown of a value of a column, and whether it is a number."""
+    if value is None or (isinstance(value, float) and value != value):
+        return "", False
+    if isinstance(value, list):
+        return printable("; ".join(map(str, value[:MAXIMUM_LETTERS]))), False
+    if isinstance(value, bool):
+        return "yes" if value else "no", False
+    if isinstance(value, float):
+        number = column.in_unit(value)
+        return f"{number:.3g}" if column.kind in ("probability", "e_value") else f"{number:,.{column.decimals}f}", True
+    if isinstance(value, int):
+        return f"{value}" if column.kind == "identifier" else f"{value:,}", True
+    return printable(value), False
 
 
 def _cell(value: Any, column: Column) -> str:
-    if value is None or (isinstance(value, float) and value != value):
-        return "<td></td>"
-    if isinstance(value, list):
-        return f"<td>{shown('; '.join(map(str, value[:MAXIMUM_LETTERS])))}</td>"
-    if isinstance(value, bool):
-        return f"<td>{'yes' if value else 'no'}</td>"
-    if isinstance(value, float):
-        number = column.in_unit(value)
-        number_text = f"{number:.3g}" if column.kind in ("probability", "e_value") else f"{number:,.{column.decimals}f}"
-        return f'<td class="n">{number_text}</td>'
-    if isinstance(value, int):
-        return f'<td class="n">{value if column.kind == "identifier" else f"{value:,}"}</td>'
-    return f"<td>{shown(value)}</td>"
+    text, is_number = cell_text(value, column)
+    start = '<td class="n">' if is_number else "<td>"
+    return f"{start}{escape(text)}</td>"

@@ -39,6 +39,7 @@ __all__ = [
 STATES = ("measured", "transferred", "too low", "refused", "not seen")
 """What a quantity may be, in the order in which figures stack them."""
 _AGAIN = "Quantify again"
+_LARGEST_LOG = 1100.0
 _BY_SAMPLE = Column(
     "by_sample", "By sample", "log2 quantities in the samples of the run, in their order, coloured by their distance from the row's "
     "median: blue below, orange above, open where there is none", "heat", 18, type="list<double>", is_nullable=True,
@@ -173,12 +174,22 @@ class Volcano:
 
 
 @dataclass(frozen=True, eq=False)
+class Components:
+    """Principal components of s samples: `scores` (s, 2), the `share` of the variance that each of the two has, and of how many things."""
+
+    scores: NDArray[np.float64]
+    share: tuple[float, float]
+    n_things: int
+
+
+@dataclass(frozen=True, eq=False)
 class QuantityOverview:
     """All that the figures of a run are drawn from.
 
     Attributes
     ----------
     changes : row of the table of changes by comparison and accession. peptidoforms : in ProForma, by their sequences.
+    components, correlations : of the samples, by their proteins.
     """
 
     proteins: Samples
@@ -186,6 +197,8 @@ class QuantityOverview:
     volcanos: tuple[Volcano, ...]
     changes: Mapping[tuple[str, str], int]
     peptidoforms: Mapping[str, tuple[str, ...]]
+    components: Components | None
+    correlations: NDArray[np.float64]
 
     def volcano_of(self, comparison: str | None) -> Volcano | None:
         """That of a comparison."""
@@ -221,7 +234,9 @@ def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
     for sequence, peptide in zip(long["sequence"].to_pylist(), long["peptide"].to_pylist(), strict=True):
         forms.setdefault(sequence, {})[peptide] = None
     of_sequence = {sequence: tuple(own) for sequence, own in forms.items()}
-    return QuantityOverview(*(found[name] for name in _LONG), _volcanos(changes), rows, of_sequence)
+    proteins, peptides = (found[name] for name in _LONG)
+    components, correlations = principal_components(proteins), sample_correlations(proteins)
+    return QuantityOverview(proteins, peptides, _volcanos(changes), rows, of_sequence, components, correlations)
 
 
 def _samples(run: FinishedRun, table: Table, long: pa.Table, samples: pa.Table) -> Samples:
@@ -233,6 +248,8 @@ def _samples(run: FinishedRun, table: Table, long: pa.Table, samples: pa.Table) 
         raise InputError(path, "does not hold each sample of every row, in their order", remedy=_AGAIN)
     first = np.arange(0, len(long), n)
     logs = long["log2_quantity"].to_numpy().astype(np.float64).reshape(-1, n)
+    # No amount is beyond that; a stranger's table may hold any number.
+    logs = np.where(np.abs(logs) <= _LARGEST_LOG, logs, np.nan)
     codes = {text: number for number, text in enumerate(STATES)}
     state = np.array([codes[text] for text in long["state"].to_pylist()], np.int8).reshape(-1, n)
     keys = long[key].take(first).to_pylist()
@@ -276,23 +293,14 @@ def _volcanos(changes: pa.Table) -> tuple[Volcano, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, eq=False)
-class Components:
-    """Principal components of s samples: `scores` (s, 2), the `share` of the variance that each of the two has, and of how many things."""
-
-    scores: NDArray[np.float64]
-    share: tuple[float, float]
-    n_things: int
-
-
 def principal_components(found: Samples) -> Components | None:
     """The first two principal components of the samples that have anything, by what all of these have; None where fewer than three samples
     or things are there. Samples without anything have NaN.
 
     Each thing's log2 quantities are centred on their mean, and not scaled. A component's sign is such that its largest loading is positive.
     """
-    used = found.has.any(axis=0)
-    rows = found.has[:, used].all(axis=1)
+    used = np.asarray(found.has.any(axis=0))
+    rows = np.asarray(found.has[:, used].all(axis=1))
     if used.sum() < 3 or rows.sum() < 3:
         return None
     values = found.log2[rows][:, used].T

@@ -16,6 +16,7 @@ from engine.errors import InputError
 from engine.formats.sources import ByteSource
 from engine.project import Project
 from engine.quantification.design import Design, read_design
+from engine.quantification.labels import LabelName, label
 
 __all__ = [
     "DESIGN_COLUMNS",
@@ -25,6 +26,7 @@ __all__ = [
     "files_of_runs",
     "filled_down",
     "guessed_design",
+    "has_sample",
     "judged_design",
     "pasted_cells",
     "read_design_table",
@@ -84,9 +86,10 @@ def files_of_runs(folder: Path, runs: Sequence[str]) -> list[str]:
     return list(found.values())
 
 
-def guessed_design(files: Sequence[str]) -> DesignTable:
+def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> DesignTable:
     """A design by the names of files: a number at the end is that of the replicate, what stands before it the condition, without what all
-    names begin with; ``F1`` or ``frac02`` between are fractions of one sample.
+    names begin with; ``F1`` or ``frac02`` between are fractions of one sample. Of a label each channel of each file has a row, and
+    nobody can guess its condition.
 
     Examples
     --------
@@ -111,6 +114,11 @@ def guessed_design(files: Sequence[str]) -> DesignTable:
             used.add(replicate)
             samples[key] = (f"{condition}_{replicate}", condition, str(replicate))
     shown = [name if names.count(name) == 1 else file for name, file in zip(names, files, strict=True)]
+    if kit is not None:
+        labelled = (
+            (file, f"{stem}_{channel}", "", "", channel) for file, stem in zip(shown, stems, strict=True) for channel in label(kit).channels
+        )
+        return DesignTable((*DESIGN_COLUMNS, "channel"), tuple(labelled))
     rows = ((file, *samples[key]) for file, key in zip(shown, keys, strict=True))
     return DesignTable(DESIGN_COLUMNS, tuple(rows))
 
@@ -144,20 +152,25 @@ def design_text(table: DesignTable) -> str:
     return written.getvalue()
 
 
-def judged_design(table: DesignTable, files: Sequence[str]) -> Design | DesignFault:
+def judged_design(table: DesignTable, files: Sequence[str], kit: LabelName | None = None) -> Design | DesignFault:
     """What the reader of designs makes of a table, of an identification with these files.
 
-    Rows without a sample are left out, as their files are.
+    Rows without a sample are left out, as their files, or their channels, are.
     """
-    places = [number for number, row in enumerate(table.rows) if any(cell.strip() for cell in row[1:])]
+    places = [number for number, row in enumerate(table.rows) if has_sample(row)]
     kept = DesignTable(table.columns, tuple(table.rows[number] for number in places))
     with tempfile.TemporaryDirectory(prefix="design-") as folder:
         path = Path(folder) / "design.tsv"
         path.write_text(design_text(kept), encoding="utf-8", newline="")
         try:
-            return read_design(path, files)
+            return read_design(path, files, None if kit is None else label(kit))
         except InputError as error:
             return _fault(error, places)
+
+
+def has_sample(row: Sequence[str]) -> bool:
+    """Whether a row tells anything of its file: a sample, a condition or a replicate."""
+    return any(cell.strip() for cell in row[1 : len(DESIGN_COLUMNS)])
 
 
 def _fault(error: InputError, places: Sequence[int]) -> DesignFault:

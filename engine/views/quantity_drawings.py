@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,29 +50,34 @@ def draw_volcano(
         if abs(one) < widest:
             x = float(across(np.array([one]))[0])
             shapes.append(Curve(np.array([x, x]), np.array([top, bottom]), "faint", 0.8, is_dashed=True))
-    x, y_all = across(volcano.fold_change), upwards(volcano.height)
-    for chosen, ink, size in ((~changed, "faint", 3.0), (down, 0, 4.5), (up, 1, 4.5)):
-        shapes.append(Points(x[chosen], y_all[chosen], ink, size, volcano.row[chosen]))  # type: ignore[arg-type]
-    shapes += _labels(volcano, np.flatnonzero(changed), x, y_all, (left, right), font_size)
+    x_all, y_all = across(volcano.fold_change), upwards(volcano.height)
+    dots: tuple[tuple[NDArray[np.bool_], Ink, float], ...] = ((~changed, "faint", 3.0), (down, 0, 4.5), (up, 1, 4.5))
+    for chosen, ink, size in dots:
+        shapes.append(Points(x_all[chosen], y_all[chosen], ink, size, volcano.row[chosen]))
+    surest = np.flatnonzero(changed)
+    surest = surest[np.argsort(volcano.p_value[surest], kind="stable")][: 4 * _LABELLED]
+    shapes += _named(volcano.accession, surest, x_all, y_all, (left, right), font_size, _LABELLED)
     return Drawing(width, height, title, tuple(shapes), font_size)
 
 
-def _labels(
-    volcano: Volcano, rows: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], span: tuple[float, float], font_size: float
-) -> list[Shape]:
-    """Names of the surest ones, where no other name stands."""
+def _named(
+    names: Sequence[str], rows: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], span: tuple[float, float],
+    font_size: float, most: int = 1000,
+) -> list[Shape]:  # fmt: skip
+    """Names of dots beside them, at most so many, where no other name stands."""
     shapes: list[Shape] = []
     taken: list[tuple[float, float, float]] = []
-    for row in rows[np.argsort(volcano.p_value[rows], kind="stable")][: 4 * _LABELLED].tolist():
-        text = shortened(volcano.accession[row], font_size * 9, font_size)
+    for row in rows.tolist():
+        text = shortened(names[row], font_size * 9, font_size)
         length = text_width(text, font_size)
-        is_left = x[row] + 6 + length > span[1]
-        begin = x[row] - 6 - length if is_left else x[row] + 6
-        if any(abs(y[row] - other) < font_size * 1.1 and begin < end and begin + length > first for first, end, other in taken):
+        is_left = x[row] + 7 + length > span[1]
+        begin = float(x[row]) + (-7 - length if is_left else 7)
+        if any(abs(y[row] - other) < font_size * 1.1 and begin < last and begin + length > first for first, last, other in taken):
             continue
         taken.append((begin, begin + length, float(y[row])))
-        shapes.append(Label(float(x[row]) + (-6 if is_left else 6), float(y[row]) + font_size * 0.35, text, "end" if is_left else "start"))
-        if len(taken) == _LABELLED:
+        at = float(x[row]) + (-7 if is_left else 7)
+        shapes.append(Label(at, float(y[row]) + font_size * 0.35, text, "end" if is_left else "start"))
+        if len(taken) == most:
             break
     return shapes
 
@@ -187,7 +194,7 @@ def draw_components(
         room = (float(values.max() - values.min()) or 1.0) * 0.16
         name = f"Component {number + 1} ({100 * found.share[number]:.0f} % of the variance)"
         axes.append(Axis(float(values.min()) - room, float(values.max()) + room, name))
-    shapes += draw_axes(area, *axes, font_size)
+    shapes += draw_axes(area, axes[0], axes[1], font_size)
     x = left + (found.scores[:, 0] - axes[0].low) / (axes[0].high - axes[0].low) * (right - left)
     y = bottom - (found.scores[:, 1] - axes[1].low) / (axes[1].high - axes[1].low) * (bottom - top)
     inks = _condition_inks(samples)
@@ -195,8 +202,7 @@ def draw_components(
         ink: Ink = inks.get(samples.conditions[place], "faint")
         at = np.array([place], np.int64)
         shapes.append(Points(x[at], y[at], ink, 7.0, at))
-        name, is_right = shortened(samples.samples[place], font_size * 9, font_size), x[place] > (left + right) / 2
-        shapes.append(Label(float(x[place]) + (-7 if is_right else 7), float(y[place]) - 3, name, "end" if is_right else "start"))
+    shapes += _named(samples.samples, np.flatnonzero(has), x, y, (left, right), font_size)
     across = left
     for name, ink in inks.items():
         if across + text_width(name, font_size) + 20 < right:
@@ -209,11 +215,11 @@ def draw_components(
 def draw_correlations(
     correlation: NDArray[np.float64], samples: Samples, width: float = 320.0, height: float = 260.0, font_size: float = 8.0
 ) -> Drawing:
-    """Correlations of each two samples, from the least (light) to 1; the target of a cell is the place of the sample of its row."""
+    """Correlations of each two samples, from the least (faint) to 1; the target of a cell is the place of the sample of its row."""
     n = len(samples.samples)
     told = correlation[np.isfinite(correlation)]
     least = float(told.min()) if len(told) else 0.0
-    title = f"Correlation, {least:.2f} (light) to 1"
+    title = f"Correlation, {least:.2f} (faint) to 1"
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     margin = max((text_width(shortened(name, font_size * 9, font_size), font_size) for name in samples.samples), default=0.0) + 12
     foot = _sample_foot(samples, font_size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
@@ -26,7 +26,8 @@ from engine.views.tables import TableSource
 __all__ = ["IonTrace", "IonTraces", "RunSurveys", "ion_traces", "measured_between", "trace_through"]
 
 _AVERAGINE_MASS = 111.1254
-_LEAST_SECONDS = 120.0
+_LEAST_SECONDS, _LATEST = 120.0, 1e9
+_TIMES = ("retention_time", "begin", "end")
 _COLUMNS = (
     *("peptide", "charge", "mz", "file", "source", "area", "apex", "retention_time", "begin", "end", "n_points", "agreement", "q_value"),
     *("refused",),
@@ -42,7 +43,8 @@ class IonTrace:
     file : its name. row : of the table of ion traces, -1 where that has none of this file. seconds : (k,) float64.
     intensity : (k, isotopes) float64, of each isotope in each survey spectrum. main : the isotope that is highest by the formula.
     apex, begin, end : seconds, None where the trace has none. values : the row of the table, empty where it has none.
-    error : why there is nothing to see, empty where there is.
+    error : why there is nothing to see, empty where there is. pattern : (isotopes,) float64 of the formula, by which isotopes that are too
+        low to be seen are told; empty where it is not known.
     """
 
     file: str
@@ -55,11 +57,17 @@ class IonTrace:
     end: float | None
     values: dict[str, Any]
     error: str = ""
+    pattern: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     @cached_property
     def total(self) -> NDArray[np.float64]:
-        """(k,) intensities of all isotopes together where the main one is there, 0 elsewhere: what areas are of."""
-        return np.where(self.intensity[:, self.main] > 0, self.intensity.sum(axis=1), 0.0)
+        """(k,) intensities of all isotopes together where the main one is there, 0 elsewhere: what areas are of; as
+        `kernels.cpu.elution` completes them by the pattern."""
+        found = np.where(self.intensity[:, self.main] > 0, self.intensity.sum(axis=1), 0.0)
+        if not len(self.pattern):
+            return found
+        seen = (self.intensity > 0) @ self.pattern
+        return found * self.pattern.sum() / np.where(seen > 0, seen, 1.0)
 
     @property
     def is_manual(self) -> bool:
@@ -117,7 +125,7 @@ def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurv
     own: dict[str, Any] = source.values(np.array([row]), _COLUMNS).to_pylist()[0]
     rows = source.rows([Is("peptide", "=", own["peptide"]), Is("charge", "=", own["charge"])])
     of_file = dict(zip((one["file"] for one in source.values(rows, _COLUMNS).to_pylist()), rows.tolist(), strict=True))
-    values = dict(zip(rows.tolist(), source.values(rows, _COLUMNS).to_pylist(), strict=True))
+    values = dict(zip(rows.tolist(), map(_sound, source.values(rows, _COLUMNS).to_pylist()), strict=True))
     pattern = _pattern(own["peptide"], int(run.parameters["isotopes"]))
     known = [one for one in values.values() if one["retention_time"] is not None]
     expected = float(np.median([one["retention_time"] for one in known])) if known else None
@@ -148,7 +156,14 @@ def _trace(
         )
     except ProteoscopeError as error:
         return IonTrace(name, row, np.zeros(0), np.zeros((0, len(pattern))), main, apex, begin, end, values, str(error))
-    return IonTrace(name, row, seconds, intensity, main, apex, begin, end, values)
+    return IonTrace(name, row, seconds, intensity, main, apex, begin, end, values, pattern=pattern)
+
+
+def _sound(values: dict[str, Any]) -> dict[str, Any]:
+    """A row whose times are all there and finite, in their order, or none is."""
+    times = [values[name] for name in _TIMES]
+    are_sound = all(one is not None and 0 <= one < _LATEST for one in times) and values["begin"] <= values["end"]
+    return values if are_sound else {**values, **dict.fromkeys(_TIMES)}
 
 
 def trace_through(
@@ -191,7 +206,7 @@ def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float
     shape = _smoothed(trace, places)
     high = shape >= shape.max() / 2
     return {
-        "area": float(areas.sum()), "apex": float(total.max()),
+        "area": float(np.trapezoid(total, seconds)), "apex": float(total.max()),
         "retention_time": float((seconds[high] * total[high]).sum() / total[high].sum()), "begin": begin, "end": end,
         "n_points": float(len(places)), "agreement": float(areas @ pattern) / length if length > 0 else 0.0,
     }  # fmt: skip
@@ -212,8 +227,9 @@ def _pattern(peptide: str, n_isotopes: int) -> NDArray[np.float64]:
     form = parse(peptide)
     elements = sequence_elements([form.sequence])[0]
     average = np.array([AVERAGINE.get(one, 0.0) for one in ELEMENTS]) / _AVERAGINE_MASS
-    for one in (*form.modifications, *form.unlocalised, *form.labile):
-        is_known = one.name in unimod()
-        elements = elements + (element_counts(unimod().by_name(one.name).composition) if is_known else one.mass * average)
+    named = [(one.name, one.mass) for one in form.modifications]
+    named += [(one.name, one.mass) for one in (*form.unlocalised, *form.labile)]
+    for name, mass in named:
+        elements = elements + (element_counts(unimod().by_name(name).composition) if name in unimod() else mass * average)
     pattern: NDArray[np.float64] = isotope_patterns(elements[None, :], n_isotopes)[0]
     return pattern

@@ -53,8 +53,8 @@ class MapPoints:
         kept = kept[np.argsort(x[kept], kind="stable")]
         scan = table["scan"].fill_null(-1).to_numpy().astype(np.int64)[kept] if "scan" in table.column_names else None
         file, files = _files_of(table, kept)
-        x, mz = x[kept].astype(np.float32), mz[kept].astype(np.float32)
-        found = cls(spectrum[kept], x, mz, status[kept], has_times, len(spectrum) - len(kept), scan, file, files)
+        places = x[kept].astype(np.float32), mz[kept].astype(np.float32)
+        found = cls(spectrum[kept], *places, status[kept], has_times, len(spectrum) - len(kept), scan, file, files)
         # Divided now, in the thread that reads the table.
         _ = found.by_status
         return found

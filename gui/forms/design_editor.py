@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence
@@ -13,6 +14,7 @@ from PySide6.QtWidgets import QAbstractItemView, QCheckBox, QFileDialog, QHBoxLa
 from engine.errors import ProteoscopeError
 from engine.files import atomic_file
 from engine.quantification.design import Design
+from engine.quantification.labels import LabelName
 from engine.results.counts import counted
 from engine.views.quantity_design import (
     DesignFault,
@@ -20,6 +22,7 @@ from engine.views.quantity_design import (
     design_text,
     files_of_runs,
     guessed_design,
+    has_sample,
     judged_design,
     pasted_cells,
     read_design_table,
@@ -145,6 +148,7 @@ class DesignEditor(QWidget):
         super().__init__()
         self._files: list[str] = []
         self._asked: tuple[Path, tuple[str, ...]] | None = None
+        self._label: LabelName | None = None
         self._judged: Design | DesignFault | None = None
         self._worker = TableWorker(None, self)
         self.model = DesignModel()
@@ -184,9 +188,14 @@ class DesignEditor(QWidget):
         """Whether it is being found out which files there are."""
         return self._worker.is_busy
 
-    def show_files(self, folder: Path | None, runs: Sequence[str]) -> None:
-        """Have the files of identifications of a project; a design of the same files stays as it is."""
-        asked = None if folder is None else (folder, tuple(runs))
+    def show_files(self, folder: Path | None, parameters: Mapping[str, Any]) -> None:
+        """Have the files of the identifications of a project that parameters of quantification name, and the channels of their label; a
+        design of the same files stays as it is."""
+        kit = parameters["label"] if parameters["method"] == "tmt" else None
+        if kit != self._label:
+            self._label = kit
+            self._begin_anew()
+        asked = None if folder is None else (folder, tuple(parameters["run"]))
         if asked == self._asked:
             return
         self._asked = asked
@@ -194,7 +203,7 @@ class DesignEditor(QWidget):
             self._worker.cancel()
             self._take([])
         else:
-            self._worker.submit("files", lambda: files_of_runs(*asked), self._take, lambda _: self._take([]))
+            self._worker.submit("files", lambda: files_of_runs(*asked), self._take, self._take_none)
 
     def look_again(self) -> None:
         """Ask anew at the next `show_files`: the project may have other runs by then."""
@@ -202,7 +211,7 @@ class DesignEditor(QWidget):
 
     def text(self) -> str:
         """The design as a table of tab-separated values; empty where none is used."""
-        rows = [row for row in self.model.table.rows if any(cell.strip() for cell in row[1:])]
+        rows = filter(has_sample, self.model.table.rows)
         return design_text(DesignTable(self.model.table.columns, tuple(rows))) if self.is_used.isChecked() else ""
 
     def problem(self) -> str:
@@ -211,7 +220,7 @@ class DesignEditor(QWidget):
 
     def guess(self) -> None:
         """Fill the table from the names of the files."""
-        self.model.replace_table(guessed_design(self._files))
+        self.model.replace_table(guessed_design(self._files, self._label))
 
     def load(self, path: Path) -> None:
         """Fill the table from a file."""
@@ -253,15 +262,21 @@ class DesignEditor(QWidget):
     def _take(self, files: list[str]) -> None:
         if files != self._files:
             self._files = files
-            table = guessed_design(files)
-            self.model.open(table)
-            judged = self._judged
-            has_groups = isinstance(judged, Design) and bool(judged.groups(()))
-            self.is_used.setChecked(has_groups)
+            self._begin_anew()
         self._show_state()
 
+    def _take_none(self, error: Exception) -> None:
+        """Why there are no files is told where the project is chosen."""
+        self._take([])
+
+    def _begin_anew(self) -> None:
+        """Guess a design, and use it where conditions can be compared by it."""
+        self.model.open(guessed_design(self._files, self._label))
+        judged = self._judged
+        self.is_used.setChecked(isinstance(judged, Design) and bool(judged.groups(())))
+
     def _judge(self) -> None:
-        self._judged = judged_design(self.model.table, self._files) if self._files else None
+        self._judged = judged_design(self.model.table, self._files, self._label) if self._files else None
         self.model.show_fault(self._judged if isinstance(self._judged, DesignFault) else None)
         self._show_state()
 
@@ -275,7 +290,8 @@ class DesignEditor(QWidget):
         judged = self._judged
         told = "Give a project: the files of its identification stand here then." if not self._files else ""
         if self._files and not is_used:
-            told = f"Each of {counted(len(self._files), 'file')} is a sample; nothing is compared."
+            what = "Each" if self._label is None else "Each channel of each"
+            told = f"{what} of {counted(len(self._files), 'file')} is a sample; nothing is compared."
         elif isinstance(judged, Design):
             told = _told(judged)
         self.message.setText(told)

@@ -160,16 +160,19 @@ class DesignModel(QAbstractTableModel):
         return flags | Qt.ItemFlag.ItemIsEditable if index.column() else flags
 
     def _paste_by_file(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        places: dict[str, int] = {}
+        columns = self.table.columns
+        channel = columns.index("channel") if "channel" in columns and "channel" in header else None
+        places: dict[tuple[str, str], int] = {}
         for number, row in enumerate(self.table.rows):
             for name in (row[0], PurePath(row[0]).name, _stem(row[0])):
-                places.setdefault(name, number)
+                places.setdefault((name, "" if channel is None else row[channel].casefold()), number)
         cells = []
-        for row in rows:
-            values = dict(zip(header, row, strict=False))
-            number = places.get(values["file"].strip(), places.get(_stem(values["file"].strip())))
-            if number is not None:
-                cells += [((number, self.table.columns.index(name)), text) for name, text in values.items() if name in self.table.columns]
+        for given in rows:
+            values = dict(zip(header, given, strict=False))
+            name, of = values["file"].strip(), "" if channel is None else values.get("channel", "").strip().casefold()
+            place = places.get((name, of), places.get((_stem(name), of)))
+            if place is not None:
+                cells += [((place, columns.index(one)), text) for one, text in values.items() if one in columns]
         self.set_cells(cells)
 
     def _take(self, table: DesignTable) -> None:

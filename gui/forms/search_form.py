@@ -249,6 +249,10 @@ class SearchForm(QWidget):
         self._fill(prefill)
         self._choose_run(run_id)
 
+    def begin_with(self, prefill: FormPrefill) -> None:
+        """Ask for a search of some files; parameters that this search does not have, or not so, are passed over."""
+        self._fill(prefill)
+
     def ask_again(self, folder: Path, prefill: FormPrefill, run_id: str, *, is_of_project: bool) -> None:
         """Ask for what a run of a project did. `run_id`: the run of the project that it went on from, where `is_of_project`."""
         if is_of_project:
@@ -435,7 +439,7 @@ class SearchForm(QWidget):
     def _show_design_files(self) -> None:
         """Designs are of the files of the runs that are meant now."""
         for design in self.designs.values():
-            design.show_files(self._runs_of, self.parameters.values().get("run", ()))
+            design.show_files(self._runs_of, self.parameters.values())
 
     def _look_for_runs(self) -> None:
         folder = self._runs_of

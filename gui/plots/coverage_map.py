@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
@@ -17,6 +17,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPalette,
     QPen,
+    QPixmap,
     QResizeEvent,
 )
 from PySide6.QtWidgets import QScrollArea, QWidget
@@ -184,8 +185,21 @@ def paint_coverage(
             painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, coverage.sequence[place])
             if is_modified:
                 painter.fillRect(QRectF(cell.left() + 1, cell.bottom() - 2, cell.width() - 2, 2), colours.mark)
+    _paint_peptides(painter, layout, colours, coverage.peptides, chosen, accent, visible)
+
+
+def _paint_peptides(
+    painter: QPainter,
+    layout: _Layout,
+    colours: PlotColours,
+    peptides: Sequence[PlacedPeptide],
+    chosen: frozenset[int],
+    accent: QColor,
+    visible: QRectF | None,
+) -> None:
+    """Bars of peptides, and on them what they carry."""
     painter.setPen(Qt.PenStyle.NoPen)
-    for peptide in coverage.peptides:
+    for peptide in peptides:
         for bar in layout.bars(peptide):
             if visible is not None and not visible.intersects(bar):
                 continue
@@ -196,7 +210,7 @@ def paint_coverage(
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRoundedRect(bar.adjusted(-1, -1, 1, 1), 2, 2)
                 painter.setPen(Qt.PenStyle.NoPen)
-    for peptide in coverage.peptides:
+    for peptide in peptides:
         bars = list(layout.bars(peptide))
         for place, _ in peptide.modifications if bars else ():
             bar = bars[place // layout.per_row - peptide.start // layout.per_row]
@@ -216,6 +230,8 @@ class _Canvas(QWidget):
         self.coverage: Coverage | None = None
         self.chosen: int | None = None
         self.residues: tuple[int, ...] = ()
+        self._drawn: tuple[tuple[object, ...], QPixmap] | None = None
+        """What is in sight without marks, with all that it depends on: a mark that moves is a few strokes more."""
         self.text = ""
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -246,13 +262,34 @@ class _Canvas(QWidget):
             area = self.rect().adjusted(20, 20, -20, -20)
             painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self.text)
         else:
-            chosen = frozenset() if self.chosen is None else frozenset([self.chosen])
-            paint_coverage(painter, self._layout, colours, self.letters, chosen, colours.decoy, QRectF(event.rect()))
+            in_sight = self.visibleRegion().boundingRect()
+            area = in_sight if in_sight.contains(event.rect()) else event.rect()
+            painter.drawPixmap(area.topLeft(), self._picture(self._layout, colours, area))
+            marked = [one for one in self._layout.coverage.peptides if one.row == self.chosen]
+            if marked:
+                chosen = frozenset(one.row for one in marked)
+                _paint_peptides(painter, self._layout, colours, marked, chosen, colours.decoy, QRectF(event.rect()))
             painter.setPen(QPen(colours.text, 1.6))
             for place in self.residues:
                 if place < len(self._layout.coverage.sequence):
                     painter.drawRect(self._layout.residue(place))
         painter.end()
+
+    def _picture(self, layout: _Layout, colours: PlotColours, area: QRect) -> QPixmap:
+        """The map without marks in an area."""
+        letters, ratio = self.letters, self.devicePixelRatioF()
+        key = (layout, colours, area.getRect(), ratio, letters.toString())
+        if self._drawn is None or self._drawn[0] != key:
+            picture = QPixmap(area.size() * ratio)
+            picture.setDevicePixelRatio(ratio)
+            picture.fill(colours.background)
+            painter = QPainter(picture)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.translate(-area.topLeft())
+            paint_coverage(painter, layout, colours, letters, frozenset(), colours.decoy, QRectF(area))
+            painter.end()
+            self._drawn = key, picture
+        return self._drawn[1]
 
     def peptide_at(self, at: QPointF) -> PlacedPeptide | None:
         if self._layout is None or self.coverage is None:

@@ -159,8 +159,11 @@ class TracePlot(QWidget):
         self.update()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Show everything."""
+        """Show everything; on a border it is another press, as of a click and a drag in a row."""
         event.accept()
+        if self._border_at(event.position()) is not None:
+            self.mousePressEvent(event)
+            return
         self._held = None
         self.reset_range()
 

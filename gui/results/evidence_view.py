@@ -350,7 +350,9 @@ class EvidenceView(RunView):
         protein = self._protein
         assert protein is not None
         self._place = place
-        self._light_residues([place])
+        if not protein.n_psms[place]:
+            # Otherwise the first peptide over it lights up, and one picture is enough.
+            self._light_residues([place])
         site = protein.sites.get(place)
         if site is not None and self.sites.model.position_of(site) is not None and self.tabs.currentWidget() is self.sites:
             self._choose_row(self.sites, site)

@@ -13,14 +13,13 @@ from engine.entry import Search
 from engine.errors import ProteoscopeError
 from engine.project import Project
 from engine.quantification.tables import ION_TRACES
+from engine.results.counts import counted
 from engine.views.conditions import AnyOf, Is
 from engine.views.finished_run import FinishedRun
 from engine.views.quantities import (
     SHOWN_TABLES,
     QuantityOverview,
-    principal_components,
     quantity_conditions,
-    sample_correlations,
     with_tables_by_sample,
 )
 from engine.views.quantity_drawings import draw_components, draw_correlations, draw_missing, draw_profile, draw_volcano
@@ -48,8 +47,6 @@ class QuantityView(RunView):
     traces alone are shown.
     """
 
-    MANUAL = "quantification"
-
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
         self.filters = QuantityFilterBar()
         super().__init__(search, self.filters, parent, SHOWN_TABLES)
@@ -76,8 +73,8 @@ class QuantityView(RunView):
 
     def _lay_out(self) -> None:
         self.tables = QTabWidget()
-        for panel in self.panels.values():
-            self.tables.addTab(panel, panel.title)
+        for panel, title in zip(self.panels.values(), ("Changes", "Proteins", "Peptides", "Ion traces", "Samples"), strict=True):
+            self.tables.addTab(panel, title)
         of_samples = self._split(Qt.Orientation.Horizontal, {self.components: 1, self.correlations: 1})
         self.figures = QTabWidget()
         for widget, title in ((self.volcano, "Volcano"), (of_samples, "Samples"), (self.missing, "Missing values")):
@@ -160,14 +157,10 @@ class QuantityView(RunView):
         run, overview = self._run, self._overview
         assert run is not None and overview is not None
         n_manual = len(run.project.row_corrections(run.run.id, ION_TRACES.name))
-        by_hand = (f"{n_manual} traces with borders set by hand",) if n_manual else ()
-        parameters = run.parameters
-        method = (
-            (str(parameters["method"]), f"proteins by {parameters['protein_quantity']}")
-            if self.ions.total
-            else (str(parameters["method"]),)
-        )
-        self.header.show_facts((*method, *by_hand, *files_facts(run), *time_facts(run)))
+        by_hand = (f"{counted(n_manual, 'trace')} with borders set by hand",) if n_manual else ()
+        by = f", proteins by {run.parameters['protein_quantity']}" if run.parameters["method"] != "counts" else ""
+        method = f"{run.parameters['method']}{by}"
+        self.header.show_facts((method, *by_hand, *files_facts(run, "identified in {}"), *time_facts(run)))
         counts = [
             SummaryNumber(int(found.has.any(axis=1).sum()), *words)
             for found, words in ((overview.proteins, ("protein", "proteins")), (overview.peptides, ("peptide", "peptides")))
@@ -184,8 +177,7 @@ class QuantityView(RunView):
         overview = self._overview
         assert overview is not None
         self._draw_volcano()
-        components, correlations = principal_components(overview.proteins), sample_correlations(overview.proteins)
-        proteins = overview.proteins
+        proteins, components, correlations = overview.proteins, overview.components, overview.correlations
         self.components.show_drawing(lambda *size: draw_components(components, proteins, *size))
         self.correlations.show_drawing(lambda *size: draw_correlations(correlations, proteins, *size))
         self.missing.show_drawing(lambda *size: draw_missing(proteins, "proteins", *size))
@@ -203,6 +195,8 @@ class QuantityView(RunView):
             panel.show_rows(filter=quantity_conditions(self.filters.chosen, name))
         if self._overview is not None:
             self._draw_volcano()
+            change = (self.filters.chosen.comparison or "", self._protein or "")
+            self.volcano.mark(self._overview.changes.get(change))
             self._tell()
 
     def _choose(self, panel: TablePanel, row: object) -> None:

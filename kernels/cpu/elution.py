@@ -49,17 +49,31 @@ class ElutionRules(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
+def _total(traces, i, w):
+    """Intensity of all isotopes of ion i in one survey spectrum: of those that it shows, with what the pattern has of the others, which are
+    too low to be seen; without them what is low would seem still lower."""
+    n_isotopes, count, offset = traces.pattern.shape[1], traces.n_surveys[i], traces.offset[i]
+    seen, total, every = 0.0, 0.0, 0.0
+    for k in range(n_isotopes):
+        value = traces.cells[offset + k * count + w]
+        every += traces.pattern[i, k]
+        if value > 0:
+            total += value
+            seen += traces.pattern[i, k]
+    return total * every / seen if seen > 0 else 0.0
+
+
+@njit(nogil=True, cache=True)
 def _outline(traces, i, gap):
     """Sum of all isotopes of ion i in each survey spectrum that shows its main one, gaps bridged and smoothed by 1-2-1, (count,)."""
-    n_isotopes, count, offset = traces.pattern.shape[1], traces.n_surveys[i], traces.offset[i]
+    count, offset = traces.n_surveys[i], traces.offset[i]
     cells, main = traces.cells, np.argmax(traces.pattern[i])
     total, filled, shape = np.zeros(count), np.zeros(count), np.zeros(count)
     previous = -1
     for w in range(count):
         if cells[offset + main * count + w] <= 0:
             continue
-        for k in range(n_isotopes):
-            total[w] += cells[offset + k * count + w]
+        total[w] = _total(traces, i, w)
         filled[w] = total[w]
         if previous >= 0 and 1 < w - previous <= gap + 1:
             for between in range(previous + 1, w):
@@ -110,15 +124,17 @@ def _measure(traces, i, shape, apex, rules, out):
     begin, end = _end(shape, apex, -1, rules), _end(shape, apex, 1, rules)
     areas = np.zeros(n_isotopes)
     previous, points, weight, centre = -1, 0, 0.0, 0.0
-    highest = 0.0
+    highest, area, before_it = 0.0, 0.0, 0.0
     for w in range(begin, end + 1):
         if traces.cells[traces.offset[i] + main * count + w] <= 0:
             continue
         points += 1
-        total = 0.0
+        total = _total(traces, i, w)
+        if previous >= 0:
+            area += (total + before_it) / 2 * (traces.times[first + w] - traces.times[first + previous])
+        before_it = total
         for k in range(n_isotopes):
             value = traces.cells[traces.offset[i] + k * count + w]
-            total += value
             if previous >= 0:
                 before = traces.cells[traces.offset[i] + k * count + previous]
                 areas[k] += (value + before) / 2 * (traces.times[first + w] - traces.times[first + previous])
@@ -132,7 +148,7 @@ def _measure(traces, i, shape, apex, rules, out):
         across += areas[k] * traces.pattern[i, k]
         one += areas[k] ** 2
         other += traces.pattern[i, k] ** 2
-    out[AREA], out[APEX], out[POINTS] = areas.sum(), highest, points
+    out[AREA], out[APEX], out[POINTS] = area, highest, points
     out[TIME] = centre / weight if weight > 0 else traces.times[first + apex]
     out[BEGIN], out[END] = traces.times[first + begin], traces.times[first + end]
     out[WIDTH] = _crossing(traces, first, shape, apex, 1, end) - _crossing(traces, first, shape, apex, -1, begin)

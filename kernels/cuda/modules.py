@@ -165,7 +165,7 @@ class CudaCard:
 
         self._cupy, self._modules = cupy, {}  # type: ignore[var-annotated]
         self._functions: dict[tuple[str, tuple[str, ...], str], tuple[Any, int]] = {}
-        self._compiling = Lock()
+        self._compiling, self._attributes = Lock(), dict[str, int]()
         self.name = f"cuda:{number}"
         self.rates = USUAL_RATES
         self._faults = _Faults(self.name)
@@ -190,8 +190,7 @@ class CudaCard:
 
     def maximum_shared_bytes(self) -> int:
         """See `Card`."""
-        with self._faults:
-            return int(self._device.attributes["MaxSharedMemoryPerBlockOptin"])
+        return self._attribute("MaxSharedMemoryPerBlockOptin")
 
     def compute_capability(self) -> int:
         """See `Card`."""
@@ -200,8 +199,14 @@ class CudaCard:
 
     def multiprocessors(self) -> int:
         """See `Card`."""
-        with self._faults:
-            return int(self._device.attributes["MultiProcessorCount"])
+        return self._attribute("MultiProcessorCount")
+
+    def _attribute(self, name: str) -> int:
+        """What the driver tells of the device; asked once, since launches of a few microseconds need it each time."""
+        if name not in self._attributes:
+            with self._faults:
+                self._attributes[name] = int(self._device.attributes[name])
+        return self._attributes[name]
 
     def buffer(self, n_bytes: int) -> Any:
         """See `Card`."""

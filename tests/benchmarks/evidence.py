@@ -2,15 +2,17 @@
 
 ::
 
-    python -m tests.benchmarks.evidence --data FOLDER [--proteins 1000] [--chains 105580] [--device cpu] [--threads N]
+    python -m tests.benchmarks.evidence --data FOLDER [--proteins 1000] [--chains 105580] [--device cpu] [--threads N] [--out FILE]
 
 The database is that of `structures_at_scale`; the proteins are sequences of its chains with one residue in seven exchanged, of which every
-second peptide of a full digestion was seen. Its files are not there, so that neither atoms nor exposure are read. One JSON line.
+second peptide of a full digestion was seen. Its files are not there, so that neither atoms nor exposure are read. One JSON line, also
+behind what is in FILE; `tables` is the SHA-256 of all tables of the run, which any device gives alike.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import subprocess
@@ -45,22 +47,30 @@ def main() -> int:
     parser.add_argument("--chains", type=int, default=105_580)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", default=str(os.cpu_count()))
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="proteoscope-evidence-") as name:
         folder = Path(name)
         make_database(options.data, options.chains, folder / "database")
         project = write_identification(folder, proteins_of(folder / "database", options.proteins))
+        path = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
         done = subprocess.run(
             [
                 sys.executable, "-m", "proteoscope", "evidence", str(project), "--structures", str(folder / "database"), "--json",
                 "--device", options.device, "--threads", options.threads,
             ],
-            cwd=REPOSITORY, env=os.environ | {"PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True, check=True,
+            cwd=REPOSITORY, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=True,
         )  # fmt: skip
-    found = json.loads(done.stdout)
+        found = json.loads(done.stdout)
+        tables = sorted((project / "results" / found["run_id"]).glob("*.parquet"))
+        digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in tables)).hexdigest()[:16]
     steps = {step: round(values["seconds"], 2) for step, values in found["stages"].items()}
     told = {key: found[key] for key in ("n_proteins", "n_on_structures", "n_chains", "n_peptides", "device")}
-    print(json.dumps({"benchmark": "evidence", **told, "seconds": round(found["seconds"], 2), "steps": steps}))
+    line = json.dumps({"benchmark": "evidence", **told, "seconds": round(found["seconds"], 2), "steps": steps, "tables": digest})
+    print(line)
+    if options.out:
+        with options.out.open("a") as file:
+            file.write(f"{line}\n")
     return 0
 
 

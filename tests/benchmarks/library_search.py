@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import tempfile
 import time
 from dataclasses import replace
@@ -27,6 +28,7 @@ from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
 from engine.formats import read_spectra
 from engine.formats.libraries.reading import read_libraries
+from engine.formats.writing import write_spectrum_file
 from engine.library_search.decoys import library_peptides
 from engine.library_search.entry import LIBRARY_SEARCH
 from engine.library_search.judging import JudgedMatches, judge
@@ -37,6 +39,7 @@ from engine.spectra.columns import Spectra
 from engine.spectra.spectral_library import SpectralLibrary
 from engine.statistics.target_decoy import false_share_interval
 from kernels.cpu.shuffled_spectra import ShuffledPeptides, move_peaks
+from tests.peers.peer_programs import peers_folder
 
 RESOURCES = Resources(2)
 TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", "adduct")
@@ -108,9 +111,9 @@ def searched(library: SpectralLibrary, spectra: Spectra, parameters: LibrarySear
         return judged, references, time.perf_counter() - begun
 
 
-def foreign(data: Path, n_seeds: int) -> None:
+def foreign(data: Path, n_seeds: int, path: Path | None) -> None:
     """See the head."""
-    library = read_libraries([data / "libraries" / "nist-bsa_consensus.msp"])
+    library = read_libraries([path or data / "libraries" / "nist-bsa_consensus.msp"])
     spectra = read_spectra(sorted((data / "spectra" / "bsa_ltq").glob("BSA?.mzML")), threads=2)
     for similarity in ("entropy", "cosine"):
         for tolerance in ("10 ppm", "0.5 Da", "200 Da"):
@@ -127,11 +130,12 @@ def foreign(data: Path, n_seeds: int) -> None:
                 accepted += len(entry)
                 false += int((entry >= len(library)).sum())
             low, high = false_share_interval(accepted, false, 0.5)
-            told(figure="foreign", similarity=similarity, tolerance=tolerance, accepted=accepted, foreign=false,
+            told(figure="foreign", library=library.sources[0].name, similarity=similarity, tolerance=tolerance, accepted=accepted,
+                 foreign=false,
                  share=round(2 * false / max(1, accepted), 4), low=round(low, 4), high=round(high, 4))  # fmt: skip
 
 
-def molecules(data: Path, n_queries: int) -> None:
+def molecules(data: Path, n_queries: int, *, with_matchms: bool) -> None:
     """See the head; `n_queries` of them, all where it is 0."""
     spectra = read_spectra([data / "clustering" / "massbank_esi_ms2.mgf"], threads=2, takes_negative=True)
     lines = (data / "clustering" / "massbank_esi_ms2.labels.tsv").read_text(encoding="utf-8").splitlines()
@@ -158,8 +162,24 @@ def molecules(data: Path, n_queries: int) -> None:
             parameters = LIBRARY_SEARCH.parameters_of("small-molecules").changed(similarity=similarity, precursor_tolerance=tolerance)
             judged, references, seconds = searched(library, spectra.only(asked), parameters)
             right = label[references.entry[judged.found.reference]] == label[judged.found.spectrum]
+            beside = {}
+            if with_matchms and similarity == "cosine":
+                beside = {f"matchms_{name}": value for name, value in matchms(spectra, rows, asked, label, tolerance).items()}
             told(figure="molecules", similarity=similarity, tolerance=tolerance, queries=len(asked), right_first=int(right.sum()),
-                 seconds=round(seconds, 2))  # fmt: skip
+                 seconds=round(seconds, 2), **beside)  # fmt: skip
+
+
+def matchms(spectra: Spectra, rows: np.ndarray, asked: np.ndarray, label: np.ndarray, tolerance: str) -> dict[str, Any]:
+    """What CosineGreedy finds, one thread, and how long its comparisons take."""
+    python, script = peers_folder() / "python" / "bin" / "python", Path(__file__).parents[1] / "peers" / "compare_with_matchms.py"
+    with tempfile.TemporaryDirectory() as folder:
+        titled = replace(spectra, identifier=[str(one) for one in label])
+        names = [Path(folder) / name for name in ("library.mgf", "queries.mgf")]
+        for path, some in zip(names, (rows, asked), strict=True):
+            write_spectrum_file(path, titled, rows=some)
+        done = subprocess.run([python, script, *names, *tolerance.split()], check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def speed(data: Path, n_entries: int) -> None:
@@ -188,13 +208,15 @@ def main() -> None:
     parser.add_argument("figure", choices=("foreign", "molecules", "speed"))
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--library", type=Path, help="of foreign: another than NIST's, as one of few peptides")
+    parser.add_argument("--matchms", action="store_true", help="of molecules: CosineGreedy on the same beside it (tests/peers/install.sh)")
     parser.add_argument("--queries", type=int, default=0)
     parser.add_argument("--entries", type=int, default=500_000)
     given = parser.parse_args()
     if given.figure == "foreign":
-        foreign(given.data, given.seeds)
+        foreign(given.data, given.seeds, given.library)
     elif given.figure == "molecules":
-        molecules(given.data, given.queries)
+        molecules(given.data, given.queries, with_matchms=given.matchms)
     else:
         speed(given.data, given.entries)
 

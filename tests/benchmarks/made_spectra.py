@@ -117,7 +117,9 @@ def make_spectra(
     return MadeSpectra(out, sequence)
 
 
-def made_spectrum(network: object, number: int, sequence: str, charge: int, shift: NDArray[np.float64], generator: np.random.Generator) -> str:
+def made_spectrum(
+    network: object, number: int, sequence: str, charge: int, shift: NDArray[np.float64], generator: np.random.Generator
+) -> str:
     """A spectrum in MGF of a peptide, each of whose residues carries `shift` (residues,) dalton; `network`: the model of intensities."""
     mz, height = _ions(network, sequence, charge, shift, is_labelled=False)
     mass = float(_residue_masses(sequence, shift, is_labelled=False).sum()) + WATER_MASS

@@ -7,7 +7,7 @@ FOLDER is the unpacked test data (its files may be compressed with gzip). The wo
 real spectra, each nineteen times, 3 Da / 0.5 Da, up to three of oxidation and phosphorylation, five proteomes with reversed decoys), each
 query searched `copies` times over with masses that are shifted at random by up to 10 Da more, so that one card is busy for seconds.
 
-`seconds` is the scoring of all queries by `ScoringPass.score`, with the packing, all transfers and the merging of the hits; the median of
+`seconds` is the scoring of all queries by `ScoringPass.score_one_by_one`, with packing, all transfers and merging of hits; the median of
 the runs, after one on the same cards that compiles the kernels and takes pinned memory. The dictionary is on the cards before: bringing it
 to all of them side by side and counting the candidates took `plan_seconds`. `efficiency` is the time of one card over n times that of n;
 with the processor, `gain` is the time of the same cards alone over the time together.
@@ -69,7 +69,7 @@ def scored(work: Workload, threads: int, used: Sequence[Card], with_processor: b
     started = time.perf_counter()
     search.plan()
     planned = time.perf_counter()
-    hits = search.score()
+    hits = search.score_one_by_one()
     return planned - started, time.perf_counter() - planned, hits
 
 

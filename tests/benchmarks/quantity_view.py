@@ -78,9 +78,14 @@ def _sequence(number: int) -> str:
 
 
 def measure(folder: Path, where_above: float) -> None:
-    """Print the longest stall of each step."""
+    """Print the longest stall of each step; the view is made before, while nobody waits, as the window does it."""
+    from gui.preparation import Preparation
+
     journey = Journey(folder, where_above)
     window = journey.window
+    pages = window.searches["quantify"]
+    Preparation([pages], lambda: True, window).begin()
+    journey.wait(1.0, lambda: pages.made_results is not None)
     with journey.step("results, first time"):
         journey.open("quantify")
     view: Any = window.results

@@ -39,6 +39,7 @@ from engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, MAXIMU
 from tests.engine.formats import entry_files
 from tests.engine.imported import small_results
 from tests.engine.structures import examples
+from tests.fuzz import libraries
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MEMORY_BYTES, PROCESSOR_SECONDS = 1 << 30, 10
@@ -434,6 +435,20 @@ READERS = {
     "results-xml": Reader(
         lambda: _results_of(("pepxml", "mzidentml", "xtandem", "idxml")), _read_results, _TAGS,
         (*_XML_WORDS, b'location="-1"', b'position="999"', b'mass="nan"', b'charge="1e9"', b'peptide="x"', b"<Peptide/>", b"<search_hit/>"),
+    ),
+    "libraries": Reader(
+        libraries.text_libraries, libraries.read_library, _LINES,
+        (b"Name: ", b"Num peaks: 3", b"Comment: Mods=1/0,A,Acetyl", b"BEGIN IONS", b"END IONS", b"SEQ=", b"<Spectrum=1>", b"<Peaks>",
+         b"<Analyte=2>", b"MS:1003270|x=", b"<AttributeSet Spectrum=all>", b"PrecursorMz\t", b"\t", b"1 1;", b"[+1e9]", b"Nreps=1e99"),
+    ),
+    "libraries-json": Reader(
+        libraries.json_libraries, libraries.read_library, re.compile(rb'"[^"]*"|[^"]'),
+        (b"[" * 3000, b'{"a":' * 3000, b"null", b"NaN", b"1e999", b'"mzs"', b"[[1]]", b"{}", b"]", b"}", b",", b'"\\ud800"', b"true"),
+    ),
+    "libraries-blib": Reader(
+        libraries.binary_libraries, libraries.read_library, _BYTES,
+        (b"\xff\xff\xff\x7f", b"\0" * 8, b"SQLite format 3\0", b"RefSpectra", b"CREATE VIEW RefSpectra AS SELECT 1", b"x\x9c", b"\xff" * 9,
+         b"WITHOUT ROWID"),
     ),
     "gzip": Reader(lambda: _mgf() + _mzml() + _ms2(), _read_spectra, _LINES, _MGF_WORDS, is_packed=True),
     "preset": Reader(

@@ -77,20 +77,9 @@ def searched(window: MainWindow, form: SearchForm, fasta: Path, tmp_path: Path, 
 
 def test_it_is_offered_wherever_the_others_are(window: MainWindow) -> None:
     actions = {kind: action.text() for kind, action in window.menus.new.items()}
-    assert actions == {
-        "identify": "New identification",
-        "align": "New sequence search",
-        "structures": "New structure search",
-        "cluster": "New clustering",
-        "explain": "New explanation",
-        "modified": "New search for modified peptides",
-        "reads": "New read alignment",
-        "import": "New import of results",
-        "evidence": "New evidence on structures",
-        "quantify": "New quantification",
-        "composition": "New composition",
-    }
-    assert [window.menus.new[kind].shortcut().toString() for kind in actions] == ["Ctrl+N", "Ctrl+Shift+N", *[""] * 9]
+    assert actions == {one.kind: f"New {one.name}" for one in searches.SEARCHES} and "composition" in actions
+    shortcuts = [window.menus.new[kind].shortcut().toString() for kind in actions]
+    assert shortcuts[:2] == ["Ctrl+N", "Ctrl+Shift+N"] and set(shortcuts[2:]) == {""}
     click(window.start_page.new_buttons["composition"])
     assert window.pages.currentWidget() is window.searches["composition"].form
 

@@ -24,6 +24,7 @@ from engine.errors import InputError
 from engine.execution.devices import Device, processor
 from engine.jobs import Progress, ProgressEvent
 from engine.project import Project
+from engine.project.kept_file import is_kept_name
 from engine.results.counts import Count
 from engine.searches import SEARCHES
 from gui.dialogs import CrashDialog
@@ -308,11 +309,15 @@ def test_files_are_chosen_in_a_dialog(window: MainWindow, spectra: Path, qtbot: 
     assert window.form.file_lists["spectra"].start_folder == str(spectra.parent)
 
 
-def test_a_folder_dropped_gives_all_that_it_holds(window: MainWindow, sample_data: Path, qtbot: QtBot) -> None:
-    drop(window, sample_data)
+def test_a_folder_dropped_gives_all_that_it_holds(window: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    spectra, database = {"BSA1.mzML.gz", "Ecoli_MS2_small.mzML.gz"}, "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+    (tmp_path / "dropped").mkdir()
+    for name in (*spectra, database):
+        shutil.copy(sample_data / name, tmp_path / "dropped")
+    drop(window, tmp_path / "dropped")
     qtbot.waitUntil(lambda: len(window.form.file_lists["spectra"].paths) == 2)
-    assert {path.name for path in window.form.file_lists["spectra"].paths} == {"BSA1.mzML.gz", "Ecoli_MS2_small.mzML.gz"}
-    assert [path.name for path in window.form.file_lists["database"].paths] == ["18Protein_SoCe_Tr_detergents_trace.fasta.gz"]
+    assert {path.name for path in window.form.file_lists["spectra"].paths} == spectra
+    assert [path.name for path in window.form.file_lists["database"].paths] == [database]
     assert window.pages.currentWidget() is window.form
 
 
@@ -385,7 +390,8 @@ def test_a_real_search_is_cancelled_on_its_way(filled: MainWindow, qtbot: QtBot,
     qtbot.waitUntil(lambda: not window.tasks.stages)
     assert n_late[0] <= 12, "each thread hears of it once"
     assert {run.status for run in Project.open(tmp_path / "project").runs()} == {"cancelled"}
-    assert list((tmp_path / "project" / "results").glob("*/*")) == []
+    left = [path.name for path in (tmp_path / "project" / "results").glob("*/*")]
+    assert all(is_kept_name(name) for name in left), "what was finished is kept for going on, and nothing else"
 
 
 def test_results_do_not_push_aside_what_one_is_typing(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from engine.chemistry.noted_peptides import NotedModification, NotedPeptide, parse_peptide
+from engine.chemistry.noted_peptides import NotedModification, NotedPeptide, noted_modification, parse_peptide
 from engine.formats.libraries.entries import Entry, LibraryCollector, first_charge
 from engine.formats.libraries.text_entries import Line, TextLibrary, last_of
 from engine.formats.sources import ByteSource
@@ -105,7 +105,7 @@ def _placed(at: int, name: str, length: int) -> NotedModification:
     """A modification of ``Mods=``, whose residues are counted from 0; -1 is the N-terminus, -2 the C-terminus."""
     position = {-1: 0, -2: length + 1}.get(at, at + 1)
     name = name.strip()
-    return NotedModification(position, _SHORT_NAMES.get(name, name))
+    return noted_modification(position, name) if name[0] in "+-" else NotedModification(position, _SHORT_NAMES.get(name, name))
 
 
 def _take_numbers(entry: Entry, found: dict[str, str], pairs: dict[str, str]) -> None:

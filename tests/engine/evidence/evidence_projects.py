@@ -38,8 +38,11 @@ def made_proteins(sequence: str) -> dict[str, str]:
     return {"RELATIVE": relative, "TWIN": sequence[HUMAN_PART] + "WWWWWWWWWW" + sequence[:20], "NOWHERE": "HWHWHWWHWHK" * 3 + "WHHWHHWWK"}
 
 
-def write_identification(folder: Path, proteins: dict[str, str], out: Path | None = None) -> Path:
-    """A project with an imported identification: fully cut peptides, some oxidised; in `folder`, beside its files, or at `out`."""
+def write_identification(folder: Path, proteins: dict[str, str], out: Path | None = None, n_psms: int = 0) -> Path:
+    """A project with an imported identification: fully cut peptides, some oxidised; in `folder`, beside its files, or at `out`.
+
+    `n_psms`: about how many, one to three of each peptide where it is not told.
+    """
     (folder / "proteins.fasta").write_text("".join(f">{name} made\n{sequence}\n" for name, sequence in proteins.items()))
     spectra, rows, scan = [], ["PSMId\tscore\tq-value\tposterior_error_prob\tpeptide\tproteinIds"], 10
     found: dict[str, tuple[str, float]] = {}
@@ -49,7 +52,7 @@ def write_identification(folder: Path, proteins: dict[str, str], out: Path | Non
             at = peptide.find("M")
             found[peptide] = (f"{peptide[: at + 1]}[+{OXIDATION:.4f}]{peptide[at + 1 :]}", OXIDATION) if at >= 0 else (peptide, 0.0)
     for k, (peptide, (written, added)) in enumerate(found.items()):
-        for _ in range(1 + k % 3):
+        for _ in range(1 + k % 3 if not n_psms else 1 + n_psms // len(found)):
             scan += 1
             mz = (mass.fast_mass(peptide) + added) / 2 + PROTON
             spectra.append(

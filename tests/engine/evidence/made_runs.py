@@ -25,7 +25,7 @@ _STANDARD = set("ADEFGHIKLMNPQRSTVWYC")
 
 
 class Planted(NamedTuple):
-    """A peptide whose spectrum was made: where it lies (from 0), and what its residue `site` of the protein (from 0) carries, -1: nothing."""
+    """A peptide whose spectrum was made: where it lies (from 0), and what residue `site` of the protein (from 0) carries, -1: none."""
 
     protein: str
     sequence: str

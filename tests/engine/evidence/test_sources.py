@@ -181,7 +181,7 @@ def test_the_newest_identification_is_shown_where_no_run_is_named(explained: tup
 
 
 def test_a_run_that_is_none_is_named(explained: tuple[Path, str, str], albumin: Path) -> None:
-    project, identified, explaining = explained
+    project, identified, _ = explained
     where = {"project": [project], "structures": [albumin]}
     with pytest.raises(ParameterError, match=f"is no finished identification; there are {identified}"):
         run_search("evidence", {**where}, device="cpu", run=Project.open(project).latest("evidence"))
@@ -232,7 +232,7 @@ def _entries(made: MadeRun) -> list[str]:
             carried = sorted([*carried, (one.site - one.start, one.sequence[one.site - one.start], one.name)])
         mods = "".join(f"({k},{letter},{name})" for k, letter, name in carried)
         entries.append(
-            f"Name: {one.sequence}/2\nComment: Mods={len(carried)}{mods} Parent={told['PEPMASS']} Protein=\"{one.protein}\"\n"
+            f'Name: {one.sequence}/2\nComment: Mods={len(carried)}{mods} Parent={told["PEPMASS"]} Protein="{one.protein}"\n'
             f"Num peaks: {len(peaks)}\n" + "\n".join(peaks) + "\n"
         )
     return entries

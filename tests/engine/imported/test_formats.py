@@ -236,6 +236,9 @@ def test_names_of_percolators_psms_that_are_those_of_spectra_lead_to_them(spectr
     path.write_text(re.sub(r"run_(\d+)_\d_1", r"controllerType=0 controllerNumber=1 scan=\1", path.read_text()))
     summary = import_results([path], [spectra], tmp_path / "project")
     assert summary.n_imported == len(TRUTH) and summary.found_by == {"scan": len(TRUTH)}
+    path.write_text(re.sub(r"controllerType=0 controllerNumber=1 scan=", "", path.read_text()))
+    with pytest.raises(InputError, match="its spectrum is in none of the files"):  # a bare number may count anything
+        import_results([path], [spectra], tmp_path / "numbers")
 
 
 def test_a_column_without_a_name_is_nobodys(tmp_path):

@@ -25,7 +25,7 @@ from engine.views.heat import relative
 from engine.views.quantities import QuantityFilter, Samples, Volcano, principal_components, quantity_conditions, sample_correlations
 from engine.views.quantities import with_tables_by_sample as opened
 from engine.views.quantity_drawings import draw_components, draw_correlations, draw_missing, draw_profile, draw_volcano, missing_blocks
-from engine.views.quantity_traces import RunSurveys, ion_traces, measured_between
+from engine.views.quantity_traces import RunSurveys, _sound, ion_traces, measured_between
 from tests.engine.quantification.made_runs import table_of
 from tests.engine.views.quantity_projects import PER_PROTEIN, PROTEINS, quantified_project, ratio_of
 
@@ -247,6 +247,13 @@ def test_corrections_of_a_stranger_are_passed_over(project, run):
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
         connection.execute("DELETE FROM row_corrections")
         connection.commit()
+
+
+def test_traces_of_a_stranger_with_half_of_their_borders_or_none_that_is_a_time_have_none():
+    whole = {"retention_time": 5.0, "begin": 4.0, "end": 6.0, "file": "a"}
+    assert _sound(whole) == whole
+    for wrong in ({"begin": None}, {"end": float("nan")}, {"end": 1.0}, {"retention_time": float("inf")}, {"begin": -1.0}):
+        assert _sound({**whole, **wrong}) == {"retention_time": None, "begin": None, "end": None, "file": "a"}
 
 
 def test_tables_that_do_not_fit_each_other_are_told(run, project):

@@ -88,6 +88,23 @@ def test_filling_down_repeats_texts_and_counts_numbers():
     assert filled_down(["wt2", "wt3", ""]) == ["wt2", "wt3", "wt4"]
 
 
+def test_channels_of_a_label_have_rows_of_their_own_and_are_judged_with_it():
+    files = ["/d/plex1_F1.mzML", "/d/plex1_F2.mzML", "/d/plex2.mzML"]
+    table = guessed_design(files, "tmt-6")
+    assert table.columns[-1] == "channel" and len(table.rows) == 18
+    assert table.rows[0] == ("plex1_F1.mzML", "plex1_126", "", "", "126") and table.rows[6][1] == "plex1_126"
+    fault = judged_design(table, files, "tmt-6")
+    assert isinstance(fault, DesignFault) and fault.row == 0 and "has no condition" in fault.text
+    filled = []
+    for row in table.rows:
+        condition = "a" if row[4] < "129" else "b"
+        filled.append((row[0], row[1], condition, str(int(row[4][:3]) - 125 + 6 * ("plex2" in row[0])), row[4]))
+    filled[17] = (filled[17][0], "", "", "", filled[17][4])
+    judged = judged_design(DesignTable(table.columns, tuple(filled)), files, "tmt-6")
+    assert isinstance(judged, Design) and len(judged.samples) == 11 and judged.groups(()) == ("a", "b")
+    assert isinstance(judged_design(DesignTable(table.columns, tuple(filled)), files), DesignFault)
+
+
 def test_files_are_those_that_the_search_will_quantify(tmp_path):
     project = identified_project(tmp_path)
     assert files_of_runs(project, ()) == [one.path for one in sources(project, ()).files]

@@ -1,0 +1,141 @@
+"""Write libraries as BiblioSpec's blib, version 1.10 of its schema, which Skyline reads (Frewen and MacCoss 2007, Curr. Protoc.
+Bioinformatics 13.7). Ions of peaks have no place in it."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import uuid
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.files import atomic_path, storage_errors
+from engine.jobs.progress import Progress
+from engine.spectra.library_entries import LibraryEntries
+
+__all__ = ["write_blib"]
+
+_VERSION = (1, 10)
+_Q_VALUE, _NOT_KNOWN = 19, 0
+"""Kinds of scores by their numbers: GENERIC Q-VALUE, UNKNOWN."""
+_SCHEMA = """
+CREATE TABLE LibInfo(libLSID TEXT, createTime TEXT, numSpecs INTEGER, majorVersion INTEGER, minorVersion INTEGER);
+CREATE TABLE RefSpectra (id INTEGER primary key autoincrement not null, peptideSeq VARCHAR(150), precursorMZ REAL, precursorCharge INTEGER,
+ peptideModSeq VARCHAR(200), prevAA CHAR(1), nextAA CHAR(1), copies INTEGER, numPeaks INTEGER, ionMobility REAL,
+ collisionalCrossSectionSqA REAL, ionMobilityHighEnergyOffset REAL, ionMobilityType TINYINT, retentionTime REAL, startTime REAL,
+ endTime REAL, totalIonCurrent REAL, moleculeName VARCHAR(128), chemicalFormula VARCHAR(128), precursorAdduct VARCHAR(128),
+ inchiKey VARCHAR(128), otherKeys VARCHAR(128), fileID INTEGER, SpecIDinFile VARCHAR(256), score REAL, scoreType TINYINT);
+CREATE TABLE Modifications (id INTEGER primary key autoincrement not null, RefSpectraID INTEGER, position INTEGER, mass REAL);
+CREATE TABLE RefSpectraPeaks (RefSpectraID INTEGER, peakMZ BLOB, peakIntensity BLOB);
+CREATE TABLE SpectrumSourceFiles (id INTEGER PRIMARY KEY autoincrement not null, fileName VARCHAR(512), idFileName VARCHAR(512),
+ cutoffScore REAL, workflowType TINYINT);
+CREATE TABLE ScoreTypes (id INTEGER PRIMARY KEY, scoreType VARCHAR(128), probabilityType VARCHAR(128));
+CREATE TABLE IonMobilityTypes (id INTEGER PRIMARY KEY, ionMobilityType VARCHAR(128));
+CREATE TABLE Proteins (id INTEGER primary key autoincrement not null, accession VARCHAR(200));
+CREATE TABLE RefSpectraProteins (RefSpectraId INTEGER not null, ProteinId INTEGER not null);
+"""
+_INDEXES = """
+CREATE INDEX idxPeptide ON RefSpectra (peptideSeq, precursorCharge);
+CREATE INDEX idxPeptideMod ON RefSpectra (peptideModSeq, precursorCharge);
+CREATE INDEX idxRefIdPeaks ON RefSpectraPeaks (RefSpectraID);
+"""
+_SPECTRUM = (
+    "INSERT INTO RefSpectra (id, peptideSeq, precursorMZ, precursorCharge, peptideModSeq, prevAA, nextAA, copies, numPeaks,"
+    " ionMobilityType, retentionTime, totalIonCurrent, fileID, SpecIDinFile, score, scoreType)"
+    " VALUES (?, ?, ?, ?, ?, '-', '-', ?, ?, 0, ?, ?, 1, ?, ?, ?)"
+)
+
+
+def write_blib(out: Path, pieces: Iterable[LibraryEntries], name: str, progress: Progress, threads: int) -> None:
+    """Write a library to the file `out`, which appears whole or not at all.
+
+    Raises
+    ------
+    StorageError : the disk refused. Cancelled : the user asked to stop.
+    """
+    with atomic_path(out) as path, storage_errors(out):
+        try:
+            with closing(sqlite3.connect(path)) as connection:
+                # The file has a temporary name until it is whole, so that nothing is kept to go back to.
+                connection.execute("PRAGMA journal_mode = OFF")
+                connection.execute("PRAGMA synchronous = OFF")
+                connection.executescript(_SCHEMA)
+                n = _insert(connection, pieces, name, progress)
+                connection.executescript(_INDEXES)
+                made = time.strftime("%a %b %d %H:%M:%S %Y")
+                identifier = f"urn:lsid:proteoscope:spectral_library:bibliospec:nr:{uuid.uuid4().hex}"
+                connection.execute("INSERT INTO LibInfo VALUES (?, ?, ?, ?, ?)", (identifier, made, n, *_VERSION))
+                connection.commit()
+        except sqlite3.Error as error:
+            raise OSError(str(error)) from error
+
+
+def _insert(connection: sqlite3.Connection, pieces: Iterable[LibraryEntries], name: str, progress: Progress) -> int:
+    """Insert all entries; how many there are."""
+    connection.execute("INSERT INTO SpectrumSourceFiles VALUES (1, ?, '', NULL, 0)", (name,))
+    scores = (
+        (_NOT_KNOWN, "UNKNOWN", "NOT_A_PROBABILITY_VALUE"),
+        (_Q_VALUE, "GENERIC Q-VALUE", "PROBABILITY_THAT_IDENTIFICATION_IS_INCORRECT"),
+    )
+    connection.executemany("INSERT INTO ScoreTypes VALUES (?, ?, ?)", scores)
+    connection.execute("INSERT INTO IonMobilityTypes VALUES (0, 'none')")
+    n, proteins = 0, dict[str, int]()
+    for entries in pieces:
+        progress.check()
+        rows = list(_rows(entries, n))
+        connection.executemany(_SPECTRUM, [row[0] for row in rows])
+        connection.executemany("INSERT INTO RefSpectraPeaks VALUES (?, ?, ?)", [row[1] for row in rows])
+        modifications = [one for row in rows for one in row[2]]
+        connection.executemany("INSERT INTO Modifications (RefSpectraID, position, mass) VALUES (?, ?, ?)", modifications)
+        links = [
+            (n + i, proteins.setdefault(one, len(proteins) + 1))
+            for i, text in enumerate(entries.proteins.to_pylist(), 1)
+            for one in dict.fromkeys((text or "").split(";"))
+            if one
+        ]
+        connection.executemany("INSERT INTO RefSpectraProteins VALUES (?, ?)", links)
+        n += len(entries)
+        progress.advance(len(entries))
+    connection.executemany("INSERT INTO Proteins VALUES (?, ?)", [(number, one) for one, number in proteins.items()])
+    return n
+
+
+def _rows(entries: LibraryEntries, before: int) -> Iterator[tuple[tuple[Any, ...], tuple[int, bytes, bytes], list[tuple[int, int, float]]]]:
+    """Of each entry its rows of spectra, peaks and modifications."""
+    of, precursor_mz, score = entries.modifications, entries.precursor_mz.tolist(), entries.q_value
+    minutes = np.where(np.isnan(entries.retention_time), 0.0, entries.retention_time / 60.0).tolist()
+    mz, intensity = entries.mz.astype("<f8"), entries.intensity.astype("<f4")
+    for i, sequence in enumerate(entries.sequence.to_pylist()):
+        number, placed = before + i + 1, slice(of.offsets[i], of.offsets[i + 1])
+        own = slice(entries.offsets[i], entries.offsets[i + 1])
+        # BiblioSpec has no termini: what they carry stands at the residues beside them.
+        at = np.clip(of.position[placed], 1, len(sequence)).tolist()
+        noted = [(number, place, of.masses[kind]) for place, kind in zip(at, of.kind[placed].tolist(), strict=True)]
+        is_known = not np.isnan(score[i])
+        spectrum = (
+            number, sequence, precursor_mz[i], int(entries.charge[i]), _modified(sequence, noted), int(entries.n_members[i]),
+            int(own.stop - own.start), minutes[i], float(intensity[own].sum()), str(number), float(score[i]) if is_known else 0.0,
+            _Q_VALUE if is_known else _NOT_KNOWN,
+        )  # fmt: skip
+        yield spectrum, (number, _packed(mz[own].tobytes()), _packed(intensity[own].tobytes())), noted
+
+
+def _modified(sequence: str, noted: list[tuple[int, int, float]]) -> str:
+    """The peptide with what its residues carry, to a tenth, as ``C[+57.0]``."""
+    if not noted:
+        return sequence
+    masses: dict[int, float] = {}
+    for _, place, mass in noted:
+        masses[place] = masses.get(place, 0.0) + mass
+    return "".join(f"{letter}[{masses[at]:+.1f}]" if at in masses else letter for at, letter in enumerate(sequence, 1))
+
+
+def _packed(content: bytes) -> bytes:
+    """Numbers packed where that is shorter, as BiblioSpec does: what is as long as its numbers is read as it stands."""
+    packed = zlib.compress(content, 6)
+    return packed if len(packed) < len(content) else content

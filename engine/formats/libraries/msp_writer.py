@@ -1,0 +1,60 @@
+"""Write libraries as MSP, as NIST has it: modifications, members, time, q-value and proteins in the comment, ions beside peaks."""
+
+from __future__ import annotations
+
+from engine.formats.libraries.entry_texts import joined, msp_modifications, number_texts, peak_lines, peptide_ions, present
+from engine.spectra.library_entries import LibraryEntries
+
+__all__ = ["MspWriter"]
+
+_ORIGINS = {"best": "Singleton", "merged": "Consensus", "predicted": "Predicted"}
+_MASS_DECIMALS = 5
+
+
+class MspWriter:
+    """Writer of MSP."""
+
+    def begin(self, name: str) -> bytes:
+        """MSP begins with its first entry."""
+        return b""
+
+    def text(self, entries: LibraryEntries) -> bytes:
+        """Some entries."""
+        import numpy as np
+        import pyarrow.compute as pc
+
+        modifications = msp_modifications(entries.sequence, entries.modifications)
+        mz = entries.precursor_mz
+        # NIST's MW is that of the ion.
+        mz = entries.precursor_mz
+        # NIST's MW is that of the ion.
+        proteins = pc.replace_substring(pc.replace_substring(entries.proteins, '"', "'"), ";", ",")
+        held = pc.cast(pc.add(pc.count_substring(proteins, ","), 1), "string")
+        return joined(
+            [
+                *(
+                    "Name: ",
+                    peptide_ions(entries, entries.sequence),
+                    "\nMW: ",
+                    number_texts(mz * entries.charge, _MASS_DECIMALS),
+                ),
+                *(f"\nComment: Spec={_ORIGINS[entries.origin]} Mods=", _quoted(modifications)),
+                *(" Parent=", number_texts(mz, _MASS_DECIMALS)),
+                present(' Protein="', pc.binary_join_element_wise(held, proteins, "/"), '"'),
+                *(" Nreps=", number_texts(entries.n_members)),
+                present(" RetentionTime=", number_texts(entries.retention_time, 3), ""),
+                present(" Qvalue=", number_texts(entries.q_value, 8), ""),
+                *("\nNum peaks: ", number_texts(np.diff(entries.offsets)), "\n", peak_lines(entries, '"'), "\n"),
+            ]
+        )
+
+    def end(self) -> bytes:
+        """MSP ends with its last entry."""
+        return b""
+
+
+def _quoted(texts: object) -> object:
+    """Texts with quotes around those that hold a blank."""
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.match_substring(texts, " "), pc.binary_join_element_wise('"', texts, '"', ""), texts)

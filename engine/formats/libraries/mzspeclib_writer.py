@@ -1,0 +1,84 @@
+"""Write libraries as mzSpecLib text 1.0 (HUPO-PSI, Klein et al. 2024, Anal. Chem. 96:18491), peaks annotated in mzPAF."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.formats.libraries.entry_texts import number_texts, peak_lines, peptide_ions, present
+from engine.spectra.library_entries import LibraryEntries
+from engine.version import VERSION
+
+__all__ = ["MzSpecLibWriter"]
+
+_ORIGINS = {
+    "best": ("MS:1003073|observed spectrum", "MS:1003066|singleton spectrum"),
+    "merged": ("MS:1003073|observed spectrum", "MS:1003067|consensus spectrum"),
+    "predicted": ("MS:1003074|predicted spectrum", "MS:1003066|singleton spectrum"),
+}
+_MASS_DECIMALS = 5
+
+
+class MzSpecLibWriter:
+    """Writer of mzSpecLib text, whose entries are numbered from 1."""
+
+    def __init__(self) -> None:
+        self._n = 0
+
+    def begin(self, name: str) -> bytes:
+        """The header, with the name of the library."""
+        lines = (
+            "<mzSpecLib>", "MS:1003186|library format version=1.0", f"MS:1003188|library name={' '.join(name.split())}",
+            "[1]MS:1003207|library creation software=MS:1000799|custom unreleased software tool",
+            f"[1]MS:1003200|software version=Proteoscope {VERSION}", "<AttributeSet Spectrum=all>", "<AttributeSet Analyte=all>",
+            "<AttributeSet Interpretation=all>", "",
+        )  # fmt: skip
+        return "\n".join(lines).encode()
+
+    def text(self, entries: LibraryEntries) -> list[Any]:
+        """Some entries, each behind where its number belongs."""
+        import pyarrow.compute as pc
+
+        peptide = peptide_ions(entries, entries.peptidoforms())
+        origin, aggregation = _ORIGINS[entries.origin]
+        mz = number_texts(entries.precursor_mz, _MASS_DECIMALS)
+        parts = [
+            *("\nMS:1003061|library spectrum name=", peptide, f"\nMS:1003072|spectrum origin type={origin}\n"),
+            *(f"MS:1003065|spectrum aggregation type={aggregation}\n", "MS:1000465|scan polarity=MS:1000130|positive scan\n"),
+            *("MS:1000744|selected ion m/z=", mz, "\n"),
+            present(
+                "[1]MS:1000894|retention time=", number_texts(entries.retention_time, 3), "\n[1]UO:0000000|unit=UO:0000010|second\n"
+            ),
+            *("MS:1003070|number of replicate spectra used=", number_texts(entries.n_members), "\n"),
+            *("MS:1003059|number of peaks=", number_texts(np.diff(entries.offsets)), "\n<Analyte=1>\n"),
+            *("MS:1003270|proforma peptidoform ion notation=", peptide, "\nMS:1000888|stripped peptide sequence=", entries.sequence),
+            *("\nMS:1000041|charge state=", number_texts(entries.charge), "\nMS:1003053|theoretical monoisotopic m/z=", mz, "\n"),
+            _proteins(entries.proteins),
+            *("<Interpretation=1>\n", present("MS:1002354|PSM-level q-value=", number_texts(entries.q_value, 8), "\n"), "<Peaks>\n"),
+            *(peak_lines(entries, ""), "\n"),
+        ]  # fmt: skip
+        whole = pc.binary_join_element_wise(*parts, "")
+        return [len(entries), *whole.to_pylist()]
+
+    def written(self, text: list[Any]) -> bytes:
+        """What stands in the file for a text: the entries with their numbers."""
+        first, self._n = self._n, self._n + text[0]
+        return "".join(f"<Spectrum={first + i}>{one}" for i, one in enumerate(text[1:], 1)).encode()
+
+    def end(self) -> bytes:
+        """It ends with its last entry."""
+        return b""
+
+
+def _proteins(accessions: object) -> object:
+    """A group of attributes for each protein of an entry, ``[2]MS:1000885|...``."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    listed = pc.split_pattern(accessions, ";")
+    counts = pc.fill_null(pc.list_value_length(listed), 0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate(([0], np.cumsum(counts)))
+    number = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts) + 2
+    lines = pc.binary_join_element_wise("[", number_texts(number), "]MS:1000885|protein accession=", listed.flatten(), "\n", "")
+    return pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), lines), "")

@@ -1,0 +1,46 @@
+"""The sub-command of libraries besides the search: ``predict``. What computes is imported when it runs."""
+
+from __future__ import annotations
+
+import argparse
+
+from engine.entry import Command
+from engine.errors import ParameterError
+from engine.formats.registry import names_of
+from engine.jobs.progress import Progress
+
+__all__ = ["COMMANDS"]
+
+_PARAMETERS = "engine.library_search.prediction_parameters:PredictionParameters"
+_FORMATS = ("msp", "mzspeclib", "blib")
+
+
+def _add_predict(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Predict the spectra of the peptides of proteins, and write them as a spectral library, to be searched by proteoscope library "
+        "or by other programs. Intensities are those of b and y ions in beam-type collisions (HCD) of tryptic peptides; a modified "
+        "residue is predicted as the residue without it, with its mass; neutral losses and retention times are not predicted."
+    )
+    parser.add_argument("proteins", nargs="+", metavar="PROTEINS", help=f"protein sequences ({names_of('proteins')}), also gzipped")
+    parser.add_argument("--out", required=True, metavar="LIBRARY", help="the library: .msp, .mzspeclib.txt or .blib")
+    parser.add_argument("--format", choices=_FORMATS, default="", help="what to write there (default: by the ending of LIBRARY)")
+    parser.add_argument(
+        "--set", dest="settings", action="append", default=[], metavar="FIELD=VALUE",
+        help="change a parameter, as missed_cleavages=2 or variable_modifications='Oxidation (M)'; may be given several times; "
+        "proteoscope parameters predict lists them",
+    )  # fmt: skip
+    parser.add_argument("--threads", type=int, metavar="N", help="threads of the processor (default: all)")
+
+
+def _predict(options: argparse.Namespace, progress: Progress) -> None:
+    from engine.library_search.predicting import predict_library
+    from engine.library_search.prediction_parameters import PredictionParameters
+
+    if options.threads is not None and not 1 <= options.threads <= 1024:
+        raise ParameterError(f"--threads is {options.threads}, and goes from 1 to 1024")
+    parameters = PredictionParameters().changed(options.settings)
+    made = predict_library(options.proteins, options.out, parameters, progress, format=options.format, threads=options.threads)
+    progress.message(f"{made.n_entries:,} entries of {made.n_peptides:,} peptides written: {made.out}")
+
+
+COMMANDS = (Command("predict", "predict a spectral library from proteins", _add_predict, _predict, _PARAMETERS),)

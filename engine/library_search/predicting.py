@@ -1,0 +1,80 @@
+"""Write a library that is predicted from proteins: read -> index -> predict, piece by piece, into a file."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.errors import InputError
+from engine.execution.resources import Resources
+from engine.execution.threads import available_threads
+from engine.files import nearest_folder, storage_errors
+from engine.formats.libraries.writing import library_format, write_library
+from engine.jobs.progress import Progress
+from engine.library_search.compilation import PREDICTION
+from engine.library_search.prediction import PredictedLibrary
+from engine.library_search.prediction_parameters import PredictionParameters
+from engine.peptides.indexes import Databases, build_indexes
+from engine.project.outputs import check_outputs
+from engine.spectra.library_entries import LibraryEntries
+
+__all__ = ["LIMITS", "Prediction", "predict_library"]
+
+LIMITS = (
+    "Intensities are those of b and y ions in beam-type collisions (HCD) of tryptic peptides, whatever the collision energy; a modified "
+    "residue is predicted as the residue without it, with its mass. Not predicted are neutral losses and retention times; ion traps break "
+    "peptides otherwise."
+)
+"""What predicted spectra are not, in words for people."""
+
+
+class Prediction(NamedTuple):
+    """A library that was written: its file; distinct peptides of the proteins, and entries."""
+
+    out: Path
+    n_peptides: int
+    n_entries: int
+
+
+def predict_library(
+    proteins: Sequence[str | Path], out: str | Path, parameters: PredictionParameters | None = None, progress: Progress | None = None, *,
+    format: str = "", threads: int | None = None,
+) -> Prediction:  # fmt: skip
+    """Predict the spectra of the peptides of proteins, and write them as a library, which appears whole or not at all.
+
+    Parameters
+    ----------
+    proteins : files of proteins. out : the library. format : ``msp``, ``mzspeclib`` or ``blib``; by the suffix of `out` where it is empty.
+    threads : of the processor, all when None.
+
+    Raises
+    ------
+    ParameterError : there is no such format. InputError : a file is none of proteins, or no peptide is within the limits.
+    StorageError : the disk refused. Cancelled : the user asked to stop.
+    """
+    parameters, progress, path = parameters or PredictionParameters(), progress or Progress(), Path(out)
+    files = [Path(one) for one in proteins]
+    chosen = library_format(format or path.name)
+    check_outputs([path], files, None)
+    PREDICTION.compile(progress)
+    resources = Resources(threads or available_threads(), progress=progress)
+    with storage_errors(path):
+        folder = tempfile.TemporaryDirectory(prefix=".proteoscope-", dir=nearest_folder(path.parent), ignore_cleanup_errors=True)
+    with folder as index:
+        indexes = build_indexes(Databases(files, [], {}), Path(index), parameters, resources)
+        library, written = PredictedLibrary(indexes, parameters, resources), 0
+
+        def counted() -> Iterator[LibraryEntries]:
+            nonlocal written
+            for piece in library.pieces():
+                written += len(piece)
+                yield piece
+            if not written:
+                raise InputError(files[0], "none of its peptides has an m/z within the limits", remedy="Check limits and charges")
+
+        n_charges = parameters.maximum_charge - parameters.minimum_charge + 1
+        write_library(path, counted(), chosen, progress, total=n_charges * library.n_forms, threads=resources.threads)
+        progress.message(LIMITS)
+        return Prediction(path, library.n_peptides, written)

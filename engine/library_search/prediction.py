@@ -1,0 +1,239 @@
+"""Predicted spectra of the peptides of proteins, piece by piece, so that the memory does not grow with the library.
+
+Peptides are those of the peptide index, in order of mass; their forms are listed as a search lists them. The network that ships
+(`engine.matches.fragment_intensities`) predicts the ions b and y, of precursors of three charges and more also of two charges, as beam-type
+collisions (HCD) of tryptic peptides make them. It knows no modification: a modified residue is predicted as the residue, with its mass.
+Neutral losses, other series and retention times are not predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of, ranges, take_runs
+from engine.chemistry.masses import PROTON_MASS
+from engine.chemistry.modifications import SearchModification, parse_modification
+from engine.execution.resources import Resources
+from engine.execution.threads import run_on_threads
+from engine.library_search.prediction_parameters import PredictionParameters
+from engine.matches.fragment_intensities import predicted_bonds
+from engine.matches.scoring import modification_arrays
+from engine.peptides.indexes import Indexes
+from engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons, rounded_peaks
+from kernels.cpu.fragment_intensities import IONS
+from kernels.cpu.library_entries import (
+    NO_MODIFICATION,
+    EntryMasses,
+    EntryPeaks,
+    PredictionRules,
+    decode_peptidoforms,
+    predicted_peaks,
+)
+from kernels.cpu.peptidoforms import count_peptidoforms, list_peptidoforms, peptidoform_code
+from kernels.layouts import ModificationArrays, PeptideArrays
+from kernels.partitions import Partition, equal_partitions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["PredictedLibrary"]
+
+_ENTRIES_AT_ONCE = 20_000
+_PROTEINS_NAMED = 20  # of one peptide
+_BUCKET = 1.0  # dalton
+
+
+class _Forms(NamedTuple):
+    """Peptidoforms: `mass` (n,) float64; `peptide` (n,) int64; `site`, `modification` (n, s) uint8, see `decode_peptidoforms`."""
+
+    mass: NDArray[np.float64]
+    peptide: NDArray[np.int64]
+    site: NDArray[np.uint8]
+    modification: NDArray[np.uint8]
+
+
+class PredictedLibrary:
+    """The entries that proteins and parameters give, and how many there are at most.
+
+    Attributes
+    ----------
+    n_peptides : distinct peptides. n_forms : of these with their variable modifications.
+    """
+
+    def __init__(self, indexes: Indexes, parameters: PredictionParameters, resources: Resources) -> None:
+        self._indexes, self._parameters, self._resources = indexes, parameters, resources
+        self._variable = tuple(map(parse_modification, parameters.variable_modifications))
+        self._modifications: ModificationArrays = modification_arrays(self._variable, parameters)
+        self._peptides: PeptideArrays = indexes.peptides.arrays(indexes.proteins, len(self._variable))
+        heaviest = float(self._peptides.mass[-1]) + float(self._modifications.combination_mass.max(initial=0.0))
+        self._counts = np.zeros(int(max(heaviest, 0.0)) + 2, np.int64)
+        count_peptidoforms(
+            self._peptides, self._modifications, 0, len(self._peptides.mass), _BUCKET, self._counts, np.zeros_like(self._counts)
+        )
+        self.n_peptides, self.n_forms = len(self._peptides.mass), int(self._counts.sum())
+
+    def pieces(self) -> Iterator[LibraryEntries]:
+        """The entries in order of their masses, some at a time."""
+        charges = np.arange(self._parameters.minimum_charge, self._parameters.maximum_charge + 1)
+        for low, high in self._ranges(max(1, _ENTRIES_AT_ONCE // len(charges))):
+            forms = self._forms(low, high)
+            for first in range(0, len(forms.mass), _ENTRIES_AT_ONCE):
+                some = _Forms(*(column[first : first + _ENTRIES_AT_ONCE] for column in forms))
+                self._resources.progress.check()
+                form, at = np.divmod(np.arange(len(some.mass) * len(charges)), len(charges))
+                charge = charges[at]
+                mz = some.mass[form] / charge + PROTON_MASS
+                kept = (mz >= self._parameters.minimum_precursor_mz) & (mz <= self._parameters.maximum_precursor_mz)
+                if kept.any():
+                    yield self._entries(some, form[kept], charge[kept])
+
+    def _ranges(self, most: int) -> Iterator[tuple[float, float]]:
+        """Ranges of mass with about `most` forms, more only where a dalton has; all masses."""
+        before, low = np.cumsum(self._counts), 0
+        while low < len(before):
+            done = int(before[low - 1]) if low else 0
+            high = max(low + 1, int(np.searchsorted(before, done + most, side="right")))
+            is_last = high >= len(before)
+            yield (-np.inf if low == 0 else low * _BUCKET), (np.inf if is_last else high * _BUCKET)
+            low = high
+
+    def _forms(self, low: float, high: float) -> _Forms:
+        mass, number = list_peptidoforms(self._peptides, self._modifications, low, high)
+        n, slots = len(mass), max(1, self._parameters.maximum_modifications)
+        peptide, site = np.empty(n, np.int64), np.zeros((n, slots), np.uint8)
+        modification = np.full((n, slots), NO_MODIFICATION, np.uint8)
+        code = peptidoform_code(self._peptides, self._modifications)
+        self._on_threads(
+            np.ones(n),
+            lambda part: decode_peptidoforms(
+                number, code, self._peptides, self._modifications, part.first, part.last, peptide, site, modification
+            ),
+        )
+        return _Forms(mass, peptide, site, modification)
+
+    def _entries(self, forms: _Forms, form: NDArray[np.int64], charge: NDArray[np.int64]) -> LibraryEntries:
+        """Entries of `forms[form]` with their charges."""
+        import pyarrow as pa
+
+        peptides, parameters = self._peptides, self._parameters
+        peptide = forms.peptide[form]
+        start = np.asarray(peptides.position)[peptide].astype(np.int64)
+        offsets, at = ranges(start, start + np.asarray(peptides.length)[peptide])
+        residues = np.asarray(peptides.residues)[at]
+        site, modification = forms.site[form].astype(np.int64), forms.modification[form].astype(np.int64)
+        masses, n_terminal = self._masses(offsets, residues, site, modification)
+        entries = EntryMasses(offsets, masses, n_terminal, charge)
+        logarithms, starts = predicted_bonds(residues, offsets, charge, self._resources)
+        n, bonds = len(form), np.diff(offsets) - 1
+        room, count = offsets_of(IONS * bonds), np.zeros(len(form), np.int64)
+        whole = EntryPeaks(np.empty(room[-1]), np.empty(room[-1], np.float32), *(np.zeros(room[-1], np.uint8) for _ in range(3)))
+        rules = PredictionRules(
+            parameters.minimum_fragment_mz, parameters.maximum_fragment_mz, parameters.minimum_share, parameters.maximum_peaks,
+            parameters.maximum_fragment_charge,
+        )  # fmt: skip
+        self._on_threads(
+            bonds,
+            lambda part: predicted_peaks(entries, logarithms, starts, rules, part.first, part.last, room, count, whole),
+        )
+        peak_offsets, taken = ranges(room[:-1], room[:-1] + count)
+        peaks = EntryPeaks(*(column[taken] for column in whole))
+        texts = pa.StringArray.from_buffers(n, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(residues))
+        made = LibraryEntries(
+            texts, self._placed(residues, offsets, site, modification), self._proteins(peptide), charge, forms.mass[form],
+            np.full(n, np.nan), np.full(n, np.nan), np.ones(n, np.int64), peak_offsets, *rounded_peaks(peaks.mz, peaks.intensity),
+            PeakIons(peaks.series, peaks.number, peaks.charge, np.zeros(len(peaks.mz), np.float32)), "predicted",
+        )  # fmt: skip
+        return made if (count > 0).all() else _with_peaks(made, np.flatnonzero(count))
+
+    def _masses(
+        self, offsets: NDArray[np.int64], residues: NDArray[np.uint8], site: NDArray[np.int64], modification: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Masses of residues with what they and the C-terminus carry, and what the N-termini carry."""
+        peptides, length = self._peptides, np.diff(offsets)
+        masses = np.asarray(peptides.residue_mass)[residues.astype(np.int64) - ord("A")]
+        masses[offsets[1:] - 1] += peptides.c_term_mass
+        n_terminal = np.full(len(length), peptides.n_term_mass)
+        for slot in range(site.shape[1]):
+            rows = np.flatnonzero(modification[:, slot] != NO_MODIFICATION)
+            at, added = site[rows, slot], self._modifications.mass[modification[rows, slot]]
+            is_first = at == 0
+            n_terminal[rows[is_first]] += added[is_first]
+            place = np.minimum(at, length[rows]) - 1
+            masses[(offsets[rows] + place)[~is_first]] += added[~is_first]
+        return masses, n_terminal
+
+    def _placed(
+        self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], site: NDArray[np.int64], modification: NDArray[np.int64]
+    ) -> EntryModifications:
+        """Fixed and variable modifications of peptides, by position."""
+        owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        length = np.diff(offsets)
+        rows, positions, kinds = list[NDArray[np.int64]](), list[NDArray[np.int64]](), list[NDArray[np.int64]]()
+
+        def add(row: NDArray[np.int64], position: NDArray[np.int64], kind: NDArray[np.int64]) -> None:
+            rows.append(row)
+            positions.append(position)
+            kinds.append(kind)
+
+        fixed: tuple[SearchModification, ...] = self._indexes.peptides.digestion.fixed
+        for number, one in enumerate(fixed, len(self._variable)):
+            if one.position == "anywhere":
+                at = np.flatnonzero(np.isin(residues, [ord(letter) for letter in one.residues]))
+                row, position = owner[at], at - offsets[owner[at]] + 1
+            else:
+                row = np.arange(len(length))
+                position = np.zeros_like(length) if one.position.endswith("N-term") else length + 1
+            add(row, position, np.full(len(row), number))
+        for slot in range(site.shape[1]):
+            some = np.flatnonzero(modification[:, slot] != NO_MODIFICATION)
+            add(some, site[some, slot], modification[some, slot])
+        row, position, kind = (np.concatenate(parts) if parts else np.zeros(0, np.int64) for parts in (rows, positions, kinds))
+        order = np.lexsort((kind, position, row))
+        every = (*self._variable, *fixed)
+        return EntryModifications(
+            offsets_of(np.bincount(row, minlength=len(length))), position[order], kind[order], tuple(one.name for one in every),
+            tuple(one.mass for one in every),
+        )  # fmt: skip
+
+    def _proteins(self, peptide: NDArray[np.int64]) -> pa.StringArray:
+        """Accessions of the proteins that hold each peptide, the first of them."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        index, proteins = self._indexes.peptides, self._indexes.proteins
+        distinct, of = np.unique(peptide, return_inverse=True)
+        pointer = np.asarray(index.pointer)
+        first = pointer[distinct]
+        offsets, at = ranges(first, np.minimum(pointer[distinct + 1], first + _PROTEINS_NAMED))
+        names = proteins.proteins
+        accessions = pa.LargeStringArray.from_buffers(
+            len(names), pa.py_buffer(np.asarray(names.accession_offsets)), pa.py_buffer(np.asarray(names.accession_bytes))
+        )
+        held = accessions.take(pa.array(proteins.protein_of(np.asarray(index.occurrence)[at]))).cast(pa.string())
+        joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), held), ";")
+        return joined.take(pa.array(of))
+
+    def _on_threads(self, costs: NDArray, work: object) -> None:
+        threads, progress = self._resources.threads, self._resources.progress
+        parts: list[Partition] = equal_partitions(costs, threads)
+        run_on_threads(work, parts, threads, progress, steps=lambda _: 0)  # type: ignore[arg-type]
+
+
+def _with_peaks(entries: LibraryEntries, rows: NDArray[np.int64]) -> LibraryEntries:
+    """Some entries."""
+    import pyarrow as pa
+
+    of, taken = entries.modifications, pa.array(rows)
+    position, offsets = take_runs(of.position, of.offsets, rows)
+    kind, _ = take_runs(of.kind, of.offsets, rows)
+    _, peaks = ranges(entries.offsets[rows], entries.offsets[rows + 1])
+    return LibraryEntries(
+        entries.sequence.take(taken), EntryModifications(offsets, position, kind, of.names, of.masses), entries.proteins.take(taken),
+        entries.charge[rows], entries.mass[rows], entries.retention_time[rows], entries.q_value[rows], entries.n_members[rows],
+        offsets_of(np.diff(entries.offsets)[rows]), entries.mz[peaks], entries.intensity[peaks],
+        PeakIons(*(column[peaks] for column in entries.ions)), entries.origin,
+    )  # fmt: skip

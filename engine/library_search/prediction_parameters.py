@@ -1,0 +1,94 @@
+"""Parameters of a library that is predicted from proteins."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from engine.chemistry.modifications import parse_modification
+from engine.matches import parameters as shared
+from engine.matches.fragment_intensities import why_no_label
+from engine.matches.parameters import DIGESTION, FRAGMENTS, MODIFICATIONS, PRECURSOR, SpectrumSearchParameters
+from engine.parameters import parameter
+
+__all__ = ["PredictionParameters"]
+
+
+class PredictionParameters(SpectrumSearchParameters):
+    """All that decides a predicted library, besides the proteins."""
+
+    enzyme: str = shared.ENZYME
+    specificity: Literal["specific", "semi-specific", "non-specific"] = shared.SPECIFICITY
+    missed_cleavages: int = parameter(
+        1, ge=0, le=10, title="Missed cleavages", group=DIGESTION, help="Sites inside a peptide that were not cut."
+    )
+    minimum_length: int = shared.MINIMUM_LENGTH
+    maximum_length: int = parameter(
+        30, ge=5, le=63, title="Longest peptide", unit="residues", group=DIGESTION, help="Longer peptides are left out."
+    )
+    minimum_mass: float = shared.MINIMUM_MASS
+    maximum_mass: float = shared.MAXIMUM_MASS
+    clip_methionine: bool = shared.CLIP_METHIONINE
+    fixed_modifications: tuple[str, ...] = shared.FIXED_MODIFICATIONS
+    variable_modifications: tuple[str, ...] = parameter(
+        (), title="Variable modifications", group=MODIFICATIONS, editor="modifications",
+        help="Carried by some such residues, as Oxidation (M); predicted as the residue without it, with its mass.",
+    )  # fmt: skip
+    maximum_modifications: int = parameter(
+        1, ge=0, le=6, title="Variable modifications in a peptide", group=MODIFICATIONS,
+        help="A peptide carries at most so many variable modifications.",
+    )  # fmt: skip
+    maximum_forms: int = parameter(
+        50, ge=1, le=100000, title="Arrangements listed", group=MODIFICATIONS, advanced=True,
+        help="Arrangements of the same modifications on the sites of one peptide that are listed at most.",
+    )  # fmt: skip
+    minimum_charge: int = parameter(
+        2, ge=1, le=10, title="Lowest charge", group=PRECURSOR, help="Each peptide gets an entry for each charge from here."
+    )
+    maximum_charge: int = parameter(
+        3, ge=1, le=10, title="Highest charge", group=PRECURSOR, help="Each peptide gets an entry for each charge up to here."
+    )
+    minimum_precursor_mz: float = parameter(
+        300.0, ge=50, le=5000, title="Lowest precursor", unit="Th", group=PRECURSOR, help="Entries of a lower m/z are left out."
+    )
+    maximum_precursor_mz: float = parameter(
+        1800.0, ge=50, le=5000, title="Highest precursor", unit="Th", group=PRECURSOR, help="Entries of a higher m/z are left out."
+    )
+    minimum_fragment_mz: float = parameter(
+        100.0, ge=0, le=2000, title="Lowest fragment", unit="Th", group=FRAGMENTS, advanced=True, help="Peaks below are left out."
+    )
+    maximum_fragment_mz: float = parameter(
+        2000.0, ge=100, le=20000, title="Highest fragment", unit="Th", group=FRAGMENTS, advanced=True, help="Peaks above are left out."
+    )
+    maximum_fragment_charge: int = parameter(
+        2, ge=1, le=2, title="Highest fragment charge", group=FRAGMENTS,
+        help="Fragments of two charges are predicted of precursors of three and more.",
+    )  # fmt: skip
+    maximum_peaks: int = parameter(
+        40, ge=3, le=250, title="Most peaks", group=FRAGMENTS, help="Of each entry the so many most intense peaks are written."
+    )
+    minimum_share: float = parameter(
+        0.01, ge=0, le=0.5, title="Least intensity", group=FRAGMENTS, advanced=True,
+        help="Peaks that are predicted below this part of the highest one are left out.",
+    )  # fmt: skip
+    index_memory: int = shared.INDEX_MEMORY
+
+    @property
+    def decoys(self) -> Literal["none"]:
+        """None are predicted: a search of the library shuffles its own."""
+        return "none"
+
+    @property
+    def decoy_prefix(self) -> str:
+        """What decoys are called, of which there are none."""
+        return "DECOY_"
+
+    @model_validator(mode="after")
+    def _can_be_predicted(self) -> Self:
+        for name in ("precursor_mz", "fragment_mz"):
+            if getattr(self, f"minimum_{name}") >= getattr(self, f"maximum_{name}"):
+                raise ValueError(f"minimum_{name} is not below maximum_{name}")
+        if why := why_no_label([parse_modification(one) for one in (*self.fixed_modifications, *self.variable_modifications)]):
+            raise ValueError(f"intensities cannot be predicted: {why}")
+        return self

@@ -1,0 +1,223 @@
+"""A spectral library of the identified spectra of a run: one entry for each peptidoform and charge.
+
+Its peaks are those of the best spectrum (the smallest q-value, then the highest score), or the mean of all, where peaks that less than half
+of the spectra have are left out (Lam et al. 2008, Nat Methods 5:873). The m/z of its precursor is the peptide's; the retention time is the
+median of the spectra's, the q-value the smallest. Peaks are named by the ions b and y of the peptide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of, take_runs
+from engine.chemistry.tolerance import Tolerance
+from engine.execution.resources import Resources
+from engine.execution.threads import run_on_threads
+from engine.matches.columns import EXPORTED_PSMS
+from engine.matches.identified_spectra import Identified
+from engine.results.reader import TableFile
+from engine.spectra.columns import Spectra
+from engine.spectra.library_entries import EntryModifications, LibraryEntries, Origin, PeakIons, rounded_peaks
+from engine.spectra.spectrum_index import absolute_and_relative
+from kernels.cpu.consensus import count_mean_peaks, mean_peaks
+from kernels.cpu.library_entries import EntryMasses, annotate_peaks
+from kernels.layouts import PeakArrays
+from kernels.partitions import Partition, equal_partitions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Members", "consensus_entries", "read_members"]
+
+_MOST_PEAKS = 200
+"""Of an entry: what is fainter in a crowded spectrum is noise."""
+_SHARE = 0.5  # of the members that a peak of their mean is seen in
+_USUAL_MZ = 1000.0  # at which a tolerance in ppm is taken for all m/z
+_HIGHEST_ION_CHARGE = 3
+_ENTRIES_AT_ONCE = 5_000
+_COLUMNS = (
+    "spectrum", "peptide", "sequence", "q_value", "score", "proteins", "rank", "is_decoy", "modification_positions", "modification_names",
+    "modification_masses",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Members:
+    """Identified spectra with what their library is to tell of them.
+
+    Attributes
+    ----------
+    identified : n of them. q_value, score : (n,) float64, of each; the score -inf where unknown. proteins : n texts, accessions with ``;``
+        between them. modifications : of each peptidoform of `identified`.
+    """
+
+    identified: Identified
+    q_value: NDArray[np.float64]
+    score: NDArray[np.float64]
+    proteins: pa.StringArray
+    modifications: EntryModifications
+
+
+def read_members(path: Path, identified: Identified, n_spectra: int) -> Members:
+    """What a table of PSMs tells besides of the spectra that were read from it.
+
+    Raises
+    ------
+    InputError : the table is none of PSMs.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    with TableFile(path, EXPORTED_PSMS, _COLUMNS, n_rows_of={"spectra": n_spectra}, remedy="Run the search again") as source:
+        table = source.read(_COLUMNS)
+    table = table.filter(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])))
+    row_of = np.full(n_spectra, -1, np.int64)
+    row_of[table["spectrum"].to_numpy()] = np.arange(len(table))
+    rows = pa.array(row_of[identified.spectrum])
+    found = table.take(rows)
+    score = found["score"].fill_null(-np.inf).to_numpy().astype(np.float64)
+    proteins = pc.binary_join(found["proteins"].combine_chunks(), ";").cast(pa.string())
+    first = np.full(len(identified.peptides), -1, np.int64)
+    first[identified.peptide[::-1]] = np.arange(len(identified))[::-1]
+    forms = found.take(pa.array(first))
+    return Members(identified, found["q_value"].to_numpy().astype(np.float64), score, proteins, _modifications(forms))
+
+
+def _modifications(forms: pa.Table) -> EntryModifications:
+    """The modifications of peptidoforms, a row each."""
+    import pyarrow.compute as pc
+
+    count = pc.list_value_length(forms["modification_positions"]).to_numpy().astype(np.int64)
+    position = pc.list_flatten(forms["modification_positions"]).to_numpy().astype(np.int64)
+    mass = pc.list_flatten(forms["modification_masses"]).to_numpy().astype(np.float64)
+    names = np.array(pc.list_flatten(forms["modification_names"]).to_pylist(), dtype=object)
+    offsets = offsets_of(count)
+    order = np.lexsort((position, np.repeat(np.arange(len(count)), count)))
+    known: dict[tuple[str, float], int] = {}
+    kind = np.array([known.setdefault(one, len(known)) for one in zip(names[order].tolist(), mass[order].tolist(), strict=True)], np.int64)
+    return EntryModifications(offsets, position[order], kind, tuple(name for name, _ in known), tuple(mass for _, mass in known))
+
+
+def consensus_entries(
+    members: Members, spectra: Spectra, tolerance: Tolerance, origin: Origin, resources: Resources
+) -> tuple[int, Iterator[LibraryEntries]]:
+    """How many entries there are, and the entries, some at a time, in order of their peptides' masses and charges.
+
+    Parameters
+    ----------
+    spectra : with the rows that the members are. tolerance : of fragments. origin : ``best`` or ``merged``.
+    """
+    own = members.identified
+    order = np.lexsort((own.spectrum, -members.score, members.q_value, own.charge, own.peptide))
+    pair = np.stack((own.peptide[order], own.charge[order]))
+    begins = np.flatnonzero(np.concatenate(([True], (np.diff(pair) != 0).any(axis=0)))) if len(order) else order
+    offsets = np.append(begins, len(order))
+    mass, charge = own.mass[order[begins]], own.charge[order[begins]]
+    groups = np.lexsort((own.peptide[order[begins]], charge, mass))
+
+    def pieces() -> Iterator[LibraryEntries]:
+        for first in range(0, len(groups), _ENTRIES_AT_ONCE):
+            rows, member_offsets = take_runs(order, offsets, groups[first : first + _ENTRIES_AT_ONCE])
+            yield _entries(members, spectra, rows, member_offsets, tolerance, origin, resources)
+
+    return len(groups), pieces()
+
+
+def _entries(
+    members: Members, spectra: Spectra, rows: NDArray[np.int64], offsets: NDArray[np.int64], tolerance: Tolerance, origin: Origin,
+    resources: Resources,
+) -> LibraryEntries:  # fmt: skip
+    """Entries of the members `rows`, CSR, the best of each first."""
+    import pyarrow as pa
+
+    own, best = members.identified, rows[offsets[:-1]]
+    if origin == "merged":
+        peaks = _merged(spectra, own.spectrum[rows], offsets, tolerance, resources)
+    else:
+        mz, peak_offsets = take_runs(spectra.mz, spectra.offsets, own.spectrum[best])
+        peaks = PeakArrays(peak_offsets, mz, take_runs(spectra.intensity, spectra.offsets, own.spectrum[best])[0])
+    peaks = _highest(peaks)
+    peptide = own.peptide[best]
+    of = members.modifications
+    position, placed = take_runs(of.position, of.offsets, peptide)
+    sequences = pa.array(own.sequences, pa.string()).take(pa.array(own.sequence[peptide]))
+    return LibraryEntries(
+        sequences, EntryModifications(placed, position, take_runs(of.kind, of.offsets, peptide)[0], of.names, of.masses),
+        members.proteins.take(pa.array(best)), own.charge[best], own.mass[best],
+        _medians(spectra.retention_time[own.spectrum[rows]], offsets), members.q_value[best], np.diff(offsets), *peaks,
+        _annotated(own, best, peaks, tolerance, resources), origin,
+    )  # fmt: skip
+
+
+def _merged(
+    spectra: Spectra, rows: NDArray[np.int64], offsets: NDArray[np.int64], tolerance: Tolerance, resources: Resources
+) -> PeakArrays:
+    """The mean spectra of some."""
+    width = 2.0 * float(tolerance.width(_USUAL_MZ))
+    settings = spectra.peak_arrays, offsets, rows, width, _SHARE
+    count = np.zeros(len(offsets) - 1, np.int64)
+    parts = equal_partitions(np.diff(offsets), resources.threads)
+
+    def on_threads(work: object) -> None:
+        run_on_threads(work, parts, resources.threads, resources.progress, steps=lambda _: 0)  # type: ignore[arg-type]
+
+    on_threads(lambda part: count_mean_peaks(*settings, part.first, part.last, count))
+    peak_offsets = offsets_of(count)
+    means = PeakArrays(peak_offsets, np.empty(peak_offsets[-1]), np.empty(peak_offsets[-1]))
+    on_threads(lambda part: mean_peaks(*settings, part.first, part.last, means))
+    return means
+
+
+def _highest(peaks: PeakArrays) -> PeakArrays:
+    """The most intense peaks of each spectrum, the highest at 10,000."""
+    count = np.diff(peaks.offsets)
+    owner = np.repeat(np.arange(len(count)), count)
+    order = np.lexsort((-peaks.intensity, owner))
+    top = np.ones(len(count))
+    some = count > 0
+    top[some] = peaks.intensity[order[peaks.offsets[:-1][some]]]
+    mz, intensity = rounded_peaks(peaks.mz, (peaks.intensity / top[owner] * 10_000.0).astype(np.float32))
+    rank = np.empty(len(owner), np.int64)
+    rank[order] = np.arange(len(owner)) - np.repeat(peaks.offsets[:-1], count)
+    kept = (rank < _MOST_PEAKS) & (intensity > 0)
+    return PeakArrays(offsets_of(np.bincount(owner[kept], minlength=len(count))), mz[kept], intensity[kept])
+
+
+def _medians(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The lower median of each run of values, NaN where one has none that is known."""
+    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    is_known = ~np.isnan(values)
+    owner, values = owner[is_known], values[is_known]
+    order = np.lexsort((values, owner))
+    count = np.bincount(owner, minlength=len(offsets) - 1)
+    starts, some = np.cumsum(count) - count, count > 0
+    found = np.full(len(count), np.nan)
+    found[some] = values[order][starts[some] + (count[some] - 1) // 2]
+    return found
+
+
+def _annotated(
+    own: Identified, rows: NDArray[np.int64], peaks: PeakArrays, tolerance: Tolerance, resources: Resources
+) -> PeakIons:  # fmt: skip
+    """Which ions of their peptides the peaks are."""
+    peptide = own.peptide[rows]
+    masses, offsets = take_runs(own.residues, own.offsets, peptide)
+    masses[offsets[1:] - 1] += own.c_terminal[peptide]
+    n = len(peaks.mz)
+    ions = PeakIons(np.zeros(n, np.uint8), np.zeros(n, np.uint8), np.zeros(n, np.uint8), np.zeros(n, np.float32))
+    rules = _HIGHEST_ION_CHARGE, *absolute_and_relative(tolerance)
+
+    entries = EntryMasses(offsets, masses, own.n_terminal[peptide], own.charge[rows])
+
+    def annotate(part: Partition) -> None:
+        annotate_peaks(peaks.offsets, peaks.mz, entries, rules, part.first, part.last, tuple(ions))
+
+    run_on_threads(annotate, equal_partitions(np.diff(peaks.offsets) + 1, resources.threads), resources.threads, resources.progress,
+                   steps=lambda _: 0)  # fmt: skip
+    return ions

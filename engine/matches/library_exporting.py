@@ -1,0 +1,66 @@
+"""Export the identified spectra of a finished run as a spectral library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.entry import ExportRequest
+from engine.errors import InputError
+from engine.execution.resources import Resources
+from engine.execution.threads import available_threads
+from engine.formats.libraries.writing import write_library
+from engine.jobs.progress import Progress
+from engine.matches.consensus_library import Members, consensus_entries, read_members
+from engine.matches.identified_spectra import read_identified
+from engine.matches.source_run import SourceRun, identified_run
+from engine.project import Project
+from engine.project.outputs import check_outputs
+from engine.spectra.columns import Spectra
+from engine.spectra.tables import read_spectra_table
+
+__all__ = ["export_library", "members_of_run", "write_members"]
+
+_USUAL_FDR = 0.01
+
+
+def export_library(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write the spectra that a run identified, up to its false discovery rate, as a library; the path.
+
+    Raises
+    ------
+    ParameterError : something that is needed would be written over.
+    InputError : the run has no stored peaks, or identified nothing. StorageError : the disk refused, or a table is damaged.
+    Cancelled : the user asked to stop.
+    """
+    source, spectra, members = members_of_run(project, request.run_id, progress)
+    if not len(members.identified):
+        raise InputError(
+            source.psms, f"run {source.run} has no PSM up to a q-value of {_rate(source):g}",
+            remedy="Export a run that identified something, or search again with another fdr",
+        )  # fmt: skip
+    return write_members(project, request, members, spectra, source, progress)
+
+
+def members_of_run(project: Project, run: str, progress: Progress) -> tuple[SourceRun, Spectra, Members]:
+    """A run, its spectra, and those of them that it identified up to its false discovery rate."""
+    source = identified_run(project.folder, run)
+    progress.stage("Reading the spectra of the run")
+    spectra = read_spectra_table(source.spectra)
+    progress.check()
+    identified = read_identified(source.psms, len(spectra), _rate(source))
+    return source, spectra, read_members(source.psms, identified, len(spectra))
+
+
+def _rate(source: SourceRun) -> float:
+    return float(source.parameters.get("fdr", _USUAL_FDR))
+
+
+def write_members(
+    project: Project, request: ExportRequest, members: Members, spectra: Spectra, source: SourceRun, progress: Progress
+) -> list[Path]:  # fmt: skip
+    """Write identified spectra as a library; the path."""
+    check_outputs([request.target], [one.path for one in project.inputs(request.run_id)], project.folder)
+    resources = Resources(available_threads(), progress=progress)
+    n, pieces = consensus_entries(members, spectra, source.fragment_tolerance, request.consensus, resources)
+    write_library(request.target, pieces, request.format, progress, total=n, threads=resources.threads)
+    return [request.target]

@@ -1,0 +1,127 @@
+"""Quantities as MSstats and MSstatsTMT take them (Choi 2014, Bioinformatics 30:2524; Huang 2020, Mol. Cell. Proteomics 19:1706).
+
+A row for each ion and file, or for each spectrum and channel, with what was measured: not normalised, which those programs do themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import ParameterError, shortened
+from engine.jobs.progress import Progress
+from engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, REPORTER_IONS, SAMPLES
+from engine.results.arrow import in_one
+from engine.results.columns import Column
+from engine.results.separated import DIGITS, write_separated
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["write_msstats"]
+
+_LABEL_FREE = (
+    "ProteinName", "PeptideSequence", "PrecursorCharge", "FragmentIon", "ProductCharge", "IsotopeLabelType", "Condition", "BioReplicate",
+    "Run", "Fraction", "Intensity",
+)  # fmt: skip
+_LABELLED = (
+    "ProteinName", "PeptideSequence", "Charge", "PSM", "Mixture", "TechRepMixture", "Run", "Channel", "BioReplicate", "Condition",
+    "Fraction", "Intensity",
+)  # fmt: skip
+
+
+def write_msstats(path: Path, tables: Mapping[str, pa.Table], progress: Progress, *, spreadsheet_safe: bool = False) -> Path:
+    """Write the input of MSstats from ion traces, or that of MSstatsTMT from reporter ions; ions without a protein are left out.
+
+    Raises
+    ------
+    ParameterError : the run has neither, or no conditions, or two files of one name. StorageError : the disk refused.
+    """
+    samples = tables[SAMPLES.name].to_pylist()
+    if any(one["condition"] is None for one in samples):
+        raise ParameterError("MSstats compares conditions, and the run has none: quantify with a design")
+    is_labelled = len(tables[REPORTER_IONS.name]) > 0
+    if not is_labelled and not len(tables[ION_TRACES.name]):
+        raise ParameterError("MSstats takes ion traces or reporter ions, and the run has numbers of spectra alone")
+    rows = _labelled(tables, samples) if is_labelled else _label_free(tables, samples)
+    names = _LABELLED if is_labelled else _LABEL_FREE
+    columns = tuple(Column(name, saved=".8g", kind="number", saved_null="NA") if name == "Intensity" else Column(name) for name in names)
+    write_separated(path, rows.select(names), columns, progress, DIGITS, spreadsheet_safe=spreadsheet_safe)
+    return path
+
+
+def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:
+    """Ion traces; the parts of a sample are its fractions. An ion that a file did not identify has no row there, which MSstats fills in."""
+    import pyarrow as pa
+
+    traces = tables[ION_TRACES.name]
+    at: dict[str, tuple[int, int]] = {}
+    for number, sample in enumerate(samples):
+        for fraction, name in enumerate(sample["parts"], 1):
+            if name in at:
+                raise ParameterError(
+                    f"MSstats tells files by name, and two are called {shortened(name)}: rename one, and identify it again"
+                )
+            at[name] = number, fraction
+    file = in_one(traces["file"]).dictionary_encode()
+    places = np.array([at[name] for name in file.dictionary.to_pylist()], np.int64).reshape(-1, 2)[file.indices.to_numpy()]
+    sample = _taken(samples, places[:, 0])
+    n = len(traces)
+    rows = pa.table(
+        {
+            "ProteinName": _proteins(tables, traces["peptide"]), "PeptideSequence": traces["peptide"], "PrecursorCharge": traces["charge"],
+            "FragmentIon": pa.repeat("NA", n), "ProductCharge": pa.repeat("NA", n), "IsotopeLabelType": pa.repeat("L", n), **sample,
+            "Run": traces["file"], "Fraction": places[:, 1], "Intensity": traces["area"],
+        }
+    )  # fmt: skip
+    return rows.filter(rows["ProteinName"].is_valid())
+
+
+def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:
+    """Reporter ions; samples with the same files are a mixture. Spectra that were refused have no intensity."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ions = tables[REPORTER_IONS.name]
+    name = in_one(ions["sample"]).dictionary_encode()
+    number_of = {one["sample"]: number for number, one in enumerate(samples)}
+    row = np.array([number_of[one] for one in name.dictionary.to_pylist()], np.int64)[name.indices.to_numpy()]
+    mixtures = {parts: f"Mixture{number}" for number, parts in enumerate(dict.fromkeys(tuple(one["parts"]) for one in samples), 1)}
+    mixture = pa.array([mixtures[tuple(one["parts"])] for one in samples]).take(pa.array(row))
+    fraction_of = {file: number for one in samples for number, file in enumerate(one["parts"], 1)}
+    file = in_one(ions["file"]).dictionary_encode()
+    fraction = pa.array([fraction_of[one] for one in file.dictionary.to_pylist()], pa.int64()).take(file.indices)
+    charge = pc.cast(ions["charge"], pa.string())
+    psm = pc.binary_join_element_wise(ions["peptide"], charge, ions["spectrum_id"], "_")
+    nothing = pa.scalar(None, pa.float64())
+    rows = pa.table(
+        {
+            "ProteinName": _proteins(tables, ions["peptide"]), "PeptideSequence": ions["peptide"], "Charge": ions["charge"], "PSM": psm,
+            "Mixture": mixture, "TechRepMixture": pa.repeat(1, len(ions)), "Run": ions["file"], "Channel": ions["channel"],
+            **_taken(samples, row), "Fraction": fraction,
+            "Intensity": pc.if_else(pc.is_null(ions["refused"]), ions["intensity"], nothing),
+        }
+    )  # fmt: skip
+    return rows.filter(rows["ProteinName"].is_valid())
+
+
+def _taken(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> dict[str, pa.Array]:
+    """Condition and name of the sample of each row."""
+    import pyarrow as pa
+
+    texts = {"Condition": "condition", "BioReplicate": "sample"}
+    return {column: pa.array([one[name] for one in samples], pa.string()).take(pa.array(row)) for column, name in texts.items()}
+
+
+def _proteins(tables: Mapping[str, pa.Table], peptide: pa.ChunkedArray) -> pa.Array:
+    """The protein that each peptidoform counts for."""
+    import pyarrow as pa
+
+    forms = tables[PEPTIDOFORMS.name]
+    owner = dict(zip(forms["peptide"].to_pylist(), forms["accession"].to_pylist(), strict=True))
+    text = in_one(peptide).dictionary_encode()
+    return pa.array([owner.get(one) for one in text.dictionary.to_pylist()], pa.string()).take(text.indices)

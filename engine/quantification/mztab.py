@@ -1,0 +1,222 @@
+"""Quantities as mzTab 1.0 (HUPO-PSI; Griss et al. 2014, Mol. Cell. Proteomics 13:2765): a summary of proteins and peptidoforms.
+
+Assays are the samples; study variables are conditions, or the samples where there are none, with means, deviations and errors over assays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.modifications import unimod
+from engine.jobs.progress import Progress
+from engine.quantification.labels import label
+from engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, PROTEINS, REPORTER_IONS, SAMPLES
+from engine.results.arrow import in_one
+from engine.results.columns import Column
+from engine.results.separated import TRIMMED, header_line, separated_lines, write_lines
+from engine.version import VERSION
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["write_mztab"]
+
+_METHODS = {
+    "label-free": "[MS, MS:1001834, LC-MS label-free quantitation analysis, ]",
+    "counts": "[MS, MS:1001836, spectral counting quantitation analysis, ]",
+    "tmt": "[MS, MS:1002010, TMT quantitation analysis, ]", "itraq": "[MS, MS:1001837, iTRAQ quantitation analysis, ]",
+}  # fmt: skip
+_UNIT = "[PRIDE, PRIDE:0000393, Relative quantification unit, ]"
+_PROGRAM = "[, , Proteoscope, {}]"
+_BRACKET = re.compile(r"\[([^\]]*)\]")
+
+
+def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path], progress: Progress) -> Path:
+    """Write proteins and peptidoforms.
+
+    Parameters
+    ----------
+    tables : proteins, peptidoforms, ion traces, reporter ions and samples, by name. files : of spectra, by whose names samples call them.
+
+    Raises
+    ------
+    StorageError : the disk refused. Cancelled : the user asked to stop.
+    """
+    samples = tables[SAMPLES.name].to_pylist()
+    variables = list(dict.fromkeys(one["condition"] or one["sample"] for one in samples))
+    variable = np.array([variables.index(one["condition"] or one["sample"]) for one in samples])
+    peptides = sorted(set(tables[PEPTIDOFORMS.name]["peptide"].to_pylist()))
+    reporters = tables[REPORTER_IONS.name].group_by(["sample", "channel"]).aggregate([])
+    channels = dict(zip(reporters["sample"].to_pylist(), reporters["channel"].to_pylist(), strict=True))
+    labelled = "itraq" if set(channels.values()) <= set(label("itraq-8").channels) else "tmt"
+    kind = labelled if channels else "label-free" if len(tables[ION_TRACES.name]) else "counts"
+    lines = _metadata(samples, variables, variable, files, kind, channels, _names(peptides))
+    head = "".join(f"MTD\t{name}\t{_plain(value)}\n" for name, value in lines).encode()
+    sections = [_proteins(tables[PROTEINS.name], variable, len(variables)), _peptides(tables[PEPTIDOFORMS.name], variable, len(variables))]
+
+    def text(section: tuple[pa.Table, tuple[Column, ...]]) -> bytes:
+        return b"\n" + header_line(section[1]) + separated_lines(*section, TRIMMED)
+
+    # A section is a piece, whose length is told in rows.
+    pieces = [_Section(section) for section in sections]
+    write_lines(path, head, pieces, lambda piece: text(piece.section), progress)
+    return path
+
+
+class _Section:
+    def __init__(self, section: tuple[pa.Table, tuple[Column, ...]]) -> None:
+        self.section = section
+
+    def __len__(self) -> int:
+        return len(self.section[0])
+
+
+def _plain(text: str) -> str:
+    """A value without what ends cells and lines."""
+    return " ".join(text.split())
+
+
+def _parameter(text: str) -> str:
+    """A name of the user's as a value within a parameter, whose commas part it."""
+    return '"' + text.replace('"', "'") + '"' if "," in text else text
+
+
+def _names(peptides: Sequence[str]) -> list[str]:
+    """Modifications that peptidoforms carry, by name."""
+    return sorted({name for one in peptides for name in _BRACKET.findall(one)})
+
+
+def _metadata(
+    samples: Sequence[Mapping[str, Any]], variables: Sequence[str], variable: NDArray[np.int64], files: Sequence[Path], kind: str,
+    channels: Mapping[str, str], modifications: Sequence[str],
+) -> list[tuple[str, str]]:  # fmt: skip
+    # Numbers of spectra are counted without looking at the files, whose places the run then does not tell.
+    places = {path.name: path.absolute().as_uri() for path in files}
+    names = dict.fromkeys(name for one in samples for name in one["parts"])
+    numbers = {name: number for number, name in enumerate(names, 1)}
+    found = [
+        ("mzTab-version", "1.0.0"), ("mzTab-mode", "Summary"), ("mzTab-type", "Quantification"),
+        ("description", "Quantities of proteins and peptidoforms by sample"), ("software[1]", _PROGRAM.format(VERSION)),
+        ("quantification_method", _METHODS[kind]), ("protein-quantification_unit", _UNIT), ("peptide-quantification_unit", _UNIT),
+        ("protein_search_engine_score[1]", "[MS, MS:1001869, protein-level q-value, ]"),
+        ("peptide_search_engine_score[1]", "[MS, MS:1002354, PSM-level q-value, ]"),
+        ("fixed_mod[1]", "[MS, MS:1002453, No fixed modifications searched, ]"),
+    ]  # fmt: skip
+    terms = [_term(name) for name in modifications] or ["[MS, MS:1002454, No variable modifications searched, ]"]
+    found += [(f"variable_mod[{number}]", term) for number, term in enumerate(terms, 1)]
+    found += [(f"ms_run[{number}]-location", places.get(name, "null")) for name, number in numbers.items()]
+    for number, one in enumerate(samples, 1):
+        channel = channels.get(one["sample"])
+        reagent = "[MS, MS:1002038, unlabeled sample, ]" if channel is None else f"[, , {kind.upper()} reagent {channel}, ]"
+        found.append((f"assay[{number}]-quantification_reagent", reagent))
+        found.append((f"assay[{number}]-ms_run_ref", f"ms_run[{numbers[one['parts'][0]]}]"))
+    for number, name in enumerate(variables, 1):
+        own = ", ".join(f"assay[{assay + 1}]" for assay in np.flatnonzero(variable == number - 1).tolist())
+        found += [(f"study_variable[{number}]-description", name), (f"study_variable[{number}]-assay_refs", own)]
+    return found
+
+
+def _term(name: str) -> str:
+    """A modification as a parameter: of Unimod where it is known there."""
+    if name in unimod():
+        return f"[UNIMOD, {unimod().by_name(name).accession}, {_parameter(name)}, ]"
+    return f"[CHEMMOD, CHEMMOD:{name if re.fullmatch(r'[+-][0-9.]+', name) else _parameter(name)}, , ]"
+
+
+def _abundances(value: NDArray[np.float64], variable: NDArray[np.int64], n: int, what: str) -> dict[str, NDArray[np.float64]]:
+    """Columns of assays, and of study variables: mean, standard deviation, and error of the mean."""
+    found = {f"{what}_abundance_assay[{number}]": value[:, number - 1] for number in range(1, value.shape[1] + 1)}
+    for number in range(n):
+        own = value[:, variable == number]
+        count = (~np.isnan(own)).sum(axis=1)
+        mean = np.where(count > 0, np.nansum(own, axis=1) / np.maximum(count, 1), np.nan)
+        spread = np.sqrt(np.nansum((own - mean[:, None]) ** 2, axis=1) / np.maximum(count - 1, 1))
+        deviation = np.where(count > 1, spread, np.nan)
+        names = ("", "_stdev", "_std_error")
+        for name, column in zip(names, (mean, deviation, deviation / np.sqrt(np.maximum(count, 1))), strict=True):
+            found[f"{what}_abundance{name}_study_variable[{number + 1}]"] = column
+    return found
+
+
+def _section(
+    head: str, kind: str, texts: Mapping[str, Any], numbers: Mapping[str, NDArray[np.float64]]
+) -> tuple[pa.Table, tuple[Column, ...]]:
+    """A section as a table: `head` begins its line of names, and `kind` each other."""
+    import pyarrow as pa
+
+    n = len(next(iter(numbers.values())))
+    table = {head: pa.array([kind], pa.string()).take(pa.array(np.zeros(n, np.int64)))}
+    for name, value in texts.items():
+        table[name] = pa.nulls(n, pa.string()) if value is None else value
+    for name, values in numbers.items():
+        table[name] = pa.array(values, mask=np.isnan(values))
+    columns = [Column(name, saved_null="null", is_own_text=True) for name in (head, *texts)]
+    columns += [Column(name, saved=".8g", kind="number", saved_null="null") for name in numbers]
+    return pa.table(table), tuple(columns)
+
+
+def _first(table: pa.Table, variable: NDArray[np.int64]) -> tuple[pa.Table, NDArray[np.float64]]:
+    """A row for each thing, and its quantities by sample, which are always all there and in one order."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    n = len(variable)
+    value = pc.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
+    return table.take(pa.array(np.arange(0, len(table), n))), value
+
+
+def _proteins(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.Table, tuple[Column, ...]]:
+    import pyarrow.compute as pc
+
+    rows, value = _first(table, variable)
+    others = pc.binary_join(in_one(rows["other_accessions"]), ",")
+    texts = {
+        "accession": rows["accession"], "description": _known(rows["description"]), "taxid": None, "species": None, "database": None,
+        "database_version": None, "search_engine": None, "best_search_engine_score[1]": None, "ambiguity_members": _known(others),
+        "modifications": None,
+    }  # fmt: skip
+    return _section("PRH", "PRT", texts, _abundances(value, variable, n, "protein"))
+
+
+def _known(texts: Any) -> Any:
+    """Texts, missing where they are empty."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+
+
+def _peptides(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.Table, tuple[Column, ...]]:
+    import pyarrow as pa
+
+    rows, value = _first(table, variable)
+    modifications = pa.array([_placed(one) for one in rows["peptide"].to_pylist()], pa.string())
+    texts = {
+        "sequence": rows["sequence"], "accession": rows["accession"], "unique": None, "database": None, "database_version": None,
+        "search_engine": None, "best_search_engine_score[1]": None, "modifications": modifications, "retention_time": None,
+        "retention_time_window": None, "charge": None, "mass_to_charge": None, "spectra_ref": None,
+    }  # fmt: skip
+    return _section("PEH", "PEP", texts, _abundances(value, variable, n, "peptide"))
+
+
+def _placed(peptide: str) -> str | None:
+    """Modifications of a peptidoform in ProForma, with their places: 0 before the first residue, one more behind the last."""
+    found, place = [], 0
+    for part in re.split(r"(\[[^\]]*\])", peptide):
+        if part.startswith("["):
+            name = part[1:-1]
+            known = unimod().by_name(name).accession if name in unimod() else f"CHEMMOD:{name}"
+            found.append(f"{place}-{known}")
+        else:
+            if part.startswith("-") and place:
+                part, place = part[1:], place
+            place += sum(letter.isupper() for letter in part)
+            if part.endswith("-") and place:
+                place += 1
+    return ",".join(found) or None

@@ -1,0 +1,107 @@
+"""Predicts a spectral library from proteins: which, how they are digested, where to, and how far it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QLocale, Qt
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from engine.entry import Input
+from engine.formats.libraries.writing import library_suffixes
+from engine.formats.registry import names_of
+from engine.library_search.prediction_parameters import PredictionParameters
+from gui.bridge import JobBridge
+from gui.forms.file_list import FileList
+from gui.forms.file_survey import FileSurvey
+from gui.forms.parameter_form import ParameterForm
+from gui.forms.path_line import OutputLine
+from gui.forms.sections import Section
+from gui.job_dialog import JobDialog
+from gui.labels import toned_label
+from gui.tasks import PredictionTask
+
+__all__ = ["PredictionDialog"]
+
+_PROTEINS = Input("proteins", "Proteins", "proteins", "PROTEINS", wanted="proteins to digest", hint=f"proteins ({names_of('proteins')})")
+
+
+class PredictionDialog(JobDialog):
+    """Asks what is predicted and where to, has it done as a job of the window (a `PredictionTask`), and tells what became of it.
+
+    Parameters
+    ----------
+    survey : looks at files. bridge : tells of jobs.
+    """
+
+    MANUAL = "library_search"
+    """The page of the manual about it."""
+
+    stopping = "Stopping; nothing is written"
+    cancelled = "Cancelled; nothing was written."
+
+    def __init__(self, survey: FileSurvey, bridge: JobBridge, parent: QWidget | None = None) -> None:
+        self.proteins = FileList(_PROTEINS, survey)
+        super().__init__(
+            survey, bridge, self.proteins, parent, action="Predict", cancel="Cancel", progress="How far the library is predicted"
+        )
+        self.setWindowTitle("Predict a spectral library")
+        self.resize(720, 700)
+        self.parameters = ParameterForm(PredictionParameters)
+        suffixes = library_suffixes()
+        endings = ", ".join(suffixes)
+        self.out = OutputLine("&Library to write", f"the file for the library, whose ending tells the format: {endings}", endings, suffixes)
+        self._lay_out()
+        for signal in (self.proteins.changed, self.parameters.changed, self.out.changed):
+            signal.connect(self.check)
+        self.check()
+
+    def what_is_missing(self) -> str:
+        """Why nothing can be predicted; empty where it can."""
+        if self.is_running:
+            return "It is being predicted"
+        if self.proteins.is_empty:
+            return "Add the files with the proteins"
+        if problem := self.proteins.problem() or next(iter(self.parameters.problems.values()), "") or self.out.problem():
+            return problem
+        if self.out.path is None:
+            return "Choose a file to write"
+        return "" if self.proteins.is_examined else "Looking at the files"
+
+    def task(self) -> PredictionTask:
+        """The prediction."""
+        out, parameters = self.out.path, self.parameters.parameters
+        assert out is not None and isinstance(parameters, PredictionParameters)
+        return PredictionTask(tuple(self.proteins.paths), out, parameters)
+
+    def enable(self, missing: str) -> None:
+        """All while nothing is predicted."""
+        for widget in (self.proteins, self.parameters, self.out):
+            widget.setEnabled(not self.is_running)
+
+    def told(self, result: Any) -> str:
+        """How many entries there are."""
+        return f"Done: {PredictionTask.outcome(result, QLocale())}."
+
+    def _lay_out(self) -> None:
+        words = toned_label(
+            "Spectra of the peptides of proteins, as beam-type collisions (HCD) make them: b and y ions. A modified residue is predicted "
+            "as the residue without it, with its mass; neutral losses and retention times are not predicted."
+        )
+        files = Section("Proteins")
+        files.grid.addWidget(self.proteins, 0, 0, 1, 3)
+        self.cancel_button.setToolTip("Stop predicting; no file is left")
+        self.close_button.setToolTip("Close this dialog; a prediction that runs goes on")
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(self.parameters)
+        page = QVBoxLayout(self)
+        page.setSpacing(10)
+        for widget in (words, files):
+            page.addWidget(widget)
+        page.addWidget(area, 1)
+        for widget in (self.out, self.stage, self.progress):
+            page.addWidget(widget)
+        page.addLayout(self.buttons())

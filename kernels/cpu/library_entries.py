@@ -1,0 +1,176 @@
+"""Peaks of library entries: those that predicted intensities give a peptidoform, and which ion of its peptide each measured peak is.
+
+On the processor alone: entries are made once, and reading or writing them takes longer. Rows depend on themselves alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.arrangements import find_arrangement, first_arrangement
+from kernels.cpu.elementary import power
+from kernels.cpu.fragment_intensities import FLOOR, IONS
+from kernels.cpu.peptidoforms import arrangement_room
+from kernels.cpu.scores import PROTON_MASS
+from kernels.layouts import ISOTOPE_BITS
+
+__all__ = ["NO_MODIFICATION", "EntryMasses", "EntryPeaks", "PredictionRules", "annotate_peaks", "decode_peptidoforms", "predicted_peaks"]
+
+NO_MODIFICATION = 255
+_WATER_MASS = 18.0105646837
+_FAINTEST = 1e-6  # of the highest peak: what is written has two decimals
+_B, _Y = np.uint8(ord("b")), np.uint8(ord("y"))
+
+
+class EntryPeaks(NamedTuple):
+    """Room for peaks, (peaks,): thomson, float64; float32; letters of series, numbers and charges of the ions, uint8, 0 where unknown."""
+
+    mz: NDArray[np.float64]
+    intensity: NDArray[np.float32]
+    series: NDArray[np.uint8]
+    number: NDArray[np.uint8]
+    charge: NDArray[np.uint8]
+
+
+class EntryMasses(NamedTuple):
+    """Peptides of n entries: `offsets`, `masses` CSR, of the residues with what they and the C-terminus carry, dalton; `n_terminal` (n,)
+    what the N-terminus carries; `charge` (n,) int64, of the precursor."""
+
+    offsets: NDArray[np.int64]
+    masses: NDArray[np.float64]
+    n_terminal: NDArray[np.float64]
+    charge: NDArray[np.int64]
+
+
+class PredictionRules(NamedTuple):
+    """Peaks that an entry keeps: m/z from `lowest` to `highest` (thomson), at least `share` of the highest, `most` of them at most; ions of
+    up to `maximum_charge` charges."""
+
+    lowest: float
+    highest: float
+    share: float
+    most: int
+    maximum_charge: int
+
+
+@njit(nogil=True, cache=True)
+def decode_peptidoforms(numbers, code, peptides, modifications, first, last, peptide, site, modification):
+    """What the forms `first:last` of these numbers are (`kernels.layouts.PeptidoformCode`).
+
+    Written: `peptide` (n,) int64; `site` (n, s) uint8, 0 the N-terminus, 1 to L, L + 1 the C-terminus, ascending, and `modification`
+    (n, s) uint8, behind the last of them `NO_MODIFICATION`.
+    """
+    sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_room(peptides, modifications)
+    for row in range(first, last):
+        number = numbers[row]
+        of = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
+        peptide[row] = of
+        slots = first_arrangement(
+            number >> (code.isotope_shift + ISOTOPE_BITS), of, peptides, modifications, sites, n_sites, slot_modification, slot_choice
+        )
+        find_arrangement(number & ((1 << code.arrangement_bits) - 1), slots, slot_modification, slot_choice, sites, n_sites, slot_site)
+        for t in range(slots):
+            k = t
+            while k > 0 and site[row, k - 1] > slot_site[t]:
+                site[row, k], modification[row, k] = site[row, k - 1], modification[row, k - 1]
+                k -= 1
+            site[row, k], modification[row, k] = slot_site[t], slot_modification[t]
+
+
+@njit(nogil=True, cache=True)
+def predicted_peaks(entries, logarithms, starts, rules, first, last, room, count, out):
+    """Peaks of the ions b, b2+, y and y2+ of the entries `first:last`, as intensities are predicted.
+
+    Parameters
+    ----------
+    entries : `EntryMasses`. logarithms : (bonds, IONS), as `kernels.cpu.fragment_intensities.predict_bonds` has them;
+        starts : (n,) int64, the first bond of each.
+    rules : `PredictionRules`. room : (n + 1,) int64, where each entry's peaks go in `out` (`EntryPeaks`), IONS for each of its bonds.
+    count : (n,) int64, to fill: how many there are, ascending in m/z; the highest is 10,000.
+    """
+    offsets, masses, n_terminal, charge = entries
+    for row in range(first, last):
+        begin, bonds = offsets[row], offsets[row + 1] - offsets[row] - 1
+        at, n = room[row], 0
+        total = n_terminal[row]
+        for i in range(begin, offsets[row + 1]):
+            total += masses[i]
+        before, highest = n_terminal[row], 0.0
+        for bond in range(bonds):
+            before += masses[begin + bond]
+            for ion in range(IONS):
+                z = 1 + ion % 2
+                if z > rules.maximum_charge or (z == 2 and charge[row] < 3):
+                    continue
+                is_b = ion < 2
+                mz = ((before if is_b else total - before + _WATER_MASS) + z * PROTON_MASS) / z
+                height = power(2.0, np.float64(logarithms[starts[row] + bond, ion])) - FLOOR
+                if height > 0.0 and rules.lowest <= mz <= rules.highest:
+                    out.mz[at + n], out.intensity[at + n] = mz, height
+                    out.series[at + n], out.charge[at + n] = _B if is_b else _Y, z
+                    out.number[at + n] = bond + 1 if is_b else bonds - bond
+                    highest = max(highest, height)
+                    n += 1
+        count[row] = _kept(out, at, n, highest, rules)
+
+
+@njit(nogil=True, cache=True)
+def _kept(out, at, n, highest, rules):
+    """Keep what the rules let stay of `n` peaks at `at`, in order of m/z, the highest at 10,000; how many there are."""
+    least = np.float32(highest * max(rules.share, _FAINTEST))
+    if n > rules.most:
+        heights = np.sort(out.intensity[at : at + n])
+        least = max(least, heights[n - rules.most])
+    order, kept = np.argsort(out.mz[at : at + n]), 0
+    mz, height = out.mz[at : at + n][order], out.intensity[at : at + n][order]
+    series, number, charge = out.series[at : at + n][order], out.number[at : at + n][order], out.charge[at : at + n][order]
+    for i in range(n):
+        if height[i] >= least and kept < rules.most:
+            out.mz[at + kept], out.intensity[at + kept] = mz[i], np.float32(height[i] / highest * 10000.0)
+            out.series[at + kept], out.number[at + kept], out.charge[at + kept] = series[i], number[i], charge[i]
+            kept += 1
+    return kept
+
+
+@njit(nogil=True, cache=True)
+def annotate_peaks(peak_offsets, mz, entries, rules, first, last, out):
+    """Which of the ions b and y of its peptide each peak of the entries `first:last` is: the nearest within the tolerance.
+
+    Parameters
+    ----------
+    peak_offsets, mz : the peaks of each entry, CSR, ascending. entries : `EntryMasses`.
+    rules : highest charge of ions, which is also one fewer than the precursor's; the tolerance as thomson and as part of the m/z.
+    out : a tuple of (peaks,) arrays to fill: series, number and charge, uint8, zeros; error, float32, thomson.
+    """
+    offsets, masses, n_terminal, charge = entries
+    maximum_charge, absolute, relative = rules
+    series, number, ion_charge, error = out
+    for row in range(first, last):
+        low, high = peak_offsets[row], peak_offsets[row + 1]
+        for i in range(low, high):
+            error[i] = np.inf
+        total = n_terminal[row]
+        for i in range(offsets[row], offsets[row + 1]):
+            total += masses[i]
+        for z in range(1, max(1, min(maximum_charge, charge[row] - 1)) + 1):
+            before = n_terminal[row]
+            bonds = offsets[row + 1] - offsets[row] - 1
+            for bond in range(bonds):
+                before += masses[offsets[row] + bond]
+                for is_b in range(2):
+                    ion = ((before if is_b else total - before + _WATER_MASS) + z * PROTON_MASS) / z
+                    within = absolute + relative * ion
+                    i = low + np.searchsorted(mz[low:high], ion - within)
+                    while i < high and mz[i] <= ion + within:
+                        if abs(mz[i] - ion) < abs(error[i]):
+                            error[i] = mz[i] - ion
+                            series[i], ion_charge[i] = _B if is_b else _Y, z
+                            number[i] = bond + 1 if is_b else bonds - bond
+                        i += 1
+        for i in range(low, high):
+            if series[i] == 0:
+                error[i] = 0.0

@@ -1,0 +1,103 @@
+"""Pages of proteins as PDF: they say what the HTML says, their figures are lines and areas, and nothing of a stranger's leads out."""
+
+from __future__ import annotations
+
+import base64
+import re
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.jobs.progress import Progress
+from engine.project import Project
+from engine.results.columns import Column
+from engine.views.drawings import Curve
+from engine.views.evidence import fold_of, protein_evidence
+from engine.views.evidence_drawings import draw_fold
+from engine.views.evidence_pages import write_pages
+from engine.views.finished_run import open_run
+from engine.views.pdf_pages import PdfPages
+from tests.engine.evidence.evidence_projects import project_with_evidence
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return project_with_evidence(tmp_path_factory.mktemp("pages") / "made")
+
+
+@pytest.fixture(scope="module")
+def pages(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("written")
+    write_pages(project, str(project.latest("evidence")), folder, Progress())
+    return folder
+
+
+def streams(path: Path) -> list[bytes]:
+    """What the pages of a PDF draw, uncompressed (ReportLab writes ASCII85 of deflated streams)."""
+    blocks = re.findall(rb"/ASCII85Decode /FlateDecode \].*?stream\r?\n(.*?)endstream", path.read_bytes(), re.S)
+    return [zlib.decompress(base64.a85decode(block.strip().removesuffix(b"~>"))) for block in blocks]
+
+
+def test_each_protein_has_a_page_of_both_kinds_and_they_know_each_other(pages: Path) -> None:
+    names = sorted(path.stem for path in pages.glob("*.html") if path.stem != "index")
+    assert names == sorted(path.stem for path in pages.glob("*.pdf")) and len(names) == 3
+    index = (pages / "index.html").read_text()
+    for name in names:
+        assert f'href="{name}.html"' in index and f'href="{name}.pdf"' in index
+        assert f'href="{name}.pdf"' in (pages / f"{name}.html").read_text()
+        data = (pages / f"{name}.pdf").read_bytes()
+        assert data.startswith(b"%PDF-") and data.rstrip().endswith(b"%%EOF")
+        # Figures are vectors, and nothing runs or leads elsewhere.
+        assert not re.search(rb"/Subtype\s*/Image|/JavaScript|/JS\b|/URI|/Launch|/EmbeddedFile", data)
+
+
+def test_figures_of_the_pdf_are_strokes_and_the_sequence_is_text(pages: Path) -> None:
+    drawn = b"\n".join(streams(next(pages.glob("*RELATIVE.pdf"))))
+    assert drawn.count(b" re\n") + drawn.count(b" re f") > 20 and drawn.count(b" l ") > 500
+    letters = b"".join(re.findall(rb"\(([A-Z ]+)\) Tj", drawn)).replace(b" ", b"")
+    assert b"MKWVTFISLLLLFSSAYS" in letters
+
+
+def test_the_same_run_gives_the_same_bytes(project: Project, pages: Path, tmp_path: Path) -> None:
+    write_pages(project, str(project.latest("evidence")), tmp_path, Progress())
+    for path in tmp_path.iterdir():
+        assert path.read_bytes() == (pages / path.name).read_bytes()
+
+
+def test_the_fold_is_drawn_as_its_coordinates_lie(project: Project) -> None:
+    with open_run(project, str(project.latest("evidence"))) as run:
+        source = run.tables.source("proteins")
+        protein = protein_evidence(source, 0)
+        fold = fold_of(run, protein, protein.folds[0])
+        drawing = draw_fold(protein, fold)
+    assert drawing is not None and fold.trace is not None and fold.trace.evidence is not None
+    lines = [one for one in drawing.shapes if isinstance(one, Curve) and one.ink != "background"]
+    n_bonds = sum(len(one.x) - 1 for one in lines)
+    apart = np.linalg.norm(np.diff(fold.trace.position.astype(float), axis=0), axis=1)
+    assert n_bonds == int((apart <= 4.6).sum())
+    # A projection shortens, and never lengthens: the scale is that of the longest bonds.
+    lengths = np.concatenate([np.hypot(np.diff(one.x), np.diff(one.y)) for one in lines])
+    assert lengths.max() <= lengths.max() / 3.9 * 4.6
+    covered = sum(len(one.x) - 1 for one in lines if one.ink == 0)
+    assert covered > 0 and covered <= int((fold.trace.evidence.n_psms > 0).sum())
+    # No mirror: a chain seen the same way from its mirror image is another drawing.
+    spread = np.ptp(np.concatenate([one.x for one in lines])), np.ptp(np.concatenate([one.y for one in lines]))
+    assert spread[0] >= spread[1]
+
+
+def test_long_and_foreign_texts_have_room(tmp_path: Path) -> None:
+    pages = PdfPages("a\u202etitle", "somewhere")
+    pages.heading("\u0000heading" * 40)
+    pages.paragraph("W" * 5000 + "\n" + "\u8056\U0001f9ec α β Å " * 50)
+    columns = [Column("a", "A long header of many words", "", "text"), Column("b", "Cα to Cα", "", "number", unit="Å")]
+    pages.rows(columns, [{"a": "X" * 3000, "b": float(k)} for k in range(120)], 5000)
+    pages.rows(columns, [{"a": "", "b": float("nan")}], 1)
+    pages.rows([Column(f"c{k}", f"Column {k}", "", "text") for k in range(40)], [{f"c{k}": "text " * 9 for k in range(40)}] * 3, 3)
+    path = tmp_path / "long.pdf"
+    path.write_bytes(pages.finished())
+    drawn = b"\n".join(streams(path))
+    # Nothing is written beyond the page.
+    places = [float(one) for one in re.findall(rb"1 0 0 1 ([-\d.]+) [-\d.]+ Tm", drawn)]
+    assert places and min(places) >= 0 and max(places) < 842

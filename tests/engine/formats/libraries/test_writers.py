@@ -1,0 +1,106 @@
+"""Libraries that are written: what our readers, and a plain parse of the text, find in them is what was to be written."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from engine.errors import ParameterError, StorageError
+from engine.formats.libraries.reading import read_libraries
+from engine.formats.libraries.writing import LIBRARY_FORMATS, library_format, write_library
+from engine.jobs.progress import Cancelled, Progress
+from tests.engine.formats.libraries.written import entries
+
+SUFFIX = {"msp": ".msp", "mzspeclib": ".mzlib.txt", "blib": ".blib"}
+
+
+def pieces(*parts):
+    yield from parts
+
+
+@pytest.mark.parametrize("format", LIBRARY_FORMATS)
+@pytest.mark.parametrize("origin", ["merged", "predicted"])
+def test_what_is_written_is_read_again(format, origin, tmp_path):
+    # blib has no termini: what stands there is told of the residues beside them.
+    parts = [entries(n, seed, origin=origin, ends=format != "blib") for n, seed in ((40, 1), (1, 2), (25, 3))]
+    path = tmp_path / f"library{SUFFIX[format]}"
+    write_library(path, pieces(*parts), format, Progress(), threads=3)
+    found = read_libraries([path])
+    assert found.skipped.n == 0 and len(found) == 66
+    first = 0
+    for part in parts:
+        own = found.take(np.arange(first, first + len(part)))
+        first += len(part)
+        assert own.peptidoform.to_pylist() == part.peptidoforms().to_pylist()
+        assert own.proteins.to_pylist() == part.proteins.to_pylist()
+        np.testing.assert_array_equal(own.charge, part.charge)
+        np.testing.assert_allclose(own.precursor_mz, part.precursor_mz, atol=6e-6)
+        np.testing.assert_allclose(own.retention_time, part.retention_time, rtol=1e-12)
+        np.testing.assert_array_equal(own.n_members, part.n_members)
+        np.testing.assert_array_equal(own.offsets, part.offsets)
+        np.testing.assert_array_equal(own.mz, part.mz)
+        np.testing.assert_array_equal(own.intensity, part.intensity)
+
+
+def test_msp_names_its_ions_and_tells_the_q_value(tmp_path):
+    part = entries(30, 5)
+    write_library(tmp_path / "library.msp", pieces(part), "msp", Progress())
+    texts = (tmp_path / "library.msp").read_text().split("\n\n")
+    for i, text in enumerate(texts[:-1]):
+        score = re.search(r"Qvalue=(\S+)", text)
+        assert (float(score[1]) if score else np.nan) == pytest.approx(part.q_value[i], nan_ok=True)
+        lines = text.split("Num peaks: ")[1].splitlines()[1:]
+        for line, k in zip(lines, range(part.offsets[i], part.offsets[i + 1]), strict=True):
+            name = re.fullmatch(r'[\d.e-]+\t[\d.e-]+\t"(?:([by])(\d+)(?:\^(\d+))?/(-?[\d.e-]+)|\?)"', line)
+            assert name, line
+            if not part.ions.series[k]:
+                assert name[1] is None
+                continue
+            told = (ord(name[1]), int(name[2]), int(name[3] or 1))
+            assert told == (part.ions.series[k], part.ions.number[k], part.ions.charge[k])
+            assert float(name[4]) == pytest.approx(part.ions.error[k], abs=5.1e-5)
+
+
+def test_blib_is_as_skyline_reads_it(tmp_path):
+    part = entries(30, 6)
+    write_library(tmp_path / "library.blib", pieces(part), "blib", Progress())
+    with closing(sqlite3.connect(tmp_path / "library.blib")) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert connection.execute("SELECT numSpecs, majorVersion, minorVersion FROM LibInfo").fetchall() == [(30, 1, 10)]
+        rows = connection.execute("SELECT peptideSeq, peptideModSeq, score, scoreType FROM RefSpectra ORDER BY id").fetchall()
+        masses = dict(connection.execute("SELECT RefSpectraID, sum(mass) FROM Modifications GROUP BY 1").fetchall())
+        assert {name for (name,) in connection.execute("SELECT accession FROM Proteins")} == {f"sp|P{k}|X" for k in range(4)}
+    carried = part.modifications.mass()
+    for i, (sequence, noted, score, kind) in enumerate(rows):
+        assert re.sub(r"\[[^]]*\]", "", noted) == sequence
+        assert sum(map(float, re.findall(r"\[([^]]*)\]", noted))) == pytest.approx(carried[i], abs=0.21)
+        assert masses.get(i + 1, 0.0) == pytest.approx(carried[i], abs=1e-9)
+        assert (score, kind) == ((0.0, 0) if np.isnan(part.q_value[i]) else (pytest.approx(part.q_value[i]), 19))
+
+
+@pytest.mark.parametrize("format", LIBRARY_FORMATS)
+def test_a_library_appears_whole_or_not_at_all(format, tmp_path):
+    path = tmp_path / f"library{SUFFIX[format]}"
+    path.write_text("what was there")
+    stopped = Progress()
+
+    def cut():
+        yield entries(20, 7)
+        stopped.cancel()
+        yield entries(20, 8)
+
+    with pytest.raises(Cancelled):
+        write_library(path, cut(), format, stopped)
+    assert path.read_text() == "what was there" and [one.name for one in tmp_path.iterdir()] == [path.name]
+    with pytest.raises(StorageError):
+        write_library(tmp_path, pieces(entries(2, 9)), format, Progress())
+
+
+def test_formats_are_told_by_their_suffix():
+    assert [library_format(f"a{suffix}") for suffix in SUFFIX.values()] == list(SUFFIX)
+    with pytest.raises(ParameterError, match="no format that libraries are written in"):
+        library_format("library.sptxt")

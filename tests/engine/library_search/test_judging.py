@@ -1,0 +1,107 @@
+"""Error rates of matches in a library: groups apart, by their own decoys, as a plain count has them; true where truth is known."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from engine.library_search.judging import judge
+from engine.library_search.queries import Found
+from engine.library_search.references import Entries, References
+from engine.matches.group_rates import group_rates
+from kernels.library_layouts import PeakLists
+
+
+def references(n_peptides, n_shuffles):
+    """A library of so many peptides, each with so many shuffled ones: the target first, then its decoys."""
+    n = n_peptides * (1 + n_shuffles)
+    entry, place = np.divmod(np.arange(n), 1 + n_shuffles)
+    names = pa.array([f"PEPTIDE{'A' * i}K" for i in range(n_peptides)])
+    nothing = pa.nulls(n_peptides, pa.string())
+    texts = {"sequence": names, "inchikey": nothing, "name": names}
+    peaks = PeakLists(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint16))
+    return References(
+        Entries(texts, {}, np.zeros(1, np.int64), np.empty(0), np.empty(0, np.float32)), entry, place > 0,
+        np.maximum(place - 1, 0).astype(np.uint8), np.full(n, 2), np.full(n, 500.0), np.zeros(n, np.int32), peaks,
+        np.zeros(64, np.int64), 0, "shuffle",
+    )  # fmt: skip
+
+
+def found(reference, similarity, spectra=None, *, is_shifted=False):
+    n = len(reference)
+    spectra = np.arange(n) if spectra is None else spectra
+    shifted = np.full(n, is_shifted)
+    return Found(spectra, reference, np.full(n, 2), similarity, np.full(n, 9), np.zeros(n), shifted)
+
+
+def settings(**changed):
+    return SimpleNamespace(**{"fdr": 0.01, "minimum_similarity": 0.2, "plus_one": False, "is_open": False, **changed})
+
+
+def plain_rates(similarity, is_decoy, unit, ratio):
+    """The larger of the rates of spectra and of distinct peptides, with one decoy peptide more everywhere, over all thresholds below."""
+    rates = []
+    for threshold in similarity:
+        accepted = similarity >= threshold
+        by_match = (accepted & is_decoy).sum() / ratio / max(1, (accepted & ~is_decoy).sum())
+        decoys = len(set(unit[accepted & is_decoy].tolist()))
+        targets = len(set(unit[accepted & ~is_decoy].tolist()))
+        rates.append((min(1.0, by_match), min(1.0, (decoys + 1) / ratio / targets) if targets else 1.0))
+    rates = np.array(rates)
+    order = np.argsort(similarity)
+    least = np.minimum.accumulate(rates[order], axis=0)
+    return least[np.searchsorted(similarity[order], similarity)].max(axis=1)
+
+
+@pytest.mark.parametrize("n_shuffles", [1, 4])
+def test_rates_are_those_of_a_plain_count(n_shuffles):
+    library, rng = references(40, n_shuffles), np.random.default_rng(n_shuffles)
+    right = (1 + n_shuffles) * rng.integers(0, 40, 90)
+    wrong = rng.choice(len(library), 12)
+    one = found(np.concatenate((right, wrong)), np.concatenate((rng.uniform(0.5, 1.0, 90), rng.uniform(0.1, 0.6, 12))))
+    judged = judge(one, lambda _: one, library, settings(plus_one=True))
+    is_decoy = library.is_decoy[one.reference]
+    # Each shuffled peptide is one of its own, with all charges of its peptide.
+    unit = library.entry[one.reference] + 1000 * (1 + library.shuffle[one.reference].astype(np.int64)) * is_decoy
+    expected = plain_rates(one.similarity, is_decoy, unit, float(n_shuffles))
+    # The rate of spectra counts one more there too.
+    assert (judged.q_value >= expected - 1e-12).all()
+    by_peptide = group_rates(
+        one.similarity, is_decoy, unit, np.zeros(102, np.int64), np.zeros(1), plus_one=True, decoy_ratio=float(n_shuffles)
+    )[0]
+    np.testing.assert_allclose(judged.q_value, by_peptide)
+
+
+def test_what_is_accepted_of_the_same_mass_is_not_looked_for_among_others():
+    library = references(300, 1)
+    sure = found(2 * np.arange(150), np.full(150, 0.9))
+    poor = found(np.array([400]), np.array([0.1]), np.array([150]))
+    asked = []
+
+    def shifted(but):
+        asked.append(but.tolist())
+        return found(np.array([302, 305]), np.array([0.8, 0.3]), np.array([150, 151]), is_shifted=True)
+
+    judged = judge(sure.joined(poor), shifted, library, settings(is_open=True))
+    # The poor one is too little alike to be told, whatever its rate: its spectrum is compared with other masses.
+    assert asked == [list(range(150))]
+    assert judged.found.spectrum.tolist() == list(range(152)) and judged.found.is_shifted.tolist() == [False] * 150 + [True, True]
+    assert (judged.q_value[:150] <= 0.01).all() and judged.is_decoy.tolist()[-2:] == [False, True]
+
+
+@pytest.mark.parametrize("n_peptides", [27, 80])
+def test_rates_of_small_libraries_are_true_on_average(n_peptides):
+    n_shuffles = -(-200 // n_peptides)
+    library, rng, shares = references(n_peptides, n_shuffles), np.random.default_rng(9), []
+    for _ in range(150):
+        right = (1 + n_shuffles) * rng.integers(0, n_peptides, 100)
+        wrong = rng.choice(len(library), 60)  # a wrong match is of a peptide or of any of its shuffled ones alike
+        similarity = np.concatenate((rng.beta(8, 3, 100), rng.beta(3, 8, 60)))
+        judged = judge(found(np.concatenate((right, wrong)), similarity), lambda _: None, library, settings())
+        accepted = (judged.q_value <= 0.01) & ~judged.is_decoy
+        shares.append((accepted & (np.arange(160) >= 100)).sum() / max(1, accepted.sum()))
+    assert np.mean(shares) <= 0.01 + 2 * np.std(shares) / np.sqrt(len(shares))
+    assert np.mean(shares) > 0  # it is no test where nothing wrong is accepted

@@ -1,0 +1,127 @@
+"""Libraries of identified spectra: one entry for each peptidoform and charge, as a plain reckoning of its members has it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from engine.arrays import offsets_of
+from engine.chemistry.fragments import fragment_ions
+from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
+from engine.chemistry.tolerance import Tolerance
+from engine.execution.resources import Resources
+from engine.matches.consensus_library import Members, consensus_entries
+from engine.matches.identified_spectra import Identified
+from engine.spectra.columns import Spectra
+from engine.spectra.library_entries import EntryModifications
+
+PEPTIDES = ("PEPTIDEK", "ACDEM[Oxidation]K", "SAMPLERK")
+SEQUENCES = ("PEPTIDEK", "ACDEMK", "SAMPLERK")
+CHANGES = ({}, {5: 15.994915}, {})
+TOLERANCE = Tolerance(0.02, "Da")
+
+
+def members(seed=0):
+    """Sixty spectra of three peptides with two charges, whose peaks are their ions and noise."""
+    rng = np.random.default_rng(seed)
+    peptide, charge = rng.integers(0, 3, 60), rng.integers(2, 4, 60)
+    lists = []
+    for of in peptide.tolist():
+        ions = fragment_ions(SEQUENCES[of], CHANGES[of], maximum_charge=1).mz
+        kept = ions[rng.random(len(ions)) < 0.9]
+        lists.append(np.sort(np.concatenate((kept + rng.normal(0, 0.002, len(kept)), rng.uniform(100, 900, 5)))))
+    offsets = offsets_of(np.array(list(map(len, lists)), np.int64))
+    spectra = Spectra(
+        ("a.mgf",), np.zeros(60, np.int32), [f"s{i}" for i in range(60)], np.full(60, -1), np.arange(60), rng.uniform(0, 1000, 60),
+        np.full(60, 500.0), np.zeros(60, np.float32), np.zeros(60, np.uint32), offsets, np.concatenate(lists),
+        rng.exponential(1000, offsets[-1]).astype(np.float32) + 100,
+    )  # fmt: skip
+    residues = [np.array([RESIDUE_MASS[ord(one) - 65] for one in text]) for text in SEQUENCES]
+    residues[1][4] += 15.994915
+    mass = np.array([one.sum() + WATER_MASS for one in residues])
+    none = np.zeros(3)
+    order = rng.permutation(60)  # of the table of PSMs
+    peptide, charge = peptide[order], charge[order]
+    identified = Identified(
+        order, charge, mass[peptide], peptide, PEPTIDES, np.arange(3), SEQUENCES,
+        offsets_of(np.array(list(map(len, residues)), np.int64)), np.concatenate(residues), none, none,
+    )  # fmt: skip
+    of = EntryModifications(np.array([0, 0, 1, 1]), np.array([5]), np.array([0]), ("Oxidation",), (15.994915,))
+    proteins = pa.array([f"P{one}" for one in peptide.tolist()])
+    return Members(identified, rng.choice([0.001, 0.002, 0.01], 60), rng.normal(20, 5, 60), proteins, of), spectra
+
+
+def entries_of(found, spectra, origin, threads=2):
+    n, pieces = consensus_entries(found, spectra, TOLERANCE, origin, Resources(threads))
+    (entries,) = pieces
+    assert len(entries) == n == 6
+    return entries
+
+
+@pytest.mark.parametrize("origin", ["best", "merged"])
+def test_an_entry_is_of_its_peptide_and_charge(origin):
+    found, spectra = members()
+    entries = entries_of(found, spectra, origin)
+    own = found.identified
+    for i, (form, charge) in enumerate(zip(entries.peptidoforms().to_pylist(), entries.charge.tolist(), strict=True)):
+        rows = np.flatnonzero((own.peptide == PEPTIDES.index(form)) & (own.charge == charge))
+        assert entries.n_members[i] == len(rows) > 2
+        assert entries.q_value[i] == found.q_value[rows].min()
+        times = np.sort(spectra.retention_time[own.spectrum[rows]])
+        assert entries.retention_time[i] == times[(len(times) - 1) // 2]
+        assert entries.proteins[i].as_py() == f"P{PEPTIDES.index(form)}" and entries.mass[i] == own.mass[rows[0]]
+        peaks = slice(entries.offsets[i], entries.offsets[i + 1])
+        assert entries.intensity[peaks].max() == 10_000
+        if origin == "best":
+            best = min(rows.tolist(), key=lambda row: (found.q_value[row], -found.score[row]))
+            mz = spectra.mz[slice(*spectra.offsets[own.spectrum[best] : own.spectrum[best] + 2])]
+            np.testing.assert_allclose(entries.mz[peaks], mz, atol=6e-6)
+
+
+def test_the_mean_has_what_most_members_have():
+    found, spectra = members()
+    entries = entries_of(found, spectra, "merged")
+    for i, form in enumerate(entries.peptidoforms().to_pylist()):
+        of = PEPTIDES.index(form)
+        ions = fragment_ions(SEQUENCES[of], CHANGES[of], maximum_charge=1).mz
+        mz = entries.mz[entries.offsets[i] : entries.offsets[i + 1]]
+        # Each ion is in nine of ten members, noise in one.
+        assert (np.abs(ions[:, None] - mz[None]).min(axis=1) < 0.01).all()
+        assert (np.abs(mz[:, None] - ions[None]).min(axis=1) < 0.02).mean() > 0.9
+
+
+@pytest.mark.parametrize("origin", ["best", "merged"])
+def test_peaks_are_named_by_the_nearest_ion_of_their_peptide(origin):
+    found, spectra = members(1)
+    entries = entries_of(found, spectra, origin)
+    for i, form in enumerate(entries.peptidoforms().to_pylist()):
+        of = PEPTIDES.index(form)
+        ions = fragment_ions(SEQUENCES[of], CHANGES[of], maximum_charge=min(3, entries.charge[i] - 1))
+        for k in range(entries.offsets[i], entries.offsets[i + 1]):
+            error = entries.mz[k] - ions.mz
+            nearest = int(np.abs(error).argmin())
+            if abs(error[nearest]) > TOLERANCE.value:
+                assert entries.ions.series[k] == 0
+                continue
+            label = f"{chr(entries.ions.series[k])}{entries.ions.number[k]}"
+            label += f"^{entries.ions.charge[k]}" if entries.ions.charge[k] > 1 else ""
+            told = ions.labels().index(label)
+            assert entries.ions.error[k] == pytest.approx(error[told], abs=1e-5)
+            assert abs(error[told]) == pytest.approx(abs(error[nearest]), abs=1e-9)
+
+
+def test_threads_and_the_order_of_members_change_nothing():
+    found, spectra = members(2)
+    order = np.random.default_rng(3).permutation(60)
+    moved = Members(
+        found.identified.take(order), found.q_value[order], found.score[order], found.proteins.take(pa.array(order)), found.modifications
+    )
+    for origin in ("best", "merged"):
+        one, other = entries_of(found, spectra, origin, threads=1), entries_of(moved, spectra, origin, threads=3)
+        assert one.peptidoforms().equals(other.peptidoforms())
+        for name in ("charge", "offsets", "retention_time", "q_value", "n_members", "intensity"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+        np.testing.assert_array_equal(one.mz, other.mz)
+        for left, right in zip(one.ions, other.ions, strict=True):
+            np.testing.assert_array_equal(left, right)

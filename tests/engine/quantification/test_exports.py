@@ -1,0 +1,146 @@
+"""Quantities for other programs: MSstats, MSstatsTMT, mzTab, read back by other means."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+import numpy as np
+import pytest
+from pyteomics import mztab
+
+from engine.entry import ExportRequest
+from engine.errors import ParameterError
+from engine.jobs.progress import Progress
+from engine.project import Project
+from engine.quantification.labels import label
+from engine.quantification.mztab import _placed
+from engine.searches import run_search, search_of_kind
+from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
+
+MSSTATS = (
+    "ProteinName PeptideSequence PrecursorCharge FragmentIon ProductCharge IsotopeLabelType Condition BioReplicate Run Fraction Intensity"
+)
+MSSTATS_TMT = "ProteinName PeptideSequence Charge PSM Mixture TechRepMixture Run Channel BioReplicate Condition Fraction Intensity"
+MANDATORY = (
+    "mzTab-version", "mzTab-mode", "mzTab-type", "description", "quantification_method", "protein-quantification_unit",
+    "peptide-quantification_unit", "software[1]", "fixed_mod[1]", "variable_mod[1]", "ms_run[1]-location",
+    "assay[1]-quantification_reagent", "assay[1]-ms_run_ref", "study_variable[1]-description", "study_variable[1]-assay_refs",
+    "protein_search_engine_score[1]", "peptide_search_engine_score[1]",
+)  # fmt: skip
+"""Of a summary of quantities, mzTab 1.0, section 5.5."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Four runs of two conditions with reporter ions in them; the folder of the project."""
+    kit, rng = label("tmt-6"), np.random.default_rng(8)
+    peptides = random_peptides(12, 77)
+    proteins = {f"P{i}": peptides[3 * i : 3 * i + 3] for i in range(4)}
+    runs = {}
+    for number in range(4):
+        run = MadeRun(seconds=200, seed=number, noise_peaks=30)
+        for name, own in proteins.items():
+            for k, sequence in enumerate(own):
+                one = Planted(sequence, 2, 3e6 * (2 if number > 1 and name == "P0" else 1), 20.0 + 14 * (int(name[1]) * 3 + k))
+                run.planted.append(one)
+                run.identified.append(one)
+        run.fragments = {one: ([*kit.mz, 300.2], [*rng.uniform(1e4, 2e4, 6), 50.0]) for one in peptides}
+        runs[f"r{number}"] = run
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "free.tsv").write_text(
+        "file\tsample\tcondition\treplicate\n" + "".join(f"r{i}\ts{i}\t{'ab'[i // 2]}\t{i % 2 + 1}\n" for i in range(4))
+    )
+    rows = [f"r{i}\t{name}\tp{i}_{name}\t{'ab'[k // 3]}\t{6 * i + k + 1}" for i in range(4) for k, name in enumerate(kit.channels)]
+    (folder / "tmt.tsv").write_text("file\tchannel\tsample\tcondition\treplicate\n" + "\n".join(rows) + "\n")
+    return write_project(folder, runs, proteins)
+
+
+def exported(project, format, target, **parameters):
+    summary = run_search("quantify", {"project": [project]}, device="cpu", threads=2, **parameters)
+    [path] = search_of_kind("quantify").export(Project.open(project), ExportRequest(summary.run_id, format, target), Progress())
+    return path
+
+
+def rows_of(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def test_msstats_has_a_row_for_each_ion_and_run(made, tmp_path):
+    path = exported(made, "msstats", tmp_path / "m.tsv", options={"design": made.parent / "free.tsv"})
+    rows = rows_of(path)
+    assert list(rows[0]) == MSSTATS.split()
+    traces = {(row["peptide"], str(row["charge"]), row["file"]): row for row in table_of(made, "ion_traces")}
+    assert len(rows) == len(traces) == 48
+    assert len({(row["PeptideSequence"], row["PrecursorCharge"], row["Run"]) for row in rows}) == len(rows)
+    for row in rows:
+        one = traces[row["PeptideSequence"], row["PrecursorCharge"], row["Run"]]
+        assert row["Intensity"] == "NA" if one["area"] is None else float(row["Intensity"]) == pytest.approx(one["area"], rel=1e-6)
+        assert (row["IsotopeLabelType"], row["FragmentIon"], row["ProductCharge"]) == ("L", "NA", "NA")
+        assert row["BioReplicate"] == f"s{row['Run'][1]}" and row["Condition"] == "ab"[int(row["Run"][1]) // 2]
+
+
+def test_msstats_tmt_has_a_row_for_each_spectrum_and_channel(made, tmp_path):
+    path = exported(made, "msstats", tmp_path / "m.tsv", preset="tmt", label="tmt-6", options={"design": made.parent / "tmt.tsv"})
+    rows = rows_of(path)
+    assert list(rows[0]) == MSSTATS_TMT.split()
+    assert len(rows) == 4 * 12 * 6
+    assert {row["Channel"] for row in rows} == set(label("tmt-6").channels)
+    assert len({row["Mixture"] for row in rows}) == 4
+    assert len({(row["PSM"], row["Run"], row["Channel"]) for row in rows}) == len(rows)
+
+
+def test_msstats_without_conditions_or_without_intensities_is_refused_in_a_sentence(made, tmp_path):
+    with pytest.raises(ParameterError, match="the run has none: quantify with a design"):
+        exported(made, "msstats", tmp_path / "m.tsv")
+    with pytest.raises(ParameterError, match="the run has numbers of spectra alone"):
+        exported(made, "msstats", tmp_path / "m.tsv", preset="counts", options={"design": made.parent / "free.tsv"})
+
+
+@pytest.mark.parametrize(
+    ("design", "parameters", "method"),
+    [
+        ("free", {}, "MS:1001834"),
+        ("tmt", {"preset": "tmt", "label": "tmt-6"}, "MS:1002010"),
+        ("free", {"preset": "counts"}, "MS:1001836"),
+        (None, {}, "MS:1001834"),
+    ],
+)
+def test_mztab_is_read_by_pyteomics_and_has_what_the_standard_asks_for(made, tmp_path, design, parameters, method):
+    options = {} if design is None else {"design": made.parent / f"{design}.tsv"}
+    path = exported(made, "mztab", tmp_path / "q.mzTab", options=options, **parameters)
+    with path.open(encoding="utf-8") as file:
+        found = mztab.MzTab(file, table_format="dict")
+    lines = [line.split("\t") for line in path.read_text().splitlines() if line]
+    metadata = {line[1]: line[2] for line in lines if line[0] == "MTD"}
+    assert not [name for name in MANDATORY if name not in metadata]
+    assert method in metadata["quantification_method"]
+    assert all(metadata[f"assay[{i}]-ms_run_ref"] for i in range(1, 5))
+    # Each section is one table, each line of which has as many cells as its head; metadata come first.
+    order = [line[0] for line in lines]
+    assert order == sorted(order, key=["MTD", "PRH", "PRT", "PEH", "PEP"].index)
+    for head, kind in (("PRH", "PRT"), ("PEH", "PEP")):
+        [names] = [line for line in lines if line[0] == head]
+        assert len(set(names)) == len(names) and all(len(line) == len(names) and "" not in line for line in lines if line[0] == kind)
+    variables = len([name for name in metadata if re.fullmatch(r"study_variable\[\d+\]-description", name)])
+    assert variables == (4 if design is None else 2)
+    table = found.protein_table["rows"]
+    assert sorted(row["accession"] for row in table) == ["P0", "P1", "P2", "P3"]
+    quantities = {(row["accession"], row["sample"]): row["quantity"] for row in table_of(made, "protein_quantities")}
+    samples = [row["sample"] for row in table_of(made, "quantified_samples")]
+    for row in table:
+        own = [quantities[row["accession"], one] for one in samples]
+        assert [float(row[f"protein_abundance_assay[{i}]"]) for i in range(1, len(own) + 1)] == pytest.approx(own, rel=1e-6)
+        if design == "free":
+            assert float(row["protein_abundance_study_variable[2]"]) == pytest.approx(np.mean(own[2:]), rel=1e-6)
+            assert float(row["protein_abundance_stdev_study_variable[2]"]) == pytest.approx(np.std(own[2:], ddof=1), rel=1e-4, abs=1e-9)
+    assert len(found.peptide_table["rows"]) == 12
+
+
+def test_modifications_are_placed_as_mztab_counts():
+    assert _placed("PEPTIDE") is None
+    assert _placed("AC[Carbamidomethyl]DM[Oxidation]K") == "2-UNIMOD:4,4-UNIMOD:35"
+    assert _placed("[Acetyl]-AC[Carbamidomethyl]K") == "0-UNIMOD:1,2-UNIMOD:4"
+    assert _placed("AK-[Amidated]") == "3-UNIMOD:2"
+    assert _placed("AK[+12.5]") == "2-CHEMMOD:+12.5"

@@ -1,0 +1,131 @@
+"""What quantities cannot be made of is refused in a sentence; runs without MS1 and with profiles; spoilt tables of people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from engine.errors import InputError, ParameterError
+from engine.quantification.design import read_design
+from engine.quantification.impurities import read_impurities
+from engine.quantification.labels import label
+from engine.searches import run_search
+from tests.engine.quantification.made_runs import MadeRun, Planted, mzml_text, random_peptides, table_of, write_project
+
+PEPTIDES = random_peptides(6, 5)
+DESIGN = "file\tchannel\tsample\tcondition\treplicate\n" + "".join(
+    f"r{i}\t{name}\ts{i}{name}\t{'ab'[k % 2]}\t{10 * i + k + 1}\n" for i in range(2) for k, name in enumerate(label("tmt-6").channels)
+)
+IMPURITIES = "channel\t-1\t+1\n" + "".join(f"{name}\t0.8\t5.1\n" for name in label("tmt-6").channels)
+
+
+@dataclass
+class ProfileRun(MadeRun):
+    """A run whose survey spectra are profiles: each peak a Gaussian of nine points."""
+
+    def surveys(self):
+        times, centroids = super().surveys()
+        offset = np.arange(-4, 5) / 2
+        found = []
+        for mz, intensity in centroids:
+            apart = np.concatenate(([True], np.diff(mz) > 0.2)) & np.concatenate((np.diff(mz) > 0.2, [True]))
+            mz, intensity = mz[apart], intensity[apart]
+            points = (mz[:, None] + offset * 0.004).ravel()
+            heights = (intensity[:, None] * np.exp(-0.5 * offset**2)).ravel()
+            found.append((points, heights))
+        return times, found
+
+    def write(self, path):
+        scans, parts = super().write(path), path.read_text().split("<spectrum ")
+        profiles = [one.replace("MS:1000127", "MS:1000128") if 'name="ms level" value="1"' in one else one for one in parts]
+        path.write_text("<spectrum ".join(profiles))
+        return scans
+
+
+def project_of(folder, run_type=MadeRun, **options):
+    run = run_type(seconds=150, noise_peaks=20, **options)
+    for k, sequence in enumerate(PEPTIDES):
+        one = Planted(sequence, 2, 5e6, 25.0 + 18 * k)
+        run.planted.append(one)
+        run.identified.append(one)
+    run.fragments = {one: ([*label("tmt-6").mz, 300.2], [1e4] * 6 + [50.0]) for one in PEPTIDES}
+    return write_project(folder, {"r0": run}, {"P": PEPTIDES})
+
+
+def quantify(project, **parameters):
+    return run_search("quantify", {"project": [project]}, device="cpu", threads=1, **parameters)
+
+
+class WithoutSurveys(MadeRun):
+    """A run of fragment spectra alone."""
+
+    def write(self, path):
+        scans = super().write(path)
+        kept = [one for one in path.read_text().split("<spectrum ")[1:] if 'name="ms level" value="2"' in one]
+        path.write_text(mzml_text(["<spectrum " + one.partition("</spectrum>")[0] + "</spectrum>" for one in kept]))
+        return scans
+
+
+def test_a_run_without_ms1_is_refused_by_traces_and_quantified_by_reporter_ions_which_is_told(tmp_path):
+    project = project_of(tmp_path / "p", WithoutSurveys)
+    with pytest.raises(InputError, match=r"has no survey spectra \(MS1\)") as caught:
+        quantify(project)
+    assert "\n" not in str(caught.value)
+    summary = quantify(project, preset="tmt", label="tmt-6")
+    assert summary.n_proteins == 1
+    assert any("the interference of their spectra is not known" in one for one in summary.messages)
+    assert {row["interference"] for row in table_of(project, "reporter_ions")} == {None}
+
+
+def test_profiles_are_centroided_which_is_told(tmp_path):
+    centroids = quantify(project_of(tmp_path / "c"), normalisation="none")
+    expected = {row["peptide"]: row["area"] for row in table_of(tmp_path / "c" / "project", "ion_traces")}
+    assert not any("profile" in one for one in centroids.messages)
+    project = project_of(tmp_path / "p", ProfileRun)
+    summary = quantify(project, normalisation="none")
+    assert any("survey spectra in profile mode were centroided" in one for one in summary.messages)
+    found = {row["peptide"]: row["area"] for row in table_of(project, "ion_traces")}
+    assert summary.n_peptides == len(expected) == len(found)
+    ratios = np.array([found[one] / expected[one] for one in expected])
+    assert np.abs(np.log(ratios / np.median(ratios))).max() < 0.1
+
+
+def test_one_replicate_and_all_missing_are_said(tmp_path):
+    project = project_of(tmp_path / "p")
+    (tmp_path / "design.tsv").write_text("file\tsample\tcondition\treplicate\nr0\tA\tx\t1\n")
+    with pytest.raises(ParameterError, match="has one replicate, and no test can be made of it"):
+        quantify(project, options={"design": tmp_path / "design.tsv"}, groups=("x", "y")[:1])
+    with pytest.raises(InputError, match="nothing that was identified has a quantity in any sample"):
+        quantify(project, minimum_points=90)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_spoilt_tables_are_read_or_refused_in_a_line(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    path = tmp_path / "spoilt.tsv"
+    n_refused = 0
+    for _ in range(150):
+        for text, read in (
+            (DESIGN, lambda: read_design(path, ["/x/r0.mzML", "/x/r1.mzML"], label("tmt-6"))),
+            (IMPURITIES, lambda: read_impurities(path, label("tmt-6"))),
+        ):
+            data = bytearray(text.encode())
+            for _ in range(int(rng.integers(1, 6))):
+                at, kind = int(rng.integers(len(data))), int(rng.integers(4))
+                if kind == 0:
+                    data[at] = int(rng.integers(256))
+                elif kind == 1:
+                    del data[at : at + int(rng.integers(1, 40))]
+                elif kind == 2:
+                    data[at:at] = data[at // 2 : at // 2 + int(rng.integers(1, 60))]
+                else:
+                    data[at:at] = bytes(rng.choice(list(b'\t\n"\x00\r-+9e,'), int(rng.integers(1, 5))).astype(np.uint8))
+            path.write_bytes(bytes(data))
+            try:
+                read()
+            except InputError as error:
+                n_refused += 1
+                assert "\n" not in str(error) and len(str(error)) < 1500
+    assert n_refused > 50

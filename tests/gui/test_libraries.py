@@ -1,0 +1,84 @@
+"""Spectral libraries that the window makes: predicted from proteins, or of a run; and the search in what was just made."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+import resources
+from engine.entry import ExportRequest
+from engine.formats.libraries.reading import read_libraries
+from engine.searches import run_search
+from gui.prediction_dialog import PredictionDialog
+from gui.tasks import ExportTask
+from gui.window import MainWindow
+from tests.gui.test_window import click
+
+PROTEINS = ">P1 of a test\nMKAADESTLRPEPTMIDECKLLNWWYEVAAAKGGSLNMVVK\n"
+
+
+def shot(window: QWidget, name: str) -> None:
+    """A picture, where a person wants to see it."""
+    if folder := os.environ.get("PROTEOSCOPE_PICTURES"):
+        window.grab().save(str(Path(folder) / f"{name}.png"))
+
+
+@pytest.fixture
+def dialog(window: MainWindow) -> PredictionDialog:
+    next(one for one in window.findChildren(type(window.menus.export)) if one.text() == "&Predict a spectral library…").trigger()
+    found = window.findChild(PredictionDialog)
+    assert isinstance(found, PredictionDialog) and not found.action_button.isEnabled()
+    return found
+
+
+def test_a_library_is_predicted_and_searched(dialog: PredictionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    (tmp_path / "proteins.fasta").write_text(PROTEINS)
+    dialog.proteins.add([tmp_path / "proteins.fasta"])
+    qtbot.waitUntil(lambda: dialog.stage.text() == "Choose a file to write")
+    dialog.parameters.set_values({"missed_cleavages": 0})
+    dialog.out.line.setText(str(tmp_path / "made.msp"))
+    qtbot.waitUntil(dialog.action_button.isEnabled)
+    shot(dialog, "prediction-dialog")
+    with qtbot.waitSignal(window.bridge.finished, timeout=120_000):
+        click(dialog.action_button)
+    assert dialog.stage.text().startswith("Done: ")
+    assert {"AADESTLRPEPTMIDEC[Carbamidomethyl]K", "LLNWWYEVAAAK"} <= set(read_libraries([tmp_path / "made.msp"]).peptidoform.to_pylist())
+    qtbot.waitUntil(
+        (window.message_bar.button.isVisibleTo(window) and (lambda: True)) or (lambda: window.message_bar.button.isVisibleTo(window))
+    )
+    assert window.message_bar.button.text() == "Search spectra in it"
+    click(window.message_bar.button)
+    assert window.form is window.searches["library"].form
+    assert window.form.file_lists["library"].paths == [tmp_path / "made.msp"]
+
+
+def test_a_run_is_searched_in_the_library_that_was_made_of_it(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    samples = resources.path("samples")
+    spectra, database = samples / "BSA1.mzML.gz", samples / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+    folder = tmp_path / "project"
+    found = run_search("identify", {"spectra": [spectra], "database": [database]}, project=folder, preset="low-resolution", device="cpu")
+    window.open_project(folder)
+    qtbot.waitUntil(lambda: not window.results.is_busy)
+    with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
+        window.export(ExportTask(window.search.search, folder, ExportRequest(str(found.run_id), "msp", tmp_path / "own.msp")))
+    qtbot.waitUntil(lambda: window.message_bar.button.text() == "Search spectra in it")
+    shot(window, "library-made")
+    click(window.message_bar.button)
+    form = window.searches["library"].form
+    assert window.form is form
+    assert form.file_lists["library"].paths == [tmp_path / "own.msp"] and form.file_lists["spectra"].paths == [spectra]
+    assert str(form.parameters.values()["fragment_tolerance"]) == "0.5 Da"
+    qtbot.waitUntil(form.run_button.isEnabled)
+    shot(window, "library-form")
+    with qtbot.waitSignal(window.bridge.finished, timeout=240_000):
+        click(form.run_button)
+    qtbot.waitUntil(lambda: window.results is window.searches["library"].results and not window.results.is_busy, timeout=20_000)
+    view = window.results
+    qtbot.waitUntil(lambda: view.panels["matches"].model.rowCount() > 10)
+    window.resize(1280, 800)
+    qtbot.wait(800)
+    shot(window, "library-results")

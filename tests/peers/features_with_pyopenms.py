@@ -1,0 +1,54 @@
+"""Areas of identified peptides by OpenMS's FeatureFinderIdentification, in the peers' own Python, as JSON.
+
+python features_with_pyopenms.py SPECTRA.mzML IDENTIFIED.json OUT.json
+
+IDENTIFIED holds a list of spectra: peptide (in OpenMS's notation), charge, mz, time in seconds. OUT has peptide, charge, area, time of each
+feature that is found, those of the model of its shape; features without a sound model are left out by OpenMS.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import pyopenms as oms
+
+
+def main(spectra: str, identified: str, out: str, model: str = "symmetric") -> None:
+    run, finder = oms.MSExperiment(), oms.FeatureFinderIdentificationAlgorithm()
+    options = oms.PeakFileOptions()
+    options.setMSLevels([1])
+    file = oms.MzMLFile()
+    file.setOptions(options)
+    file.load(spectra, run)
+    run.sortSpectra()
+    protein = oms.ProteinIdentification()
+    protein.setIdentifier("given")
+    peptides = oms.PeptideIdentificationList()
+    for one in json.loads(Path(identified).read_text()):
+        hit, peptide = oms.PeptideHit(), oms.PeptideIdentification()
+        hit.setSequence(oms.AASequence.fromString(one["peptide"]))
+        hit.setCharge(one["charge"])
+        hit.setScore(0.001)
+        peptide.setIdentifier("given")
+        peptide.setScoreType("q-value")
+        peptide.setHigherScoreBetter(False)
+        peptide.setRT(one["time"])
+        peptide.setMZ(one["mz"])
+        peptide.setHits([hit])
+        peptides.push_back(peptide)
+    parameters = finder.getParameters()
+    parameters.setValue("model:type", model)
+    finder.setParameters(parameters)
+    finder.setMSData(run)
+    features = oms.FeatureMap()
+    finder.run(peptides, [protein], features)
+    found = []
+    for feature in features:
+        hits = [hit for peptide in feature.getPeptideIdentifications() for hit in peptide.getHits()]
+        name = hits[0].getSequence().toString() if hits else str(feature.getMetaValue("PeptideRef")).split("/")[0]
+        found.append({"peptide": name, "charge": feature.getCharge(), "area": feature.getIntensity(), "time": feature.getRT()})
+    Path(out).write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
