@@ -125,13 +125,13 @@ def _keep(found, move, scores, moves):
 
 
 @njit(nogil=True, cache=True)
-def _realigned(room, alignment, met, x, y, move, guide, gap, by_states, by_distance, halvings, pairs):
+def _realigned(rooms, alignment, x, y, move, guide, gap, by_states, by_distance, halvings, pairs):
     """Align anew under a superposition, search what is aligned, and replace `move` by what is found.
 
-    The sum of scores and the number of pairs, which are at the end of `pairs`, but of alignments that were met before. y stands in the room
-    of the alignment already.
+    The sum of scores and the number of pairs, which are at the end of `pairs`, but of alignments that were met before. `rooms` are that of
+    the search, and the alignments that were met; y stands in the room of the alignment already.
     """
-    m, n = x.shape[1], y.shape[1]
+    (room, met), m, n = rooms, x.shape[1], y.shape[1]
     # The same superposition leads to the same alignment, and that to the same superposition: most refinements end where others did.
     under = place_of(met, mark_of_move(move, gap, by_states))
     row = met.rows[under]
@@ -168,7 +168,7 @@ def _best_fragments(room, sparse, met, x, y, guide, steps, pairs):
     best, refined = np.zeros(steps.n_fragments), moves.copy()
     for k in np.argsort(-scores, kind="mergesort")[: steps.n_sparse]:
         for _ in range(_SPARSE_REFINEMENTS if scores[k] > 0.0 else 0):
-            found, _count = _realigned(room, sparse, met, some_x, some_y, moves[k], guide, _GAP, 0.0, 1.0, steps.coarse_halvings, pairs)
+            found, _count = _realigned((room, met), sparse, some_x, some_y, moves[k], guide, _GAP, 0.0, 1.0, steps.coarse_halvings, pairs)
             if found > best[k]:
                 best[k] = found
                 refined[k] = moves[k]
@@ -213,17 +213,17 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
                 found = search(room, count, guide, near, _COARSE, halvings, _HOPELESS, move)
             elif kind == 1:
                 move[:] = best_move
-                found, count = _realigned(room, fine, met, x, y, move, guide, -1.0, 1.0, 0.0, halvings, pairs)
+                found, count = _realigned((room, met), fine, x, y, move, guide, -1.0, 1.0, 0.0, halvings, pairs)
             elif kind < 2 + steps.n_searched:
                 if fragment_scores[kind - 2] <= 0.0:
                     continue
                 move[:] = fragments[kind - 2]
-                found, count = _realigned(room, fine, met, x, y, move, guide, _GAP, 0.0, 1.0, halvings, pairs)
+                found, count = _realigned((room, met), fine, x, y, move, guide, _GAP, 0.0, 1.0, halvings, pairs)
             else:
                 if best <= 0.0:
                     continue
                 move[:] = moves[0]
-                found, count = _realigned(room, fine, met, x, y, move, guide, -1.0, 0.5, 1.0, halvings, pairs)
+                found, count = _realigned((room, met), fine, x, y, move, guide, -1.0, 0.5, 1.0, halvings, pairs)
             _keep(found, move, scores, moves)
             if found > best:
                 best, n_best = found, count
@@ -248,7 +248,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
             if before < _HOPELESS_START * best:
                 continue
             for _ in range(rounds):
-                found, count = _realigned(room, fine, met, x, y, move, guide, gap, 0.0, 1.0, halvings, pairs)
+                found, count = _realigned((room, met), fine, x, y, move, guide, gap, 0.0, 1.0, halvings, pairs)
                 if is_short:
                     _keep(found, move, scores, moves)
                 if found > best:

@@ -140,7 +140,7 @@ def structures(kind: str, data: Path, folder: Path, common: Sequence[str], repea
         chosen = folder / "queries.txt"
         chosen.write_text("\n".join(map(str, files[:: len(files) // _SET][:_SET])))
         queries = [chosen] * repeats
-    rest = ("--database", database, "--out", folder / "hits.tsv", "--set", "hits_per_query=100", "--json", *common)
+    rest: tuple[str | Path, ...] = ("--database", database, "--out", folder / "hits.tsv", "--set", "hits_per_query=100", "--json", *common)
     commands = [command("structures", one, *rest) for one in queries]
     yield Case({"queries": _SET if kind == "structure-set" else 1, "chains": len(files)}, commands, commands[0])
 
