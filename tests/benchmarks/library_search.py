@@ -171,7 +171,7 @@ def molecules(data: Path, n_queries: int, *, with_matchms: bool) -> None:
 
 def matchms(spectra: Spectra, rows: np.ndarray, asked: np.ndarray, label: np.ndarray, tolerance: str) -> dict[str, Any]:
     """What CosineGreedy finds, one thread, and how long its comparisons take."""
-    python, script = peers_folder() / "python" / "bin" / "python", Path(__file__).parents[1] / "peers" / "compare_with_matchms.py"
+    python, script = peers_folder() / "python" / "bin" / "python", Path(__file__).with_name("compare_with_matchms.py")
     with tempfile.TemporaryDirectory() as folder:
         titled = replace(spectra, identifier=[str(one) for one in label])
         names = [Path(folder) / name for name in ("library.mgf", "queries.mgf")]
