@@ -20,7 +20,7 @@ from kernels.device import StopFlag
 from kernels.library_layouts import ENTROPY_SCALE, ENTROPY_TOTAL, MOST_PEAKS, Matching, PeakLists, Pools, entropy_table
 from kernels.partitions import equal_partitions
 
-__all__ = ["LibrarySearch", "search_costs"]
+__all__ = ["LibrarySearch"]
 
 _PAIRS_OF_PIECE = 400_000.0  # about a tenth of a second of one thread
 _PIECES_OF_THREAD = 8

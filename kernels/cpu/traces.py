@@ -13,7 +13,7 @@ from kernels.device import StopFlag
 from kernels.partitions import Partition
 from kernels.trace_layouts import SurveyPeaks, TraceWindows
 
-__all__ = ["cut_windows", "extract_traces"]
+__all__ = ["extract_traces"]
 
 _WINDOWS_OF_PIECE = 1 << 14
 """Some milliseconds of a thread, where windows hold some hundred peaks each."""

@@ -25,7 +25,7 @@ from kernels.cuda.modules import Card, sent, struct
 from kernels.device import DeviceMemoryError
 from kernels.library_layouts import Matching, PeakLists, Pools, entropy_table
 
-__all__ = ["LibrarySearch", "search_analysis"]
+__all__ = ["LibrarySearch"]
 
 _FILE = "library_search.cu"
 _THREADS = 128

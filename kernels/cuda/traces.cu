@@ -19,17 +19,31 @@ __device__ long long lower_bound(const double* values, long long n, double value
     return low;
 }
 
-// mz, intensity, survey (n_peaks), ascending m/z; low, high, first, last, cell (n_windows); cells: bits of positive numbers.
-extern "C" __global__ void __launch_bounds__(256)
-cut_windows(const double* mz, const int* intensity, const int* survey, long long n_peaks, const double* low, const double* high,
-            const int* first, const int* last, const long long* cell, long long n_windows, int* cells) {
+// In ascending order of m/z.
+struct Peaks {
+    const double* mz;
+    const int* intensity;  // bits of positive numbers
+    const int* survey;
+    long long n;
+};
+
+struct Windows {
+    const double *low, *high;
+    const int *first, *last;
+    const long long* cell;
+    long long n;
+};
+
+// `cells`: bits of positive numbers.
+extern "C" __global__ void __launch_bounds__(256) cut_windows(const Peaks peaks, const Windows windows, int* cells) {
     const long long window = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) / kLanes;
-    if (window >= n_windows) return;
-    const double most = high[window];
-    const int begin = first[window], end = last[window];
-    int* row = cells + cell[window];
-    for (long long i = lower_bound(mz, n_peaks, low[window]) + threadIdx.x % kLanes; i < n_peaks && mz[i] <= most; i += kLanes) {
+    if (window >= windows.n) return;
+    const double most = windows.high[window];
+    const int begin = windows.first[window], end = windows.last[window];
+    int* row = cells + windows.cell[window];
+    for (long long i = lower_bound(peaks.mz, peaks.n, windows.low[window]) + threadIdx.x % kLanes; i < peaks.n && peaks.mz[i] <= most; i += kLanes) {
         COUNT_OPERATIONS(1);
-        if (survey[i] >= begin && survey[i] < end) atomicMax(row + (survey[i] - begin), intensity[i]);
+        const int survey = peaks.survey[i];
+        if (survey >= begin && survey < end) atomicMax(row + (survey - begin), peaks.intensity[i]);
     }
 }

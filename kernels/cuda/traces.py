@@ -7,7 +7,7 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cuda.modules import Card, sent
+from kernels.cuda.modules import Card, sent, struct
 from kernels.trace_layouts import SurveyPeaks, TraceWindows
 
 __all__ = ["extract_traces"]
@@ -15,6 +15,8 @@ __all__ = ["extract_traces"]
 _FILE = "traces.cu"
 _THREADS, _LANES = 256, 32
 _WINDOWS_OF_ROUND = 1 << 20
+_PEAKS, _WINDOWS = (np.dtype([(name, np.uint64) for name in kind._fields] + [("n", np.int64)]) for kind in (SurveyPeaks, TraceWindows))
+"""`Peaks` and `Windows` of the source."""
 
 
 def extract_traces(device: Card, peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32]) -> Generator[int, None, None]:
@@ -24,13 +26,14 @@ def extract_traces(device: Card, peaks: SurveyPeaks, windows: TraceWindows, cell
     device_cells = card.buffer(found.nbytes)
     inputs = sent(card, {**peaks._asdict(), **windows._asdict()}, stream)
     card.upload(device_cells, found, stream)
-    of_peaks = (*(inputs[name] for name in peaks._fields), np.int64(len(peaks.mz)))
+    of_peaks = struct(card, _PEAKS, {name: inputs[name] for name in peaks._fields} | {"n": len(peaks.mz)})
     for first in range(0, n, _WINDOWS_OF_ROUND):
         some = min(n - first, _WINDOWS_OF_ROUND)
         part = {name: getattr(windows, name)[first : first + some] for name in windows._fields}
         rows = inputs if some == n else sent(card, part, stream)
-        arguments = (*of_peaks, *(rows[name] for name in windows._fields), np.int64(some), device_cells)
-        card.launch(_FILE, "cut_windows", -(-some * _LANES // _THREADS), _THREADS, arguments, stream)
+        of_windows = struct(card, _WINDOWS, {name: rows[name] for name in windows._fields} | {"n": some})
+        blocks = -(-some * _LANES // _THREADS)
+        card.launch(_FILE, "cut_windows", blocks, _THREADS, (of_peaks, of_windows, device_cells), stream)
         card.wait(stream)
         yield first + some
     card.download(found, device_cells, stream)
