@@ -70,6 +70,10 @@ class DeviceCard(Section):
             self.grid.addWidget(toned_label(_NO_GPU), self._next_row(), 0, 1, 3)
         else:
             self._lay_out()
+        for widget in (self.calibrated, self.use, self.jobs, self.earlier, self.calibrate_button, self.cancel_button, self.stage, self.bar):
+            if widget.parent() is None:  # what cannot be used has no place for it, and nobody else would end it
+                widget.setParent(self)
+                widget.hide()
         self.show_job(None)
 
     def facts(self) -> list[tuple[str, str]]:
