@@ -96,4 +96,4 @@ case ,$only, in *,folder,*) make_folder ;; esac
 [ -x "$out/proteoscope/proteoscope" ] || { complain "there is no $out/proteoscope: make it first, with --only folder"; exit 1; }
 case ,$only, in *,file,*) make_file ;; esac
 case ,$only, in *,deb,*) make_deb ;; esac
-(cd "$out" && du -sh -- proteoscope *.run *.deb 2>/dev/null) | tee "$out/sizes.txt"
+(cd "$out" && find . -maxdepth 1 \( -name proteoscope -o -name "*.run" -o -name "*.deb" \) -printf '%P\0' | sort -z | xargs -0 du -sh --) | tee "$out/sizes.txt"
