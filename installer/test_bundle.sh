@@ -81,7 +81,7 @@ window() {
         [ "$tries" -lt 300 ] && kill -0 "$program" || return 1
         sleep 0.1
     done
-    sleep 5
+    sleep 15
     [ -z "$picture" ] || { xwd -display :4711 -root | convert xwd:- "$picture"; }
     kill -0 "$program"
     kill "$program"
@@ -89,7 +89,7 @@ window() {
 }
 command -v xwininfo >/dev/null 2>&1 || install_packages x11-utils
 [ -z "$picture" ] || command -v xwd >/dev/null 2>&1 || install_packages x11-apps imagemagick
-step "window (and 5 s of it)" window
+step "window (and 15 s of it)" window
 
 step "uninstall" inside env DEBIAN_FRONTEND=noninteractive apt-get purge -y -qq proteoscope
 for left in usr/lib/proteoscope usr/bin/proteoscope usr/share/applications/proteoscope.desktop usr/share/mime/packages/proteoscope.xml; do
