@@ -95,7 +95,7 @@ class TablePanel(QWidget):
 
         row = QHBoxLayout()
         row.setContentsMargins(6, 2, 6, 2)
-        row.setSpacing(8)
+        row.setSpacing(6)
         row.addWidget(heading)
         row.addWidget(self._scope_label, 1)
         row.addWidget(self.all_button)

@@ -36,7 +36,15 @@ def of(kind: str, bench: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str,
     return [run.id for run in Project.open(bench).runs() if run.kind == kind][-1], capsys.readouterr().out
 
 
-@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
+WITHOUT_SAMPLE = ["library"]
+"""The peptides of the runs that ship are too few for a library in which those of another run pass 1 %."""
+
+
+def test_all_but_one_search_has_a_sample() -> None:
+    assert [search.kind for search in SEARCHES if search.demo is None] == WITHOUT_SAMPLE
+
+
+@pytest.mark.parametrize("search", [one for one in SEARCHES if one.demo is not None], ids=lambda search: search.kind)
 def test_every_search_has_a_sample_whose_files_and_preset_ship(search: Any) -> None:
     demo = search.demo
     assert demo is not None

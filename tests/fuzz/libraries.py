@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,11 @@ def _written(format: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "library"
         write_library(path, iter([entries(_FEW, 3)]), format, Progress())
+        if format == "blib":  # its name and the time at which it was made are others each time
+            with closing(sqlite3.connect(path)) as connection, connection:
+                connection.execute("UPDATE LibInfo SET libLSID = ?, createTime = ?", ("urn:lsid:library", "Thu Jan 01 00:00:00 2026"))
+                connection.commit()
+                connection.execute("VACUUM")
         return path.read_bytes()
 
 

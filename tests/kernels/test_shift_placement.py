@@ -6,7 +6,7 @@ import pytest
 from engine.arrays import offsets_of
 from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from engine.matches.scoring import ion_settings
-from engine.modified_search.candidate_search import JudgingSettings, query_lists
+from engine.modified_search.candidate_search import ListSettings, query_lists
 from engine.modified_search.parameters import ModifiedSearchParameters
 from kernels.cpu.mass_lists import list_peptide_masses
 from kernels.cpu.matches import feature_names, measure_matches
@@ -139,7 +139,7 @@ def test_peptides_are_listed_by_the_masses_of_their_bonds(made):
 
 def test_a_peak_is_listed_as_what_it_leaves_from_either_end(made):
     _, _, spectra, queries, settings = made
-    lists = JudgingSettings(100.0, 0.01, 5e-6, -150.0, 500.0)
+    lists = ListSettings(100.0, 0.01, 5e-6, -150.0, 500.0)
     found = query_lists(spectra, queries, settings, lists)
     for q in range(len(queries.mass)):
         mass, charges = queries.mass[q], max(1, min(settings.maximum_fragment_charge, queries.charge[q] - 1))

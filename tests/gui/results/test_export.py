@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from engine.entry import ExportRequest
+from engine.formats.libraries.writing import LIBRARY_FORMATS
 from engine.identification.entry import IDENTIFICATION
 from engine.jobs import Progress
 from engine.matches.exporting import OF_GENOMES
@@ -19,7 +20,8 @@ from gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
 from tests.gui.result_views import settle
 
-FORMATS = {export.name: export for export in IDENTIFICATION.exports if export.name not in OF_GENOMES}
+FORMATS = {export.name: export for export in IDENTIFICATION.exports if export.name not in (*OF_GENOMES, *LIBRARY_FORMATS)}
+"""Libraries need the spectra of a real run: tests/gui/test_libraries.py has them."""
 
 
 @pytest.fixture(scope="session")

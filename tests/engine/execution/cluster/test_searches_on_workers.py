@@ -64,6 +64,10 @@ def commands(kind: str, folder: Path, identified: Path) -> list[str]:
         case "structures":
             query, searched = write_structures(folder / "files")
             return ["structures", str(query), "--database", str(searched), "--out", "OUT/hits.tsv", "--project", "OUT/project"]
+        case "library":
+            library = folder / "library.msp"
+            assert main(["predict", str(resources.path("samples", "protein_queries.fasta")), "--out", str(library)]) == 0
+            return ["library", str(BOVINE), "--library", str(library), "--preset", "low-resolution", "--out", "OUT"]
         case "evidence":
             structure = resources.path("samples", "1ao6_A.pdb.gz")
             return ["evidence", str(identified), "--structures", str(structure), "--out", "OUT/proteins.tsv"]
