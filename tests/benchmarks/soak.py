@@ -112,7 +112,7 @@ def main() -> None:
             # Others of the round go on from the identification, which is never cancelled.
             is_cancelled = search is not searches[0] and search.kind in usual and chance.randrange(options.cancelled) == 0
             after = chance.uniform(0, usual[search.kind]) if is_cancelled else None
-            job = finished(queue, queue.add(search.title, lambda progress, s=search, r=request: s.run(r, progress)), after)
+            job = finished(queue, queue.add(search.name, lambda progress, s=search, r=request: s.run(r, progress)), after)
             states[job.state] += 1
             if job.state == "done":
                 usual[search.kind] = job.seconds
