@@ -1,4 +1,4 @@
-"""The filter of library matches: text, q-value, similarity, and whether the mass is the same."""
+"""The filter of library matches: text, q-value, and whether the mass is the same."""
 
 from __future__ import annotations
 
