@@ -15,9 +15,10 @@ __all__ = [
 
 BLOCK, TILE = 256, 16
 """Threads of a block; side of the tiles of a matrix product."""
-OPERATIONS = ("integer", "packed", "bytes", "float", "lookup", "atomic")
+OPERATIONS = ("integer", "packed", "bytes", "float", "lookup", "atomic", "cached")
 """Inner operations: a maximum of sums of whole numbers, of two in a word (DPX from compute capability 9.0 on), a choice of bytes, a fused
-multiply-add, a look into shared memory, an addition there. Those of `rate`, in the order of their numbers in analyses.cu."""
+multiply-add, a look into shared memory, an addition there, a word of global memory that the cache of the whole device holds. Those of
+`rate`, in the order of their numbers in analyses.cu."""
 TOGETHER = 8
 """Operations of a thread for each step of its loop, which do not wait for each other."""
 _WARP = 32
@@ -27,8 +28,9 @@ _TREE = 9  # steps of a tree over the values of a block of 2 * BLOCK
 class Round(NamedTuple):
     """A round of ATGPU: k `blocks`, each of `operations` (t, of one thread, one after the other), with so many `shared_words` each (m).
 
-    `memory_blocks` (q): of 32 words, read or written in global memory by all blocks. `words_in`, `words_out`: of 4 bytes, between host and
-    device at its begin and its end, in so many transfers.
+    `memory_blocks` (q): of 32 words, read or written in global memory by all blocks; `cached_blocks`: of these the ones that were read
+    before and that the device's cache then holds, which the thesis does not tell apart. `words_in`, `words_out`: of 4 bytes, between host
+    and device at its begin and its end, in so many transfers.
     """
 
     blocks: int
@@ -39,6 +41,7 @@ class Round(NamedTuple):
     words_out: int = 0
     transfers_in: int = 0
     transfers_out: int = 0
+    cached_blocks: float = 0.0
 
 
 class Spent(NamedTuple):
@@ -60,10 +63,13 @@ def addition_rounds(n: int) -> tuple[Round, ...]:
 
 
 def multiplication_rounds(n: int) -> tuple[Round, ...]:
-    """Of two matrices of n by n words: one round; a block reads 2 n / TILE tiles and writes one."""
+    """Of two matrices of n by n words: one round; a block reads 2 n / TILE tiles and writes one. Blocks that run at a time share tiles, so
+    that all but the first look at each comes out of the cache.
+    """
     tiles = -(-n // TILE)
     read = tiles * tiles * tiles * 2 * TILE * TILE / _WARP
-    return (Round(tiles * tiles, tiles * TILE, read + n * n / _WARP, 2 * TILE * TILE, 2 * n * n, n * n, 2, 1),)
+    again = read - 2 * tiles * tiles * TILE * TILE / _WARP
+    return (Round(tiles * tiles, tiles * TILE, read + n * n / _WARP, 2 * TILE * TILE, 2 * n * n, n * n, 2, 1, again),)
 
 
 def scan_levels(n: int) -> list[int]:

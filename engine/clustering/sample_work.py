@@ -19,10 +19,17 @@ __all__ = ["sample_groups", "sample_points", "sample_vectors"]
 _POINTS, _DIMENSIONS, _CLUSTERS, _ROUNDS = 2_000_000, 8, 100, 5
 _VECTORS, _CLUSTERS_OF_VECTORS, _BINS = 60_000, 500, 40_000
 _GROUPED, _ELEMENTS, _OF_KIND, _WINDOW = 200_000, 30, 5, 40
+_DRAWN = 50_000  # vectors at random, whole islands of a thousand
 
 
 def _vectors(n: int, rng: np.random.Generator) -> VectorArrays:
-    """Noisy copies of so many kinds, neighbours alike."""
+    """Noisy copies of so many kinds, neighbours alike. Beyond a number they come again."""
+    if n > _DRAWN:
+        some = _vectors(_DRAWN, rng)
+        of = np.arange(n) % _DRAWN
+        sizes, times = np.diff(some.offsets), -(-n // _DRAWN)
+        offsets = offsets_of(sizes[of])
+        return VectorArrays(offsets, *(np.tile(column, times)[: offsets[-1]] for column in some[1:]))
     kinds = rng.integers(0, _BINS, (max(1, n // _OF_KIND), _ELEMENTS))
     of = np.sort(rng.integers(0, len(kinds), n))
     rows = np.sort(kinds[of], axis=1)

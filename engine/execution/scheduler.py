@@ -40,7 +40,8 @@ _FIRST_SECONDS = 0.3  # and what it does in so short a time while nothing is kno
 _MINIMUM_SHARE = 0.05  # of the cards' speed: a slower processor takes more from the threads that feed them than it brings
 _PARTS_OF_CARD = 4  # of a planned share, so that a wrong plan can be corrected
 _MAXIMUM_LETTERS = 300  # of an error that is told
-_MAXIMUM_LOSSES = 3  # of workers over the same items, which are then tried no more
+_MAXIMUM_LOSSES = 3  # of workers over the same items, which are then tried no more,
+_MAXIMUM_LOSSES_AMONG_OTHERS = 6  # and where workers end over other items too, so that it may be chance
 _PARTS_AFTER_LOSS = 8  # of what a lost worker was at, so that what it was lost over is found
 _MAXIMUM_WORKERS = 4096
 
@@ -187,7 +188,7 @@ class Scheduler:
         self._pool = pool
         self._arrivals = arrivals
         self.losses: list[tuple[int, int]] = [] if losses is None else losses
-        self._deadly: list[Partition] = []
+        self._deadly: list[tuple[Partition, int]] = []
         self._losses_in_a_row = 0
         self._paces = [_Pace(worker) for worker in workers]
         self._costs, self._take, self._progress, self._advance = costs, take, progress, advance
@@ -264,7 +265,10 @@ class Scheduler:
             raise
 
     def _after_loss(self, rest: Partition) -> list[Partition]:
-        """What is tried again of that which a lost worker was at, in smaller parts; what three were lost over is put aside."""
+        """What is tried again of that which a lost worker was at, in smaller parts; what three were lost over is put aside.
+
+        Where workers end over other items as well, somebody else may end them: then as many more may be lost over the same.
+        """
         if rest.last <= rest.first:
             return []
         self.losses.append((rest.first, rest.last))
@@ -274,16 +278,16 @@ class Scheduler:
             raise WorkersError(
                 f"{self._losses_in_a_row} workers ended one after the other, and none computed anything; look at their memory"
             )
-        if sum(first <= rest.first and rest.last <= last for first, last in self.losses) >= _MAXIMUM_LOSSES:
-            self._deadly.append(rest)
+        n_here = sum(first <= rest.first and rest.last <= last for first, last in self.losses)
+        if n_here >= min(_MAXIMUM_LOSSES + len(self.losses) - n_here, _MAXIMUM_LOSSES_AMONG_OTHERS):
+            self._deadly.append((rest, n_here))
             return []
         return _shares(self._costs, rest, [1.0] * _PARTS_AFTER_LOSS)
 
     def _complaint(self) -> str:
-        items = ", ".join(f"{part.first} to {part.last - 1}" for part in sorted(self._deadly, key=lambda part: part.first))
-        return (
-            f"{_MAXIMUM_LOSSES} workers ended over the items {items} of the work; all others are done. Look at the memory of the workers."
-        )
+        items = ", ".join(f"{part.first} to {part.last - 1}" for part, _ in sorted(self._deadly, key=lambda one: one[0].first))
+        n = min(n_losses for _, n_losses in self._deadly)
+        return f"{n} workers ended over the items {items} of the work; all others are done. Look at the memory of the workers."
 
     def _next(self, pace: _Pace) -> Partition | None:
         """A partition for a worker, now its own; waits while others work, who may fail or give a share away. None: all is done."""

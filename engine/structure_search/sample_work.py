@@ -17,16 +17,22 @@ _CHAINS, _QUERY, _PAIRS = 60_000, 300, 4000
 _CODES = 20
 _RESIDUES_OF_ELEMENT = 8
 _STEP = 3.8  # Å between two Cα
+_DRAWN = 1 << 20  # numbers at random, which then come again: to draw more takes longer than to align them
 
 
 def _chains(lengths: np.ndarray, rng: np.random.Generator) -> StructureArrays:
     n, elements = int(lengths.sum()), 1 + lengths // _RESIDUES_OF_ELEMENT
-    state = np.zeros(n, np.uint32)
+    n_elements, n_drawn = int(elements.sum()), min(n, _DRAWN)
+    state = np.zeros(n_drawn, np.uint32)
     for shift in range(0, 30, 5):
-        state |= rng.integers(0, _CODES, n, np.uint32) << np.uint32(shift)
+        state |= rng.integers(0, _CODES, n_drawn, np.uint32) << np.uint32(shift)
+
+    def drawn(low: int, high: int, dtype: type, size: int) -> np.ndarray:
+        return np.resize(rng.integers(low, high, min(size, _DRAWN)).astype(dtype), size)
+
     return StructureArrays(
-        offsets_of(lengths), state, rng.integers(1500, 4500, n).astype(np.uint16), rng.integers(0, ANGLE_STEPS, n).astype(np.uint16),
-        offsets_of(elements), rng.integers(0, 3, int(elements.sum()), np.uint8), rng.integers(3, 20, int(elements.sum()), np.int32),
+        offsets_of(lengths), np.resize(state, n), drawn(1500, 4500, np.uint16, n), drawn(0, ANGLE_STEPS, np.uint16, n),
+        offsets_of(elements), drawn(0, 3, np.uint8, n_elements), drawn(3, 20, np.int32, n_elements),
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ __all__ = ["Analyses"]
 
 _LEAST_OF_PIECE = 1 << 16  # values
 _TABLE = 256
+_CACHED = 1 << 16  # words: beyond the first cache of a core, within its second
 _WORD = 0xFFFFFFFF
 
 
@@ -58,8 +59,8 @@ def _scan(values, before, found, first, last):
 
 
 @njit(nogil=True, cache=True)
-def _repeat(kind, steps, together, values, sums, table):
-    for _ in range(steps):
+def _repeat(kind, steps, together, values, sums, table, kept):
+    for step in range(steps):
         for i in range(together):
             following = values[(i + 1) % together]
             if kind == 0 or kind == 1:
@@ -70,6 +71,8 @@ def _repeat(kind, steps, together, values, sums, table):
                 sums[i] = sums[i] * np.float32(0.999) + sums[(i + 1) % together]
             elif kind == 4:
                 values[i] = table[(values[i] + np.uint32(i)) & np.uint32(255)]
+            elif kind == 6:
+                values[i] += kept[(step * together + i) & np.int64(_CACHED - 1)]
             else:
                 table[(values[i] + np.uint32(i)) & np.uint32(255)] += np.uint32(1)
 
@@ -118,7 +121,8 @@ class Analyses:
 
         def work(first: int, last: int) -> None:
             table = np.arange(_TABLE, dtype=np.uint32) * np.uint32(40503)
-            _repeat(number, steps, TOGETHER, np.arange(TOGETHER, dtype=np.uint32), np.ones(TOGETHER, np.float32), table)
+            kept = np.zeros(_CACHED, np.uint32)
+            _repeat(number, steps, TOGETHER, np.arange(TOGETHER, dtype=np.uint32), np.ones(TOGETHER, np.float32), table, kept)
 
         began = perf_counter()
         self._pieces(threads, 1, work)

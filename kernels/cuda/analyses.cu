@@ -13,7 +13,7 @@ using Place = long long;
 #endif
 
 constexpr int kBlock = 256, kTile = 16, kTogether = 8;
-enum Rate { kInteger, kPacked, kBytes, kFloat, kLookup, kAtomic };
+enum Rate { kInteger, kPacked, kBytes, kFloat, kLookup, kAtomic, kCached };
 
 extern "C" __global__ void add_vectors(const Word* a, const Word* b, Word* c, Place n) {
     const Place i = static_cast<Place>(blockIdx.x) * kBlock + threadIdx.x;
@@ -114,6 +114,10 @@ extern "C" __global__ void repeat_operation(Word* results, int steps) {
         values[i] = own * 40503u + i;
         sums[i] = static_cast<float>(own + i);
     }
+    // What is read is what other blocks leave at their end: any of it will do. Volatile: past the multiprocessor's own cache.
+    const volatile Word* kept = results;
+    const int n_kept = gridDim.x * kBlock;
+    int place = blockIdx.x * kBlock + own;
     for (int step = 0; step < steps; ++step) {
 #pragma unroll
         for (int i = 0; i < kTogether; ++i) {
@@ -128,6 +132,11 @@ extern "C" __global__ void repeat_operation(Word* results, int steps) {
             if (RATE == kBytes) values[i] = __byte_perm(values[i], values[(i + 1) % kTogether], own & 0x7777u);
             if (RATE == kFloat) sums[i] = fmaf(sums[i], 0.999f, sums[(i + 1) % kTogether]);
             if (RATE == kLookup) values[i] = table[(values[i] + own) & (kBlock - 1)];
+            if (RATE == kCached) {
+                values[i] += kept[place];
+                place += 5 * kBlock;
+                if (place >= n_kept) place -= n_kept;
+            }
             if (RATE == kAtomic) atomicAdd(&table[(values[i] + own) & (kBlock - 1)], 1u);
         }
         COUNT_OPERATIONS(kTogether);

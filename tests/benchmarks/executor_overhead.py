@@ -48,6 +48,7 @@ from tests.shim.search_inputs import empty_hits, random_search
 
 _QUERIES = 8  # the short ones: seconds of a processor
 _SIZES = {"vector-groups": 4.0, "fragment-index": 0.5, "mass-lists": 0.25, "reads": 0.06, "structures": 0.5, "superpositions": 0.06}
+_USUAL_SIZE = 0.25
 """Of samples of kinds that have no workload here: about a second of two threads. Not of k-means, of which a device that is alone does
 several rounds at once."""
 Run = Callable[[], object]
@@ -91,13 +92,13 @@ def spectra(data: Path, resources: Resources, stack: ExitStack, sessions: list[S
     return plain, lambda: session.run({"phase": "search", "cost": np.ones(n)})["score"]
 
 
-def of_kind(name: str) -> Callable[..., tuple[Run, Run]]:
+def of_kind(name: str, size: float = 1.0) -> Callable[..., tuple[Run, Run]]:
     """The sample of a kind of work: a session, twice."""
 
     def prepare(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
         kind = kind_of(Work(name, {}, {}))
         assert isinstance(kind, PredictableKind)
-        sample = sample_of(kind, _SIZES[name], 5)
+        sample = sample_of(kind, size * _SIZES.get(name, _USUAL_SIZE), 5)
         session = stack.enter_context(Executor(resources).session(sample.work))
         sessions.append(session)
 
@@ -146,11 +147,12 @@ def joined(every: list[Rows]) -> np.ndarray:
     return np.concatenate([np.ravel(column) for rows in every for _, column in sorted(rows.items())])
 
 
-def beside_workers(data: Path, n: int, pairs: int, only: list[str]) -> None:
+def beside_workers(data: Path, n: int, pairs: int, only: list[str], size: float) -> None:
     """Sessions on local workers beside sessions here, on as many threads."""
     assert {name for search in SEARCHES for name, _ in search.work} >= set(_SIZES)
     with open_cluster(f"local:{n}", Progress(), device="cpu", threads=n) as cluster:
-        for prepare in (*map(of_kind, only), *(() if only else (sequences, spectra, *map(of_kind, _SIZES)))):
+        kinds = [of_kind(name, size) for name in only or _SIZES]
+        for prepare in kinds if only else (sequences, spectra, *kinds):
             with ExitStack() as stack:
                 here, there = Resources(n), Resources(n, elsewhere=cluster)
                 sessions: list[Session] = []
@@ -168,7 +170,8 @@ def beside_workers(data: Path, n: int, pairs: int, only: list[str]) -> None:
                 busy = [share.share / share.speed for share in sessions[1].shares()]
             ratio = median(workers / threads for threads, workers in zip(*taken, strict=True))
             emit({
-                "figure": "local workers", "workload": prepare.__name__, "workers": n, "pairs": pairs, "opening_s": round(opening, 2),
+                "figure": "local workers", "workload": prepare.__name__, "size": size, "workers": n, "pairs": pairs,
+                "opening_s": round(opening, 2),
                 "threads_s": round(median(taken[0]), 4), "workers_s": round(median(taken[1]), 4), "ratio": round(ratio, 3),
                 "imbalance": round(max(busy) / (sum(busy) / len(busy)), 3),
             })  # fmt: skip
@@ -184,7 +187,7 @@ def main() -> int:
     parser.add_argument("--size", type=float, default=1.0, help="of samples: some hundredths of a second of a fast card each")
     options = parser.parse_args()
     if options.workers:
-        beside_workers(options.data, options.workers, options.pairs, options.kinds)
+        beside_workers(options.data, options.workers, options.pairs, options.kinds, options.size)
         return 0
     device, progress = chosen_device(options.device), Progress()
     kinds = options.kinds or [name for name in KINDS if name not in ("sequences", "spectra")]

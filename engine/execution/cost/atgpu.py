@@ -9,11 +9,12 @@ synchronisation::
     (4.2)   the same with        (ceil(k / (k' l)) t + lambda q) / gamma,     l = min(floor(M / m), H)
 
 Some things are said otherwise here than there. Sending, computing and fetching may go on side by side (`overlapped_cost`): then the longest
-of the three decides each round but the first, T_in + T_out + (R - 1) max(T_in, K, T_out) + K + R sigma. Lambda is what a memory block
-costs where the memory delivers as fast as it can, the whole device's q together, as the thesis sums q over all multiprocessors; a single
-access that nobody waits beside costs more. A round that moves nothing is not waited for by the host: it costs a launch instead of sigma.
-And what a transfer takes is no straight line (small ones stay in the host's caches, pages of large ones are new to the system): where it
-was measured by size, that curve stands in the place of alpha and beta.
+of the three decides each round but the first, T_in + T_out + (R - 1) max(T_in, K, T_out) + K + R sigma. Lambda is what a memory block costs
+where the memory delivers as fast as it can, the whole device's q together, as the thesis sums q over all multiprocessors; a single access
+that nobody waits beside costs more. Blocks that were read before come out of the device's cache, which the thesis does not know of and
+which is faster: they cost a lambda of their own. A round that moves nothing is not waited for by the host: it costs a launch instead of
+sigma. And what a transfer takes is no straight line (small ones stay in the host's caches, pages of large ones are new to the system):
+where it was measured by size, that curve stands in the place of alpha and beta.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Machine(NamedTuple):
     multiprocessor holds at a time.
     alpha_in, alpha_out : seconds that a transfer takes to begin. beta_in, beta_out : of a word of 4 bytes. sigma : of a synchronisation.
     launch : of a kernel that is not waited for. gamma : operations of a block in a second. lambda_ : operations in the time of a memory
-    block of 32 words.
+    block of 32 words. cached_lambda : the same of one that the device's cache holds; None where nobody knows: lambda.
     """
 
     cores: int
@@ -55,6 +56,7 @@ class Machine(NamedTuple):
     launch: float
     gamma: float
     lambda_: float
+    cached_lambda: float | None = None
 
 
 class Cost(NamedTuple):
@@ -123,10 +125,14 @@ def _summed(machine: Machine, rounds: Sequence[Round], turns: Sequence[int], tra
         alpha, beta = (machine.alpha_in, machine.beta_in) if is_inward else (machine.alpha_out, machine.beta_out)
         return transfers * alpha + words * beta
 
+    def memory(one: Round) -> float:
+        cached = machine.lambda_ if machine.cached_lambda is None else machine.cached_lambda
+        return machine.lambda_ * (one.memory_blocks - one.cached_blocks) + cached * one.cached_blocks
+
     n_waited = sum(number == 0 or one.words_in > 0 for number, one in enumerate(rounds))
     return Cost(
         sum(moved(one.transfers_in, one.words_in, True) for one in rounds),
-        sum((turn * one.operations + machine.lambda_ * one.memory_blocks) / machine.gamma for one, turn in zip(rounds, turns, strict=True)),
+        sum((turn * one.operations + memory(one)) / machine.gamma for one, turn in zip(rounds, turns, strict=True)),
         sum(moved(one.transfers_out, one.words_out, False) for one in rounds),
         n_waited * machine.sigma + (len(rounds) - n_waited) * machine.launch,
     )

@@ -175,6 +175,7 @@ class DeviceParameters(_Measured):
             self.cores, self.multiprocessors, self.shared_bytes // _WORD or 1 << 30, max(1, self.memory_bytes // _WORD), resident,
             self.pageable.alpha(True), self.pageable.beta(True) * _WORD, self.pageable.alpha(False), self.pageable.beta(False) * _WORD,
             self.sigma, self.launch, gamma, block_bytes / self.memory_bandwidth * gamma,
+            None if "cached" not in self.rates else block_bytes / (_WORD * self.rates["cached"]) * gamma,
         )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.errors import WorkersError
 from engine.execution.elsewhere import WorkerLostError
 from engine.execution.scheduler import Account, Costs, Scheduler, Worker, planned
 from engine.execution.work import Piece, Rows
@@ -314,3 +315,52 @@ def test_a_worker_far_away_is_told_what_comes_next_until_one_is_lost(is_lost: bo
         assert len(scheduler.losses) == 1 and told <= 2  # one for each at the most, before it was lost
     else:
         assert told >= 6 and len(kept) >= told - 2  # what was told came, but for what others took at the end
+
+
+def ended_by(deadly: dict[int, int], n: int = 12, *, after: int = -1) -> tuple[list[int], Scheduler]:
+    """Workers, of whom an item ends as many as it says; how often each item was done, and their scheduler, which is to run.
+
+    `after`: an item that ends nobody any more before another does.
+    """
+    lock, done = threading.Lock(), [0] * N
+
+    def worker(name: str) -> Worker:
+        def search(part: Partition) -> Generator[Piece, None, None]:
+            for item in range(part.first, part.last):
+                while deadly.get(item, 0) and item != after and deadly.get(after, 0):
+                    time.sleep(1e-3)
+                with lock:
+                    if deadly.get(item, 0):
+                        deadly[item] -= 1
+                        raise WorkerLostError(f"{name} ended")
+                yield Piece(item + 1, {"by": np.full(1, name)})
+
+        return Worker(name, search, Account())
+
+    def take(first: int, end: int, rows: Rows) -> None:
+        for item in range(first, end):
+            done[item] += 1
+
+    workers = [worker(f"worker {number}") for number in range(n)]
+    return done, Scheduler(workers, Costs(np.ones(N)), take, RecordingProgress(Progress()), lambda cost: None, parts_of_worker=4)
+
+
+def test_what_three_workers_end_over_alone_is_put_aside():
+    done, scheduler = ended_by({41: 99})
+    with pytest.raises(WorkersError, match="3 workers ended over the items 41 to 41 "):
+        scheduler.run()
+    assert [number for number, times in enumerate(done) if times != 1] == [41]
+
+
+def test_who_also_ends_elsewhere_may_be_ended_by_somebody_else():
+    """Three of the same items, and two of others: chance where workers are killed at random, and all is done."""
+    done, scheduler = ended_by({300: 2, 41: 3}, after=300)
+    assert scheduler.run() == []
+    assert done == [1] * N
+
+
+def test_where_workers_end_everywhere_an_item_is_given_up_all_the_same():
+    done, scheduler = ended_by({41: 99, 300: 99}, n=20)
+    with pytest.raises(WorkersError, match="workers ended over the items 41 to 41, 300 to 300"):
+        scheduler.run()
+    assert [number for number, times in enumerate(done) if times != 1] == [41, 300]

@@ -36,6 +36,18 @@ def test_blocks_take_turns_where_a_machine_holds_fewer():
     assert serial_cost(MACHINE, crowded).kernel == pytest.approx((3 * 13 + 400 * 300) / 2)
 
 
+def test_what_was_read_before_comes_out_of_the_cache():
+    again = (thesis_addition(3200)[0]._replace(cached_blocks=200),)
+    assert serial_cost(MACHINE, again).kernel == serial_cost(MACHINE, thesis_addition(3200)).kernel, "a cache that nobody measured"
+    assert serial_cost(MACHINE._replace(cached_lambda=100.0), again).kernel == pytest.approx((2 * 13 + 400 * 100 + 100 * 200) / 2)
+
+
+def test_of_a_product_all_but_the_first_look_at_each_tile_is_cached():
+    (one,) = multiplication_rounds(160)
+    assert one.memory_blocks - one.cached_blocks == pytest.approx(3 * 160 * 160 / 32), "both matrices once, and the product"
+    assert multiplication_rounds(16)[0].cached_blocks == 0
+
+
 def test_what_does_not_fit_cannot_be_run():
     with pytest.raises(ValueError, match=r"wants 12,289 words of shared memory; a multiprocessor has 12,288"):
         serial_cost(MACHINE, [Round(1, 1, 1, 12_289)])

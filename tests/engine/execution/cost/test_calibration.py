@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.execution.cost.calibration import calibrate_kind, calibrate_processor, run_sample, size_of
+from engine.execution.cost.calibration import calibrate_processor
 from engine.execution.cost.first_guess import predicted_speed
 from engine.execution.cost.kept import device_key, keep_parameters
+from engine.execution.cost.kind_samples import calibrate_kind, run_sample, size_of
 from engine.execution.devices import processor
 from engine.execution.kinds import KINDS
 from engine.execution.work import CardShape, PredictableKind, Work, kind_of, sample_of
