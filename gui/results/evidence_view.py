@@ -135,7 +135,7 @@ class EvidenceView(RunView):
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self.filter_bar.reset()
         self._show_no_protein()
-        names = (("proteins", "protein", "proteins"), ("sites", "modified residue", "modified residues"))
+        names = (("proteins", "protein", "proteins"), ("sites", "modification of a residue", "modifications of residues"))
         self.header.show_counts([SummaryNumber(self.panels[name].total, one, several) for name, one, several in names], "")
         self.header.show_facts((*files_facts(run, "peptides of {}"), *time_facts(run)))
         if self.structures_action.isChecked():

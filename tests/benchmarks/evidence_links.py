@@ -3,10 +3,11 @@
     xvfb-run -a -s "-screen 0 1920x1200x24" python -m tests.benchmarks.evidence_links [--psms 5000] [--chains 20] [--repeats 15]
 
 One JSON line for each link, times in milliseconds from the press of the mouse to the end of the painting of coverage map, alignment and
-fold: `median` and `longest` on the clock, and medians of the processor time of all threads (`processor_ms`, software that draws in place of
-a card included) and of the window's thread (`window_ms`), which other programs lengthen little. `peptide`: a row of the table of peptides, or a bar of the coverage map, to all three; `residue`: one of the
-fold, or a column of the alignment, to the PSMs over it and all three; `site`: a row of modified residues to all three; `psm`: a peptide
-that the table of PSMs of the identification asks for. The chains are albumin's (1AO6), shaken by half an ångström.
+fold: `median` and `longest` on the clock, and medians of the processor time of all threads (`processor_ms`, software that draws in place
+of a card included) and of the window's thread (`window_ms`), which other programs lengthen little. `peptide`: a row of the table of
+peptides, or a bar of the coverage map, to all three; `residue`: one of the fold, or a column of the alignment, to the PSMs over it and all
+three; `site`: a row of modified residues to all three; `psm`: a peptide that the table of PSMs of the identification asks for. The chains
+are albumin's (1AO6), shaken by half an ångström.
 """
 
 from __future__ import annotations
