@@ -100,7 +100,8 @@ class _Uploaded:
             self.body = body
             content = _colours(body).tobytes()
             self.colours.bind()
-            self.colours.write(0, content, len(content))
+            # A new place for them: the card need not wait until it has drawn the old ones.
+            self.colours.allocate(content, len(content))
             self.colours.release()
 
     def destroy(self) -> None:
