@@ -149,22 +149,24 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
                 f"demo {options.search} runs {kinds} with {whose} usual parameters: leave out --preset, --set and the like"
             )
         Path(options.out).parent.mkdir(parents=True, exist_ok=True)
+        run_id = None
         for search in chain:
             assert search.demo is not None
-            given = options if search is first else _of_another(search, options)
+            given = options if search is first else _of_another(search, options, run_id)
             for name, sample in search.demo.samples.items():
                 setattr(given, name, [str(resources.path("samples", sample))])
-            run_search(search, given)
+            run_id = run_search(search, given).run_id
 
     parser.set_defaults(command=run)
 
 
-def _of_another(search: Search, options: argparse.Namespace) -> argparse.Namespace:
+def _of_another(search: Search, options: argparse.Namespace, before: str | None) -> argparse.Namespace:
     """The options of the demo of another search than the usual one, with its usual parameters: its results go into the project, and
-    where it goes on from the one before, that is in the project too."""
+    where it goes on from the run `before`, that is in the project too."""
     assert search.demo is not None
     given = argparse.Namespace(**vars(options))
-    given.preset, given.set = search.demo.preset, []
+    names_run = search.demo.after and before is not None and "run" in search.model.model_fields
+    given.preset, given.set = search.demo.preset, [f"run={before}"] if names_run else []
     for name in search.shortcuts:
         setattr(given, f"parameter_{name}", None)
     for option in search.options:
@@ -183,8 +185,8 @@ def thread_count(text: str) -> int:
     return int(text)
 
 
-def run_search(search: Search, options: argparse.Namespace) -> None:
-    """Run a search as the arguments say, and print what it found."""
+def run_search(search: Search, options: argparse.Namespace) -> Summary:
+    """Run a search as the arguments say, print what it found, and give that back."""
     if options.device != "cpu" and not options.workers:
         begin_gpus(options.device)
     parameters, preset = _parameters_of(search, options)
@@ -204,6 +206,7 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
         print(json.dumps(summary.record(), indent=2))
     elif not options.quiet and not (writes_file and options.out == STANDARD_OUTPUT):
         print_summary(search, summary, options.out)
+    return summary
 
 
 def request_of(search: Search, options: argparse.Namespace) -> SearchRequest:

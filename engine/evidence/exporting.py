@@ -36,6 +36,8 @@ _MISSED = np.array((0xD5, 0x5E, 0x00), np.uint8)
 _MODIFIED = np.array((0xCC, 0x79, 0xA7), np.uint8)
 _UNKNOWN_B = -1.0
 _MAXIMUM_LETTERS = 40
+_PLAIN_NAME = re.compile("(?!(com|lpt)[0-9]$)(?=.*[0-9])(?=.*[a-z])[a-z0-9_]+", re.IGNORECASE)
+"""Names that mean nothing else: words of PyMOL (``all``, ``not``, ``chain``) have no digit, numbers no letter; Windows has ``com1``."""
 _OF_SITES = ("accession", "position", "modification", "q_value", "n_psms", "place", "chain", "chain_kind")
 
 
@@ -117,13 +119,12 @@ def _write_structures(project: Project, request: ExportRequest, progress: Progre
     nearest = [(number, one) for number, one in enumerate(chains) if one["rank"] == 1]
     progress.stage("Exporting structures", len(nearest))
     written: list[Path] = []
-    names = dict[str, int]()
+    names = set[str]()
     for number, one in nearest:
         progress.check()
         rows = evidence.of_chain(number, one["protein"])
-        name = re.sub("[^A-Za-z0-9_]", "_", one["accession"])[:_MAXIMUM_LETTERS]
-        names[name] = names.get(name, 0) + 1
-        folder = request.target / (name if names[name] == 1 else f"{name}_{names[name]}")
+        name = _name(one["accession"])
+        folder = request.target / _unused(name, names)
         try:
             chain, atoms = _chain(Path(one["path"]), one["chain"])
         except InputError as error:
@@ -134,6 +135,26 @@ def _write_structures(project: Project, request: ExportRequest, progress: Progre
             written += write_picture(folder, [_painted(name, chain, atoms, *rows)])
         progress.advance(1)
     return written
+
+
+def _name(accession: str) -> str:
+    """What a protein is called in files and scripts: letters, digits and ``_`` alone.
+
+    >>> _name("sp|P02769|ALBU_BOVIN"), _name("all"), _name("7; quit")
+    ('sp_P02769_ALBU_BOVIN', 'protein_all', '7__quit')
+    """
+    name = re.sub("[^A-Za-z0-9_]", "_", accession)[:_MAXIMUM_LETTERS]
+    return name if _PLAIN_NAME.fullmatch(name) else f"protein_{name}"
+
+
+def _unused(name: str, used: set[str]) -> str:
+    """The name, or one like it that differs from those used in more than capitals, which not all disks tell apart."""
+    found, number = name, 1
+    while found.casefold() in used:
+        number += 1
+        found = f"{name}_{number}"
+    used.add(found.casefold())
+    return found
 
 
 class _Evidence:

@@ -157,7 +157,7 @@ def _proteins(found: Evidence, columns: _Columns) -> pa.Table:
             "n_peptides": np.bincount(forms[:, 0], minlength=n),
             "n_psms": np.bincount(forms[:, 0], found.peptides.n_psms[forms[:, 1]], minlength=n).astype(np.int64),
             "coverage": found.residues.share_of(is_covered),
-            "n_sites": np.bincount(found.sites.protein, minlength=n),
+            "n_sites": np.bincount(np.unique(np.stack([found.sites.protein, found.sites.position]), axis=1)[0], minlength=n),
             "n_chains": np.bincount(np.array([one.near.protein for one in found.mapped], np.int64), minlength=n),
             "chain": _some(columns.chain, nearest),
             "identity": _known(identities[nearest]),

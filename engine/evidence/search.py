@@ -194,12 +194,14 @@ def _write(found: Evidence, parameters: EvidenceParameters, request: SearchReque
 
 def _summary(found: Evidence, tables: SourceTables, parameters: EvidenceParameters, run: SearchRun[_Read]) -> EvidenceSummary:
     """Record what was counted, and tell it."""
-    placed = found.placed.row
+    # A residue that carries one thing or another is one residue.
+    residues, first = np.unique(np.stack([found.sites.protein, found.sites.position]), axis=1, return_index=True)
+    placed = found.placed.row[first]
     where = places_told(found.rows.exposure[placed[placed >= 0]], parameters.surface_exposure).tolist()
     proteins = {one.near.protein for one in found.mapped}
     counts = {
         "proteins": len(found.proteins), "on_structures": len(proteins), "chains": len(found.chain_names),
-        "peptides": len(np.unique(found.places.peptide)), "sites": len(found.sites), "placed_sites": int((placed >= 0).sum()),
+        "peptides": len(np.unique(found.places.peptide)), "sites": residues.shape[1], "placed_sites": int((placed >= 0).sum()),
         "homologues": int(found.conservation.n_of_protein.sum()), "remote_chains": sum(one.near.through >= 0 for one in found.mapped),
     }  # fmt: skip
     message = f"{len(proteins):,} of {len(found.proteins):,} proteins on structures"

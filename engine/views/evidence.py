@@ -25,7 +25,7 @@ from engine.structures.reading import read_structure
 from engine.structures.sources import DATABASE_FILE
 from engine.views.aligned_pair import IDENTICAL, MISMATCH, AlignedPair
 from engine.views.conditions import Condition, Is, contains_in
-from engine.views.coverage import Coverage, covered_by
+from engine.views.coverage import Coverage, PlacedPeptide, covered_by
 from engine.views.finished_run import FinishedRun
 from engine.views.tables import TableSource
 from engine.views.traces import Trace, trace_beside, trace_of_query
@@ -91,6 +91,17 @@ class ProteinEvidence:
         """A residue as ``K45``."""
         return f"{self.coverage.sequence[place]}{place + 1}"
 
+    def first_over(self, place: int) -> PlacedPeptide | None:
+        """Of the peptides over a residue the first of the table; None where none covers it."""
+        start, end, row = self._spans
+        over = np.flatnonzero((start <= place) & (place < end))
+        return self.coverage.peptides[int(over[np.argmin(row[over])])] if len(over) else None
+
+    @cached_property
+    def _spans(self) -> NDArray[np.int64]:
+        """(3, p) first residue, the one behind the last, and row of each peptide."""
+        return np.array([(one.start, one.end, one.row) for one in self.coverage.peptides], np.int64).reshape(-1, 3).T
+
 
 def protein_evidence(source: TableSource, protein: int) -> ProteinEvidence:
     """All that a run knows of a protein, by its row of the table of proteins.
@@ -129,22 +140,26 @@ def protein_evidence(source: TableSource, protein: int) -> ProteinEvidence:
 
 def _folds(source: TableSource, protein: int, n: int) -> list[NearFold]:
     chains = source.query('SELECT file_row_number AS row, * FROM chains WHERE protein = ? ORDER BY "rank", row', [protein]).to_pylist()
+    mapped = source.query(
+        "SELECT chain_row, position, chain_residue, author_number, chain_letter, exposure FROM mapped_residues "
+        "WHERE chain_row IN (SELECT file_row_number FROM chains WHERE protein = ?) ORDER BY chain_row, position, chain_residue",
+        [protein],
+    )
+    of_chain, position = (mapped[name].to_numpy().astype(np.int64) for name in ("chain_row", "position"))
+    residue, exposure = (mapped[name].cast("float64").to_numpy() for name in ("chain_residue", "exposure"))
+    letters, labels = (mapped[name].to_pylist() for name in ("chain_letter", "author_number"))
+    is_inside = (position >= 1) & (position <= n)
     folds = []
     for one in chains:
-        mapped = source.query(
-            "SELECT position, chain_residue, author_number, chain_letter, exposure FROM mapped_residues "
-            "WHERE chain_row = ? ORDER BY position, chain_residue",
-            [one["row"]],
-        ).to_pylist()
-        mapped = [row for row in mapped if 1 <= row["position"] <= n]
-        pairs = [row for row in mapped if row["chain_residue"] is not None]
+        first, last = np.searchsorted(of_chain, one["row"]), np.searchsorted(of_chain, one["row"], "right")
+        own = first + np.flatnonzero(is_inside[first:last])
+        is_seen = np.isfinite(residue[own])
+        seen, unseen = own[is_seen], own[~is_seen]
         folds.append(
             NearFold(
-                one["row"], one, np.array([row["position"] - 1 for row in pairs], np.int64),
-                np.array([row["chain_residue"] for row in pairs], np.int64), "".join(row["chain_letter"] or _X for row in pairs),
-                tuple(row["author_number"] or "" for row in pairs),
-                np.array([np.nan if row["exposure"] is None else row["exposure"] for row in pairs], np.float64),
-                np.array([row["position"] - 1 for row in mapped if row["chain_residue"] is None], np.int64),
+                one["row"], one, position[seen] - 1, residue[seen].astype(np.int64),
+                "".join(letters[row] or _X for row in seen.tolist()), tuple(labels[row] or "" for row in seen.tolist()),
+                exposure[seen], position[unseen] - 1,
             )
         )  # fmt: skip
     return folds

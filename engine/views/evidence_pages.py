@@ -4,7 +4,7 @@ contacts; and one that lists them."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -80,12 +80,13 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
     with open_run(project, run_id) as run:
         account = run_account(project, run.run, search_of_kind(run.run.kind))
         source = run.tables.source("proteins")
+        shown_tables = {table: source.beside(table.name) for table in _SHOWN}
         n = source.total
         progress.stage("Writing pages", min(n, MAXIMUM_PAGES))
         names = []
         for row in range(min(n, MAXIMUM_PAGES)):
             progress.check()
-            page = _read_page(run, source, row, account.methods)
+            page = _read_page(run, source, shown_tables, row, account.methods)
             name = f"{row + 1:04d}_{re.sub('[^A-Za-z0-9]', '_', page.protein.accession)[:_MAXIMUM_NAME]}"
             names.append((name, page.protein))
             written.append(_write(folder / f"{name}.html", _html(page, f"{name}.pdf").encode(errors="replace")))
@@ -111,7 +112,7 @@ def _write(path: Path, content: bytes) -> Path:
     return path
 
 
-def _read_page(run: FinishedRun, source: TableSource, row: int, methods: str) -> _Page:
+def _read_page(run: FinishedRun, source: TableSource, shown_tables: Mapping[Table, TableSource], row: int, methods: str) -> _Page:
     protein = protein_evidence(source, row)
     told = [
         f"{len(protein):,} residues, {protein.coverage.fraction * 100:.1f} % of them covered; {int(protein.is_modified.sum()):,} modified."
@@ -126,12 +127,12 @@ def _read_page(run: FinishedRun, source: TableSource, row: int, methods: str) ->
     else:
         told.append("No structure of the database is near this protein.")
     sections = []
-    for table in _SHOWN:
-        rows = source.beside(table.name)
-        columns = [one for one in table.columns if one.is_shown and one.name in rows.types and one.name != "accession"]
-        n_rows = rows.count(of_protein(protein.row))
-        if n_rows:
-            values = rows.values(rows.rows(of_protein(protein.row), most=_MAXIMUM_ROWS), [one.name for one in columns]).to_pylist()
+    for table, rows in shown_tables.items():
+        found = rows.rows(of_protein(protein.row), most=_MAXIMUM_ROWS + 1)
+        if len(found):
+            columns = [one for one in table.columns if one.is_shown and one.name in rows.types and one.name != "accession"]
+            values = rows.values(found[:_MAXIMUM_ROWS], [one.name for one in columns]).to_pylist()
+            n_rows = len(found) if len(found) <= _MAXIMUM_ROWS else rows.count(of_protein(protein.row))
             sections.append(_Section(table, columns, values, n_rows))
     return _Page(protein, told, figures, sections, methods)
 

@@ -235,7 +235,7 @@ def _paint_row(painter: QPainter, layout: AlignmentLayout, colours: PlotColours,
 
 
 def _paint_marks(painter: QPainter, layout: AlignmentLayout, marks: dict[int, tuple[bool, bool]], palette: QPalette) -> None:
-    """A frame around each marked column, and its marked letters on the colour of what is selected."""
+    """A frame around marked columns that stand together, and their marked letters on the colour of what is selected."""
     painter.setFont(layout.font)
     ascent = QFontMetricsF(layout.font).ascent()
     for column, are_marked in marks.items():
@@ -246,10 +246,14 @@ def _paint_marks(painter: QPainter, layout: AlignmentLayout, marks: dict[int, tu
                 painter.fillRect(place, palette.color(QPalette.ColorRole.Highlight))
                 painter.setPen(palette.color(QPalette.ColorRole.HighlightedText))
                 painter.drawText(QPointF(place.x(), place.y() + ascent), letters[column])
-        painter.setPen(QPen(palette.color(QPalette.ColorRole.Text), 1.4))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        height = 3 * layout.line + 2 * layout.track
-        painter.drawRect(QRectF(corner.x() - 1, corner.y() - layout.track - 1, layout.cell + 2, height + 2))
+    painter.setPen(QPen(palette.color(QPalette.ColorRole.Text), 1.4))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    height = 3 * layout.line + 2 * layout.track
+    columns = np.sort(np.array(list(marks), np.int64))
+    is_cut = (np.diff(columns) > 1) | (np.diff(columns // layout.per_row) != 0)
+    for together in np.split(columns, np.flatnonzero(is_cut) + 1) if len(columns) else ():
+        corner = layout.corner(int(together[0]))
+        painter.drawRect(QRectF(corner.x() - 1, corner.y() - layout.track - 1, len(together) * layout.cell + 2, height + 2))
 
 
 class AlignmentPlot(QAbstractScrollArea):

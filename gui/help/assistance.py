@@ -136,6 +136,12 @@ class Assistance(QObject):
                 lambda: next(iter(window.start_page.sample_buttons.values()), None),
             ),
             Step(
+                "From a spectrum to its fold",
+                "This sample goes the whole way: spectra, the peptides and modifications in them, their protein, its place on a structure. "
+                "What is chosen in a table, the coverage map, the alignment or in 3D lights up in all; the menu of a PSM leads there too.",
+                lambda: window.start_page.sample_buttons.get("evidence"),
+            ),
+            Step(
                 "Projects keep what was done",
                 "A project is a folder. Its runs are listed here with their notes; several can be compared.",
                 lambda: window.dock_project,

@@ -24,8 +24,9 @@ __all__ = ["Samples"]
 class Samples(QObject):
     """Begins with the sample of a search.
 
-    One that goes on from another search needs that one's results: where the sample project has them the form goes on from them, and
-    where it does not, the form of the other one is filled, and the wish is kept until that has run.
+    One that goes on from another search needs that one's results, and that one may need those of a third: where the sample project has
+    them the form goes on from them, and where it does not, the form of the first one that is missing is filled, and the wish is kept until
+    that has run.
     """
 
     def __init__(self, window: WindowFrame) -> None:
@@ -39,18 +40,19 @@ class Samples(QObject):
 
     def begin(self, kind: str) -> None:
         """Show the form of a search, filled with its sample."""
-        search = self._window.searches[kind].search
-        before = search.demo.after if search.demo is not None else ""
-        if not before:
-            self._waiting = ""
-            self._fill(kind)
-        elif not self._go_on(search):
-            self._waiting = kind
-            self._fill(before)
-            first = self._window.searches[before].search
+        search = following = self._window.searches[kind].search
+        while following.demo is not None and following.demo.after and not self._runs(following):
+            following = self._window.searches[following.demo.after].search
+        self._waiting = "" if following is search else kind
+        if following.demo is None or not following.demo.after:
+            self._fill(following.kind)
+        else:
+            self._go_on(following)
+        if following is not search and search.demo is not None:
+            before = self._window.searches[search.demo.after].search
             self._window.message_bar.tell(
-                f"The sample of this {search.name} goes on from results of the {first.name}, which are not there yet. Press Run: it takes "
-                f"some seconds, and the {search.name} is offered when it is done.",
+                f"The sample of this {search.name} goes on from results of the {before.name}, which are not there yet. Press Run for the "
+                f"{following.name}: it takes some seconds, and what goes on from it is offered when it is done.",
                 "attention",
             )
 
@@ -58,25 +60,25 @@ class Samples(QObject):
         self._window.searches[kind].form.take_sample()
         self._window.new_search(kind)
 
-    def _go_on(self, search: Search) -> bool:
-        """Fill the form with the last results that the sample project has for it; whether there are any."""
+    def _runs(self, search: Search) -> list[str]:
+        """The finished runs of the sample project that its sample may go on from."""
         assert search.demo is not None
         folder = self._folder()
         try:
             runs = Project.open(folder).runs() if is_project(folder) else []
         except ProteoscopeError:
-            return False
-        done = [run.id for run in runs if run.kind == search.demo.after and run.status == "done"]
-        if not done:
-            return False
-        opened = self._window.project_pane.project
+            return []
+        return [run.id for run in runs if run.kind == search.demo.after and run.status == "done"]
+
+    def _go_on(self, search: Search) -> None:
+        """Fill the form with the last results that the sample project has for it."""
+        folder, opened = self._folder(), self._window.project_pane.project
         if opened is None or opened.folder != folder:
             self._window.open_project(folder)
         form = self._window.searches[search.kind].form
         form.take_sample()
-        form.go_on_from(folder, done[-1])
+        form.go_on_from(folder, self._runs(search)[-1])
         self._window.new_search(search.kind)
-        return True
 
     def _folder(self) -> Path:
         """The project that is open where the sample was run in it, else the one that samples are run in unless told otherwise."""
@@ -85,9 +87,11 @@ class Samples(QObject):
     def _on_ended(self, job: Job, task: SearchTask | WritingTask) -> None:
         if not self._waiting or not isinstance(task, SearchTask) or job.state != "done":
             return
-        search = self._window.searches[self._waiting].search
-        if search.demo is None or task.search.kind != search.demo.after:
-            return
+        wanted = search = self._window.searches[self._waiting].search
+        while search.demo is not None and search.demo.after != task.search.kind:
+            if not search.demo.after:
+                return
+            search = self._window.searches[search.demo.after].search
         self._waiting, self._ran_in = "", task.project_folder
         told = f"The results are there that the sample of the {search.name} goes on from"
-        self._window.message_bar.tell(told, "good", f"Go on with the {search.name}", partial(self.begin, search.kind))
+        self._window.message_bar.tell(told, "good", f"Go on with the {search.name}", partial(self.begin, wanted.kind))

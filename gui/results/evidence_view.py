@@ -135,7 +135,7 @@ class EvidenceView(RunView):
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self.filter_bar.reset()
         self._show_no_protein()
-        names = (("proteins", "protein", "proteins"), ("sites", "modified residue", "modified residues"))
+        names = (("proteins", "protein", "proteins"), ("sites", "modification of a residue", "modifications of residues"))
         self.header.show_counts([SummaryNumber(self.panels[name].total, one, several) for name, one, several in names], "")
         self.header.show_facts((*files_facts(run, "peptides of {}"), *time_facts(run)))
         if self.structures_action.isChecked():
@@ -350,20 +350,20 @@ class EvidenceView(RunView):
         protein = self._protein
         assert protein is not None
         self._place = place
-        if not protein.n_psms[place]:
-            # Otherwise the first peptide over it lights up, and one picture is enough.
-            self._light_residues([place])
         site = protein.sites.get(place)
         if site is not None and self.sites.model.position_of(site) is not None and self.tabs.currentWidget() is self.sites:
             self._choose_row(self.sites, site)
             return
+        # The peptide that the table begins with lights up at once: what it is need not be waited for.
+        first = protein.first_over(place)
+        self._light_residues([place] if first is None else range(first.start, first.end), first.row if first else None)
         self.tabs.setCurrentWidget(self.peptides)
         # What was chosen before is told again, so that it lights up.
         self.peptides.view.forget_choice()
         self.peptides.show_rows(
             scope=over_residue(protein.row, place), scope_text=f"over {protein.name_of(place)} of {protein.accession}", takes_first=True
         )
-        if not protein.n_psms[place]:
+        if first is None:
             self.message.emit(f"No peptide covers {protein.name_of(place)} of {protein.accession}.")
 
     # ------------------------------------------------------------------------------------------------------------ the structures

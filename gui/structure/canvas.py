@@ -23,6 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QWidget
 
+from engine.arrays import offsets_of
 from engine.structures.colouring import Legend
 from gui.labels import answer_tooltip
 from gui.structure.camera import Camera, Sphere
@@ -93,6 +94,7 @@ class StructureCanvas(QWidget):
         self.why_drawn = ""
         self._renderer: Renderer | None = None
         self._made: _Made | None = None
+        self._is_stale = False
         self._picture: QImage | None = None
         self._is_smooth = False
         self._failure = ""
@@ -148,11 +150,19 @@ class StructureCanvas(QWidget):
         self._made = None
         self._redraw()
 
+    def refresh_later(self) -> None:
+        """The scene has changed in what need not be seen at once, as a side chain: what is written over it is drawn now, the scene itself
+        with the next picture, at the latest with the smooth one."""
+        self._is_stale = True
+        if not self.is_spinning:
+            self._smooth_soon.start()
+        self.update()
+
     def _redraw(self) -> None:
         """Draw anew what is seen from elsewhere."""
         self._picture = None
         self._is_smooth = False
-        self._smooth_soon.start()
+        self._smooth_soon.stop()
         self.update()
 
     def close_renderer(self) -> None:
@@ -257,10 +267,14 @@ class StructureCanvas(QWidget):
     def pick_at(self, at: QPointF) -> Pick | None:
         """The residue whose Cα is under a place of the widget, or the atom, of those that are drawn; the one in front of several."""
         found: list[tuple[float, float, Pick]] = []
-        for trace in self.scene.traces:
+        traces = self.scene.traces
+        offsets = offsets_of(np.array([len(trace) for trace in traces], np.int64))
+        for number, distance, depth in self._near(np.concatenate([np.empty((0, 3), np.float32), *(one.position for one in traces)]), at):
+            k = int(np.searchsorted(offsets, number, "right")) - 1
+            trace, row = traces[k], number - int(offsets[k])
             mask = self.scene.mask(trace)
-            near = self._near(trace.position, at)
-            found += [(distance, depth, Pick(trace, row)) for row, distance, depth in near if mask is None or mask[row]]
+            if mask is None or mask[row]:
+                found.append((distance, depth, Pick(trace, row)))
         for trace, atoms, is_ligand in self.scene.atoms_to_pick():
             for i, distance, depth in self._near(atoms.position, at):
                 if is_ligand or atoms.name[i] != "CA":
@@ -316,7 +330,10 @@ class StructureCanvas(QWidget):
         """Nothing turns that nobody sees."""
         super().hideEvent(event)
         self.spin(False)
-        self._smooth_soon.stop()
+        if self._smooth_soon.isActive():
+            # What it waited for is drawn when it is seen again.
+            self._smooth_soon.stop()
+            self._picture = None
 
     def event(self, event: QEvent) -> bool:
         """Tell the residue under the pointer."""
@@ -413,6 +430,9 @@ class StructureCanvas(QWidget):
                 self.update()
                 return
             self._picture.setDevicePixelRatio(ratio)
+            if not self._is_smooth:
+                # From now on, not from what asked for it: where drawing is slow, what else was asked for comes first.
+                self._smooth_soon.start()
         painter.drawImage(QPointF(0, 0), self._picture)
         painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
         self._paint_overlay(painter, self.width(), self.height())
@@ -455,13 +475,16 @@ class StructureCanvas(QWidget):
         self.refresh()
 
     def _drawn(self, size: QSize, *, is_smooth: bool) -> QImage:
+        if self._is_stale:
+            self._made, self._is_stale = None, False
         renderer, made = self.renderer, self._making()
         return renderer.picture(made.bodies, self.camera, made.sphere, self.look, size, is_smooth=is_smooth)
 
     def _making(self) -> _Made:
         if self._made is None:
             scene = self.scene
-            self._made = _Made(scene.bodies(self.renderer.maximum_triangles), scene.sphere(), scene.coloured().legend)
+            coloured = scene.coloured()
+            self._made = _Made(scene.bodies(self.renderer.maximum_triangles, coloured), scene.sphere(), coloured.legend)
         return self._made
 
     def _fall_back(self, why: str) -> None:

@@ -84,15 +84,25 @@ void main() {{
 """
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Uploaded:
-    """A body in the memory of OpenGL."""
+    """A mesh in the memory of OpenGL, with the colours of a body."""
 
     body: Body
     points: QOpenGLBuffer
     colours: QOpenGLBuffer
     triangles: QOpenGLBuffer
     n_indices: int
+
+    def colour(self, body: Body) -> None:
+        """Take the colours of another body of the same mesh."""
+        if body is not self.body:
+            self.body = body
+            content = _colours(body).tobytes()
+            self.colours.bind()
+            # A new place for them: the card need not wait until it has drawn the old ones.
+            self.colours.allocate(content, len(content))
+            self.colours.release()
 
     def destroy(self) -> None:
         for buffer in (self.points, self.colours, self.triangles):
@@ -118,7 +128,7 @@ class OpenGLRenderer:
         self._surface.create()
         self._context = QOpenGLContext()
         self._context.setFormat(wanted)
-        self._uploaded: dict[int, _Uploaded] = {}
+        self._uploaded: dict[tuple[int, int], _Uploaded] = {}
         self._frames: dict[bool, QOpenGLFramebufferObject] = {}
         if not self._context.create() or not self._context.makeCurrent(self._surface):
             raise RenderingError("this display gives no OpenGL context")
@@ -196,14 +206,21 @@ class OpenGLRenderer:
         return frame
 
     def _kept(self, bodies: Sequence[Body]) -> list[_Uploaded]:
-        """The bodies in OpenGL's memory; what is no longer drawn is deleted there."""
-        wanted = {id(body) for body in bodies}
+        """The bodies in OpenGL's memory, each mesh as often as it is drawn; what is no longer drawn is deleted there."""
+        times: dict[int, int] = {}
+        wanted = {}
+        for body in bodies:
+            mesh = id(body.mesh)
+            times[mesh] = times.get(mesh, 0) + 1
+            wanted[mesh, times[mesh]] = body
         for key in [key for key in self._uploaded if key not in wanted]:
             self._uploaded.pop(key).destroy()
-        for body in bodies:
-            if id(body) not in self._uploaded:
-                self._uploaded[id(body)] = _uploaded(body)
-        return [self._uploaded[id(body)] for body in bodies]
+        for key, body in wanted.items():
+            if key in self._uploaded:
+                self._uploaded[key].colour(body)
+            else:
+                self._uploaded[key] = _uploaded(body)
+        return [self._uploaded[key] for key in wanted]
 
     def _draw(self, bodies: Sequence[_Uploaded], camera: Camera, sphere: Sphere, look: Look, size: QSize) -> None:
         gl, program, background = self._functions, self._program, look.background
@@ -254,14 +271,18 @@ def _uploaded(body: Body) -> _Uploaded:
     points = np.zeros(len(mesh.vertices), [("place", "<f4", 3), ("normal", "i1", 4)])
     points["place"] = mesh.vertices
     points["normal"][:, :3] = np.rint(mesh.normals * 127)
-    colours = np.zeros((len(mesh.vertices), 4), np.uint8)
-    colours[:, :3] = body.colours
     kinds = QOpenGLBuffer.Type
     triangles = np.ascontiguousarray(mesh.triangles, np.uint32)
     return _Uploaded(
-        body, _buffer(kinds.VertexBuffer, points), _buffer(kinds.VertexBuffer, colours), _buffer(kinds.IndexBuffer, triangles),
+        body, _buffer(kinds.VertexBuffer, points), _buffer(kinds.VertexBuffer, _colours(body)), _buffer(kinds.IndexBuffer, triangles),
         triangles.size,
     )  # fmt: skip
+
+
+def _colours(body: Body) -> NDArray[np.uint8]:
+    colours = np.zeros((len(body.mesh.vertices), 4), np.uint8)
+    colours[:, :3] = body.colours
+    return colours
 
 
 def _buffer(kind: QOpenGLBuffer.Type, values: NDArray) -> QOpenGLBuffer:

@@ -100,6 +100,7 @@ class Scene:
         self._meshes: dict[tuple[object, ...], Mesh] = {}
         self._bodies: dict[tuple[object, ...], Body] = {}
         self._used: set[tuple[object, ...]] = set()
+        self._sphere: tuple[tuple[object, ...], Sphere] | None = None
 
     @property
     def traces(self) -> list[Trace]:
@@ -127,7 +128,7 @@ class Scene:
         self.query = self.chosen = None
         self.hits, self.picks = [], []
         self.beside, self.atoms, self.b_factors, self.ligands, self.surfaces, self.lit = {}, {}, {}, {}, {}, {}
-        self._meshes, self._bodies = {}, {}
+        self._meshes, self._bodies, self._sphere = {}, {}, None
 
     def show(self, query: Trace, hit: Trace | None) -> None:
         """Show a query and the chosen hit. Hits that are kept stay where they belong to the same query; the hit chosen before goes."""
@@ -181,7 +182,7 @@ class Scene:
         shown = self.traces
         found = [(trace, atoms, False) for (trace, _), atoms in self.atoms.items() if trace in shown]
         bound = [(trace, self.ligands[trace], True) for trace in shown if self.shows_ligands and trace in self.ligands]
-        return [*found, *bound]
+        return [one for one in (*found, *bound) if len(one[1].position)]
 
     def mask(self, trace: Trace) -> NDArray[np.bool_] | None:
         """(n,) the residues of a chain that are shown; None for all."""
@@ -215,7 +216,11 @@ class Scene:
 
     def sphere(self) -> Sphere:
         """What encloses all that is drawn."""
-        return sphere_around(self.points())
+        shown = [(trace, self.mask(trace)) for trace in self.traces]
+        key = (*((trace, None if mask is None else mask.tobytes()) for trace, mask in shown), *self.traces_beside)
+        if self._sphere is None or self._sphere[0] != key:
+            self._sphere = key, sphere_around(self.points())
+        return self._sphere[1]
 
     def coloured(self, scheme: str | None = None) -> colouring.Coloured:
         """Colours of `traces`, and behind them of `traces_beside`, with their legend."""
@@ -241,13 +246,17 @@ class Scene:
             shares = colouring.conservation(self.query.chains.residue, of_hits)
         return colouring.ColouredScene(tuple(chains), self.chosen.number if self.chosen else 0, shares, len(shown))
 
-    def bodies(self, maximum_triangles: int) -> list[Body]:
-        """What is drawn: as fine as the triangles allow. What has not changed is the same object as before."""
+    def bodies(self, maximum_triangles: int, coloured: colouring.Coloured | None = None) -> list[Body]:
+        """What is drawn: as fine as the triangles allow. What has not changed is the same object as before; where colours alone have, the
+        mesh is.
+
+        `coloured`: what `coloured` gave, where that is known.
+        """
         if self.query is None:
             return []
         self._used = set()
         traces = [*self.traces, *self.traces_beside]
-        colours = self.coloured().colours
+        colours = (coloured or self.coloured()).colours
         n_shown = sum(len(self.places(trace)) for trace in traces)
         detail = _detail(self.style, n_shown, maximum_triangles)
         found = [self._body(trace, detail, tones) for trace, tones in zip(traces, colours, strict=True)]

@@ -157,7 +157,7 @@ class StructurePanel(QWidget):
         self.scene.pick(picks)
         self._read_side_chains()
         self._mark_pair()
-        self.canvas.refresh()
+        self.canvas.refresh_later()
         self.picksChanged.emit()
         self._tell_picks()
 
@@ -170,8 +170,10 @@ class StructurePanel(QWidget):
 
     def light(self, residues: Mapping[Trace, NDArray[np.bool_]]) -> None:
         """Let residues of chains stand out, which are chosen elsewhere, and no others."""
-        self.scene.lit = dict(residues)
-        self.canvas.refresh()
+        before, self.scene.lit = self.scene.lit, dict(residues)
+        was, now = ({trace: mask for trace, mask in one.items() if mask.any()} for one in (before, residues))
+        if was.keys() != now.keys() or any(not np.array_equal(mask, was[trace]) for trace, mask in now.items()):
+            self.canvas.refresh()
 
     def clear_picks(self) -> None:
         """Pick nothing; `undo` picks them again."""
@@ -537,7 +539,7 @@ class StructurePanel(QWidget):
                 self.message.emit(why)
         if len(self.scene.picks) > 1 and any(atoms is not None for _, atoms, _ in found):
             self._tell_picks()
-        self.canvas.refresh()
+        self.canvas.refresh_later()
 
     # ------------------------------------------------------------------------------------------------------------ together
 

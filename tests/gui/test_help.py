@@ -13,12 +13,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from engine.searches import SEARCHES
+from engine.searches import SEARCHES, search_of_kind
 from gui.help.help_window import HelpWindow
 from gui.help.places import manual_folder, manual_page, place_of
 from gui.help.text_dialogs import CitingDialog, FaultDialog
 from gui.window import MainWindow
-from tests.engine.views.result_projects import project_with_results
+from tests.engine.views.result_projects import project_with_results, spectra_table
 from tests.gui.result_views import settle
 
 
@@ -50,8 +50,19 @@ def test_a_sample_that_goes_on_waits_for_the_one_before(window: MainWindow, home
     assert window.form.search.kind == "identify"
     assert "Press Run" in window.message_bar.label.text()
     # The identification is done: its results are put where the sample would have them.
-    project_with_results(home / "proteoscope_sample")
+    project, found = project_with_results(home / "proteoscope_sample")
     QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
+    demo = search_of_kind(kind).demo
+    assert demo is not None
+    if demo.after != "identify":
+        # What comes between is offered first.
+        assert window.form.search.kind == demo.after and "Press Run" in window.message_bar.label.text()
+        qtbot.waitUntil(lambda: window.form.what_is_missing() == "")
+        with project.run(demo.after, {"run": "identify-0001"}) as run:
+            for name in ("psms", "peptides", "proteins"):
+                run.write_table(name, getattr(found, name))
+            run.write_table("spectra", spectra_table(found))
+        QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     assert window.form.search.kind == kind
     qtbot.waitUntil(lambda: window.form.what_is_missing() == "")
     task = window.form.task()
@@ -67,15 +78,15 @@ def test_the_tour_is_gone_through_by_keys_and_remembered(
     tour = window.assistance.tour
     assert tour is not None and tour.isVisible()
     titles = []
-    for step in range(6):
+    for step in range(7):
         assert tour.step == step
         titles.append(tour.title.text())
         assert tour.rect().contains(tour.card.geometry())
-        if step < 5:
+        if step < 6:
             QTest.keyClick(tour, Qt.Key.Key_Right)
-    assert len(set(titles)) == 6
+    assert len(set(titles)) == 7 and "From a spectrum to its fold" in titles
     QTest.keyClick(tour, Qt.Key.Key_Left)
-    assert tour.step == 4
+    assert tour.step == 5
     QTest.keyClick(tour, Qt.Key.Key_Escape)
     assert window.assistance.tour is None
     window.close()
@@ -95,7 +106,7 @@ def test_every_button_of_the_tour_shows_its_text(window: MainWindow, qtbot: QtBo
     window.assistance.start_tour()
     tour = window.assistance.tour
     assert tour is not None
-    for step in range(6):
+    for step in range(7):
         tour.go(step)
         for button in tour.card.findChildren(QPushButton):
             if button.isVisible():

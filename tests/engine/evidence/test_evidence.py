@@ -238,10 +238,10 @@ def test_exports_are_read_by_others(project: Path, run: str, tmp_path: Path) -> 
         for one in rows(project, run, MAPPED_RESIDUES)
         if one["chain_row"] == number and one["author_number"]
     }
-    structure = gemmi.read_structure(str(tmp_path / "structures" / "RELATIVE" / "RELATIVE.cif"))
+    structure = gemmi.read_structure(str(tmp_path / "structures" / "protein_RELATIVE" / "protein_RELATIVE.cif"))
     found = {residue.seqid.num: residue[0].b_iso for residue in structure[0][0]}
     assert {at: value for at, value in found.items() if value >= 0} == wanted
-    assert (tmp_path / "structures" / "RELATIVE" / "picture.pml").read_text().startswith("# Open in PyMOL")
+    assert (tmp_path / "structures" / "protein_RELATIVE" / "picture.pml").read_text().startswith("# Open in PyMOL")
 
 
 def test_proteins_are_chosen_by_name_and_what_is_wrong_is_said(project: Path, run: str, albumin: Path, tmp_path: Path) -> None:
@@ -279,11 +279,18 @@ def test_the_demo_identifies_the_sample_and_shows_it_on_the_structure_that_ships
     assert main(["demo", "evidence", "--out", str(out), "--device", "cpu", "--threads", "2"]) == 0
     assert "1 of these have a near structure" in capsys.readouterr().out
     project = Project.open(out)
-    assert [one.kind for one in project.runs()] == ["identify", "evidence"]
-    nearest = next(one for one in rows(project.folder, project.runs()[-1].id, PROTEINS) if one["chain"])
+    assert [one.kind for one in project.runs()] == ["identify", "modified", "evidence"]
+    run = project.runs()[-1].id
+    nearest = next(one for one in rows(project.folder, run, PROTEINS) if one["chain"])
     assert "ALBU_BOVIN" in nearest["accession"] and 0.7 < nearest["identity"] < 0.8
+    # Modified residues that the sample has: guanidinated lysines, on and below the surface, and near enough to others to be linked.
+    sites = rows(project.folder, run, SITES)
+    lysines = [one for one in sites if one["modification"] == "Guanidinyl" and one["site_probability"] > 0.9]
+    assert {one["residue"] for one in lysines} == {"K"} and {one["place"] for one in sites} >= {"surface", "buried"}
+    assert nearest["n_sites"] == len({one["position"] for one in sites if one["accession"] == nearest["accession"]})
+    assert any(one["is_modified"] for one in rows(project.folder, run, CONTACTS))
     assert main(["demo", "evidence", "--out", str(out), "--set", "run=x"]) == 2
-    assert "runs identify and then evidence" in capsys.readouterr().err
+    assert "runs identify and then modified and then evidence" in capsys.readouterr().err
 
 
 def test_pages_hold_what_the_tables_tell_and_nothing_that_runs(project: Path, run: str, tmp_path: Path) -> None:

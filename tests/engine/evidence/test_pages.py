@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import zlib
 from pathlib import Path
@@ -35,9 +34,10 @@ def pages(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def streams(path: Path) -> list[bytes]:
-    """What the pages of a PDF draw, uncompressed (ReportLab writes ASCII85 of deflated streams)."""
-    blocks = re.findall(rb"/ASCII85Decode /FlateDecode \].*?stream\r?\n(.*?)endstream", path.read_bytes(), re.S)
-    return [zlib.decompress(base64.a85decode(block.strip().removesuffix(b"~>"))) for block in blocks]
+    """What the pages of a PDF draw, uncompressed (ReportLab writes deflated streams, whose length stands before them)."""
+    content = path.read_bytes()
+    found = re.finditer(rb"/Filter \[ /FlateDecode \] /Length (\d+)\s*>>\s*stream\r?\n", content)
+    return [zlib.decompress(content[one.end() : one.end() + int(one[1])]) for one in found]
 
 
 def test_each_protein_has_a_page_of_both_kinds_and_they_know_each_other(pages: Path) -> None:

@@ -80,6 +80,30 @@ def test_a_residue_picked_in_the_fold_chooses_the_peptides_over_it(view: Evidenc
     assert f"over {view._protein.name_of(place)}" in view.peptides.scope_text  # type: ignore[union-attr]
 
 
+def test_a_residue_lights_its_peptide_up_in_one_picture(view: EvidenceView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    panel, fold, protein = view.structures, view._fold, view._protein
+    assert panel is not None and fold is not None and fold.trace is not None and protein is not None
+    pictures: list[bool] = []
+    renderer = panel.canvas.renderer
+    draw = renderer.picture
+    monkeypatch.setattr(renderer, "picture", lambda *given, is_smooth: (pictures.append(is_smooth), draw(*given, is_smooth=is_smooth))[1])
+    for place in [one for one in fold.near.position.tolist() if protein.n_psms[one]][::40]:
+        first = min((one for one in protein.coverage.peptides if one.start <= place < one.end), key=lambda one: one.row)
+        before = dict(panel.scene.lit)
+        pictures.clear()
+        view._pick_column(int(np.flatnonzero(fold.pair.place == place)[0]))
+        # At once, before the table has its rows.
+        assert lit(view) == set(range(first.start, first.end)) & set(fold.near.position.tolist())
+        assert protein.first_over(place) == first and view.coverage.canvas.chosen == first.row
+        settle(view, qtbot)
+        assert view.peptides.view.chosen == first.row
+        is_new = any(not np.array_equal(mask, before.get(trace)) for trace, mask in panel.scene.lit.items())
+        # The smooth one comes when nothing has changed for a while.
+        assert pictures.count(False) == is_new
+    uncovered = int(np.flatnonzero(protein.n_psms == 0)[0])
+    assert protein.first_over(uncovered) is None
+
+
 def test_a_site_and_a_contact_are_picked_in_the_fold(view: EvidenceView, qtbot: QtBot) -> None:
     choose(view, next(name for name, n in zip(shown(view.proteins, "accession"), shown(view.proteins, "n_sites"), strict=True) if n), qtbot)
     panel = view.structures

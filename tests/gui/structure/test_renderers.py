@@ -99,6 +99,24 @@ def test_buffers_go_with_what_is_no_longer_drawn(opengl: OpenGLRenderer) -> None
     assert opengl.n_buffers == 0
 
 
+def test_other_colours_of_the_same_meshes_are_drawn_as_if_they_were_new(opengl: OpenGLRenderer) -> None:
+    scene = scene_of(3)
+    before = drawn(opengl, scene, is_smooth=False)
+    uploaded = {key: one.points for key, one in opengl._uploaded.items()}
+    assert scene.query is not None
+    scene.lit = {scene.query: np.arange(len(scene.query)) % 3 == 0}
+    after = drawn(opengl, scene, is_smooth=False)
+    # The places of the vertices stayed in the card's memory.
+    assert {key: one.points for key, one in opengl._uploaded.items()} == uploaded
+    fresh = OpenGLRenderer()
+    assert (after != before).any() and (after == drawn(fresh, scene, is_smooth=False)).all()
+    fresh.close()
+    # The same mesh twice, in two colours, of which the last is in front.
+    twice = [scene.bodies(100_000)[0], Body(scene.bodies(100_000)[0].mesh, np.zeros_like(scene.bodies(100_000)[0].colours))]
+    alone = drawn(opengl, scene, bodies=twice[:1], is_smooth=False)
+    assert (drawn(opengl, scene, bodies=twice, is_smooth=False) == alone).all()
+
+
 def test_nothing_is_a_picture_too(opengl: OpenGLRenderer) -> None:
     for renderer in (opengl, DrawnRenderer()):
         assert (drawn(renderer, scene_of(0), bodies=[]) == 255).all()

@@ -1,0 +1,134 @@
+"""What strangers hand over to evidence on structures: names that are commands, paths or markup, and runs without anything to show."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import gemmi
+import pytest
+
+from engine.entry import ExportRequest
+from engine.errors import InputError
+from engine.evidence.entry import EVIDENCE
+from engine.evidence.tables import CHAINS
+from engine.jobs.progress import Progress
+from engine.project import Project
+from engine.searches import run_search
+from engine.structures.reading import read_structure
+from tests.engine.evidence.evidence_projects import changed, write_albumin, write_identification
+from tests.engine.evidence.test_evidence import rows
+
+NAMES = (
+    "../../../etc/passwd", "A|system('touch${IFS}owned')", "A_system__touch__IFS_owned__", "all", "ALL", "con", "COM1", "7", "%2e%2e%2f",
+    "python\\end", "x" * 10_000, "&quot<script>alert(1)</script>",
+)  # fmt: skip
+"""No blank stands in them, behind which a FASTA file has the description, and no semicolon, which parts proteins in tables."""
+HOSTILE = "'); quit; delete all #"
+SCRIPT_LINE = {
+    ".pml": re.compile(
+        r"load [A-Za-z0-9_]+\.cif, [A-Za-z0-9_]+|hide everything|show cartoon|set [a-z_]+, [][0-9., ]+|rebuild|orient"
+        r"|alter [A-Za-z0-9_]+( and resi [0-9A-Za-z+\\-]+)?, ss=\"[LHS]\"|color 0x[0-9a-f]{6}, [A-Za-z0-9_]+( and resi [0-9A-Za-z+\\-]+)?"
+    ),
+    ".cxc": re.compile(
+        r"open [A-Za-z0-9_]+\.cif|hide atoms|show cartoons|setattr #1(:[0-9A-Za-z,-]+)? residues ss_type [012]"
+        r"|color #1(:[0-9A-Za-z,-]+)? #[0-9a-f]{6}|set bgColor #[0-9a-f]{6}|lighting depthCue true|view"
+    ),
+}
+
+
+def hostile_structure(folder: Path) -> Path:
+    """Albumin as mmCIF, with names of all that has one which are commands of PyMOL, ChimeraX and a shell."""
+    structure = gemmi.read_structure(str(write_albumin(folder)))
+    structure.name = HOSTILE
+    structure.info["_struct.title"] = f"{HOSTILE}\nrun evil.py"
+    structure[0][0].name = "A;q"
+    structure.setup_entities()
+    structure.assign_label_seq_id()
+    for entity in structure.entities:
+        entity.name = HOSTILE
+    path = folder / "a; quit.cif"
+    structure.make_mmcif_document().write_file(str(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
+    """A run whose proteins and structure have such names."""
+    folder = tmp_path_factory.mktemp("strangers")
+    path = hostile_structure(folder)
+    sequence = read_structure(path).chains.sequence(0)
+    # Every fourth to sixth residue is another, in each protein at other places: none shares a peptide.
+    kinds = [(every, shift) for every in (4, 5, 6) for shift in range(every)]
+    relatives = {name: changed("G" * k + sequence, n)[k:] for name, (n, k) in zip(NAMES, kinds, strict=False)}
+    project = write_identification(folder, relatives)
+    done = run_search("evidence", {"project": [project], "structures": [path]}, device="cpu", threads=2, protein_fdr=1.0)
+    assert done.run_id is not None
+    return Project.open(project), done.run_id
+
+
+def test_a_name_is_no_command_and_no_path_in_what_is_exported(found: tuple[Project, str], tmp_path: Path) -> None:
+    project, run = found
+    near = [one["accession"] for one in rows(project.folder, run, CHAINS) if one["rank"] == 1]
+    assert len(near) == len(NAMES)
+    EVIDENCE.export(project, ExportRequest(run, "structures", tmp_path / "out" / "structures"), Progress())
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] and [path.name for path in (tmp_path / "out").iterdir()] == ["structures"]
+    folders = sorted((tmp_path / "out" / "structures").iterdir())
+    # Each has its own, also on a disk that does not tell capitals apart, and none is a word of PyMOL or Windows.
+    assert len({path.name.casefold() for path in folders}) == len(near)
+    for folder in folders:
+        assert re.fullmatch("[A-Za-z0-9_]{1,60}", folder.name) and folder.name.casefold() not in {"all", "con", "com1", "7"}
+        assert len(list(folder.glob("*.cif"))) == 1
+        for suffix, allowed in SCRIPT_LINE.items():
+            (script,) = folder.glob(f"*{suffix}")
+            lines = [line for line in script.read_text().splitlines() if line and not line.startswith("# Open in")]
+            assert len(lines) > 5 and not [line for line in lines if not allowed.fullmatch(line)]
+
+
+def test_a_name_stays_in_its_cell_of_gff3_and_text(found: tuple[Project, str], tmp_path: Path) -> None:
+    project, run = found
+    (path,) = EVIDENCE.export(project, ExportRequest(run, "gff3", tmp_path / "sites.gff3"), Progress())
+    names = set()
+    for line in path.read_text().splitlines():
+        if not line.startswith("##"):
+            cells = line.split("\t")
+            assert len(cells) == 9 and not set(cells[0]) & set(" ;=&,<>\"'")
+            names.add(unquote(cells[0]))
+            assert all(len(one.split("=")) == 2 and one.isprintable() for one in cells[8].split(";"))
+    assert names == {one["accession"] for one in rows(project.folder, run, CHAINS)} == set(NAMES)
+    tables = EVIDENCE.export(project, ExportRequest(run, "tsv", tmp_path / "tables"), Progress())
+    for table in tables:
+        lines = table.read_text().splitlines()
+        assert len({line.count("\t") for line in lines}) == 1
+
+
+def test_names_are_text_on_pages_and_no_paths(found: tuple[Project, str], tmp_path: Path) -> None:
+    project, run = found
+    written = EVIDENCE.write_pages(project, run, tmp_path / "pages", Progress())
+    assert len(written) == 2 * len(NAMES) + 1 and all(path.parent == tmp_path / "pages" for path in written)
+    texts = "".join(path.read_text() for path in written if path.suffix == ".html")
+    assert "<script" not in texts and "&amp;quot&lt;script&gt;" in texts
+
+
+def test_without_matches_one_sentence_says_what_to_do(found: tuple[Project, str], tmp_path: Path) -> None:
+    project, _ = found
+    before = [one.id for one in project.runs() if one.status == "done"]
+    given = {"project": [project.folder], "structures": [write_albumin(tmp_path)]}
+    with pytest.raises(InputError, match=r"no peptide up to the false discovery rate.*raise psm_fdr"):
+        run_search("evidence", given, device="cpu", threads=2, psm_fdr=1e-9)
+    assert [one.id for one in project.runs() if one.status == "done"] == before
+
+
+def test_a_structure_of_another_protein_leaves_all_that_needs_none(found: tuple[Project, str], tmp_path: Path) -> None:
+    project, _ = found
+    atoms = gemmi.read_structure(str(write_albumin(tmp_path)))
+    for residue in atoms[0][0]:
+        residue.name = "GLY"
+    other = tmp_path / "glycines.pdb"
+    other.write_text(atoms.make_pdb_string())
+    done = run_search("evidence", {"project": [project.folder], "structures": [other]}, device="cpu", threads=2)
+    assert done.run_id is not None and rows(project.folder, done.run_id, CHAINS) == []
+    assert EVIDENCE.export(project, ExportRequest(done.run_id, "structures", tmp_path / "structures"), Progress()) == []
+    pages = EVIDENCE.write_pages(project, done.run_id, tmp_path / "pages", Progress())
+    assert "No structure" in pages[0].read_text()
