@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
 import subprocess
 import sys
@@ -151,3 +152,52 @@ def test_a_json_value_that_becomes_far_more_objects_than_letters_is_refused(tmp_
     told, megabytes = memory_of(path)
     assert "longer than 16 MB" in told
     assert megabytes < 700  # as objects all of it takes 1 GB
+
+
+ODD = (
+    None, "", "x", "é" * 3000, "a\0b", "C[+1e9]K", "AC[+57.0]M[+16.0]K" * 100, "K" * 1200,
+    b"", b"\xff\0", bytes(3000), zlib.compress(b"x"), PEAKS[0], np.array([np.nan, 5.0]).tobytes(), np.array([-1.0, 1e300]).tobytes(),
+    0, -1, 3, 999, 1 << 31, (1 << 63) - 1, -(1 << 63), 0.0, -0.5, 1e300, float("inf"), 1e-320,
+)  # fmt: skip
+COLUMNS = {
+    "RefSpectra": ("peptideSeq", "precursorMZ", "precursorCharge", "peptideModSeq", "copies", "numPeaks", "retentionTime"),
+    "RefSpectraPeaks": ("RefSpectraID", "peakMZ", "peakIntensity"), "Modifications": ("RefSpectraID", "position", "mass"),
+    "Proteins": ("accession",), "RefSpectraProteins": ("RefSpectraId", "ProteinId"),
+}  # fmt: skip
+
+
+def test_values_changed_by_chance_are_read_left_out_or_refused(tmp_path: Path) -> None:
+    """Six hundred libraries, each with up to four values, or types of columns, of another kind."""
+    chance, n_read, n_refused = random.Random(33), 0, 0
+    whole = blib(
+        tmp_path / "whole.blib",
+        "INSERT INTO Modifications VALUES (1, 1, 2, 57.02), (2, 1, 3, 15.99); INSERT INTO Proteins VALUES (1, 'P1'), (2, 'P2');"
+        "INSERT INTO RefSpectraProteins VALUES (1, 1), (2, 1), (2, 2)",
+    ).read_bytes()
+    for number in range(600):
+        path = tmp_path / f"{number}.blib"
+        path.write_bytes(whole)
+        with closing(sqlite3.connect(path)) as made:
+            for _ in range(chance.randint(1, 4)):
+                table = chance.choice(list(COLUMNS))
+                column = chance.choice(COLUMNS[table])
+                if chance.random() < 0.2:
+                    # A column without a type keeps values as they are; of another one they are converted.
+                    made.execute(f"ALTER TABLE {table} RENAME COLUMN {column} TO other")
+                    made.execute(f"ALTER TABLE {table} ADD COLUMN {column} {chance.choice(('', 'BLOB', 'TEXT'))}")
+                    made.execute(f"UPDATE {table} SET {column} = other")
+                    made.execute(f"ALTER TABLE {table} DROP COLUMN other")
+                some = "" if chance.random() < 0.3 else f" WHERE rowid = {chance.randint(1, 3)}"
+                made.execute(f"UPDATE {table} SET {column} = ?{some}", (chance.choice(ODD),))
+            made.commit()
+        try:
+            library = read_libraries([path])
+        except InputError as error:
+            assert "\n" not in str(error) and len(str(error)) < 1000, number
+            n_refused += 1
+        else:
+            assert 0 < len(library) <= 3 * 3 and (library.intensity > 0).all() and np.isfinite(library.mz).all(), number
+            assert (np.diff(library.offsets) > 0).all() and library.name.validate(full=True) is None, number
+            n_read += 1
+        path.unlink()
+    assert n_read > 200 and n_refused > 50
