@@ -5,8 +5,10 @@ masses are a thousand times more, so that they are judged apart, and what is acc
 cascade: Kertesz-Farkas, Keich & Noble 2015, J Proteome Res 14:3027). Rates are of spectra and of distinct peptides or compounds, whichever
 is the larger (`engine.matches.group_rates`): replicates of one spectrum find one false reference again and again. Nothing is learnt.
 
-Of a library of few peptides each has several decoys, and so many times fewer false matches stand behind each decoy that is seen (Keich,
-Tamura & Noble 2019, J Proteome Res 18:585): one decoy more than there is, which every list counts, would else be 4 % of 25 peptides.
+Of a library of few peptides each has several decoys. A false match falls on any of a target and its k decoys with the same chance, so that
+behind d decoys seen stand d / k false targets on average, and (d + 1) / k where a whole list is to be right (Keich, Tamura & Noble 2019, J
+Proteome Res 18:585; He 2015, arXiv:1501.00537): with one decoy each, the one more that every list counts would be 4 % of 25 peptides. So it
+holds for decoys that differ: of equal ones a library keeps one. Entries without decoys, as small molecules among peptides, get no rate.
 """
 
 from __future__ import annotations
@@ -75,10 +77,11 @@ def judge(
     if not unknown:
         is_accepted = (judged.q_value <= settings.fdr) & (same.similarity >= settings.minimum_similarity)
     others = _rated(shifted(same.spectrum[is_accepted]), references, settings, unknown)
-    if unknown:  # then the more similar one of each spectrum stays
-        best = np.zeros(int(max(same.spectrum.max(initial=-1), others.found.spectrum.max(initial=-1))) + 1)
-        np.maximum.at(best, same.spectrum, same.similarity)
-        others = others.take(others.found.similarity > best[others.found.spectrum])
+    # Where no rate tells it, the more similar one of each spectrum stays.
+    best = np.zeros(int(max(same.spectrum.max(initial=-1), others.found.spectrum.max(initial=-1))) + 1)
+    is_unrated = np.isnan(judged.q_value)
+    best[same.spectrum[is_unrated]] = same.similarity[is_unrated]
+    others = others.take(others.found.similarity > best[others.found.spectrum])
     return judged.take(is_accepted | ~np.isin(same.spectrum, others.found.spectrum)).joined(others)
 
 
@@ -86,7 +89,7 @@ def why_unknown(references: References) -> str:
     """Why no error rate can be told; empty where it can."""
     ratio = references.decoy_ratio
     if not references.is_decoy.any():
-        return "the library has no decoys, and no peptides that could be shuffled"
+        return "the library has no decoys, and no peptides whose spectra change when they are shuffled"
     if ratio < _LEAST_RATIO:
         return f"only {ratio * 100:.0f} decoys stand beside a hundred references, too few for error rates (a fifth is needed)"
     return ""
@@ -94,15 +97,16 @@ def why_unknown(references: References) -> str:
 
 def _rated(found: Found, references: References, settings: RateSettings, unknown: str) -> JudgedMatches:
     is_decoy = references.is_decoy[found.reference]
-    nothing = np.full(len(found), np.nan)
-    if unknown or not len(found):
-        return JudgedMatches(found, is_decoy, nothing, nothing, unknown)
-    group = found.is_shifted.astype(np.int64)
-    rates = group_rates(
-        found.similarity, is_decoy, _compounds(references, found.reference), group, np.zeros(2), plus_one=settings.plus_one,
-        decoy_ratio=references.decoy_ratio,
-    )  # fmt: skip
-    return JudgedMatches(found, is_decoy, *rates)
+    q_value, posterior_error = np.full((2, len(found)), np.nan)
+    # An entry that has no decoys beside it is not judged by those of others.
+    rows = np.flatnonzero(references.has_decoys[found.reference])
+    if not unknown and len(rows):
+        some = found.take(rows)
+        q_value[rows], posterior_error[rows] = group_rates(
+            some.similarity, is_decoy[rows], _compounds(references, some.reference), some.is_shifted.astype(np.int64), np.zeros(2),
+            plus_one=settings.plus_one, decoy_ratio=references.decoy_ratio,
+        )  # fmt: skip
+    return JudgedMatches(found, is_decoy, q_value, posterior_error, unknown)
 
 
 def _compounds(references: References, rows: NDArray[np.int64]) -> NDArray[np.int64]:

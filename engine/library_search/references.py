@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["HIGHEST_CHARGE", "Entries", "References", "load_references", "open_references", "save_references"]
 
 HIGHEST_CHARGE = 31
-_FORMAT = 2
+_FORMAT = 3
 _FEWEST_DECOYS, _MOST_SHUFFLES = 200, 40
 """Of a library of few peptides each is shuffled several times, until there are so many decoys; and no more often."""
 _ENTRIES_AT_ONCE = 50_000
@@ -71,6 +71,8 @@ class References:
     entries : what they were made of. entry : (m,) int64. is_decoy : (m,) bool. shuffle : (m,) uint8, which of the shuffled peptides of its
         entry a decoy is, 0 of all others. charge : (m,) int64. mz : (m,) float64, of the precursor,
         thomson. mass : (m,) int32, neutral, in `UNITS`. peaks : their lists. starts : (64,) int64, where those of each charge begin.
+    has_decoys : (m,) bool, whether decoys stand beside such an entry, so that its matches can be counted: of shuffled peptides its own, of
+        a library's own decoys any of peptides, or of compounds.
     n_left_out : entries that cannot be searched. decoys : how they came about: ``existing``, ``shuffle`` or ``none``.
     """
 
@@ -78,6 +80,7 @@ class References:
     entry: NDArray[np.int64]
     is_decoy: NDArray[np.bool_]
     shuffle: NDArray[np.uint8]
+    has_decoys: NDArray[np.bool_]
     charge: NDArray[np.int64]
     mz: NDArray[np.float64]
     mass: NDArray[np.int32]
@@ -91,9 +94,9 @@ class References:
 
     @property
     def decoy_ratio(self) -> float:
-        """Decoys for each target."""
+        """Decoys for each target that has some beside it."""
         n = int(np.count_nonzero(self.is_decoy))
-        return n / max(1, len(self) - n)
+        return n / max(1, int(np.count_nonzero(self.has_decoys & ~self.is_decoy)))
 
 
 def open_references(
@@ -175,6 +178,10 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
     if decoys != "existing" and has_own:  # which are not wanted then
         kept = np.flatnonzero(~(is_decoy & library.is_decoy[entry]))
         entry, is_decoy, shuffle, peaks = entry[kept], is_decoy[kept], shuffle[kept], taken(peaks, kept)
+    kept = _distinct(entry, is_decoy, peaks)
+    entry, is_decoy, shuffle, peaks = entry[kept], is_decoy[kept], shuffle[kept], taken(peaks, kept)
+    if decoys == "shuffle" and not is_decoy.any():
+        decoys = "none"
     # Of equal ones the first wins: a decoy.
     order = np.lexsort((shuffle, entry, ~is_decoy, mz[entry], charge[entry]))
     peaks = taken(peaks, order)
@@ -190,6 +197,23 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
     for name, values in columns.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(values))
     _write_numbers(folder / "numbers.json", {"left_out": len(library) - n_targets, "decoys": decoys})
+
+
+def _distinct(entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peaks: PeakLists) -> NDArray[np.int64]:
+    """References without decoys whose peaks are those of their entry's target or of another of its decoys, ascending.
+
+    Few residues have few orders, and equal ones none but their own: such a decoy says nothing of false matches, but would count for one.
+    """
+    # Of each list the sum of its scattered peaks (splitmix64, see `kernels.cpu.shuffled_spectra`), which no order changes.
+    with np.errstate(over="ignore"):
+        z = (peaks.mz.astype(np.uint64) << np.uint64(16)) + peaks.weight + np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        sums = np.add.reduceat(z ^ (z >> np.uint64(31)), peaks.offsets[:-1]) if len(z) else np.zeros(len(entry), np.uint64)
+    order = np.lexsort((is_decoy, sums, entry))  # a target before its decoys
+    is_again = np.zeros(len(entry), np.bool_)
+    is_again[order[1:]] = (entry[order[1:]] == entry[order[:-1]]) & (sums[order[1:]] == sums[order[:-1]])
+    return np.flatnonzero(~(is_again & is_decoy))
 
 
 class _Lists:
@@ -279,9 +303,23 @@ def load_references(folder: Path) -> References:
     starts = np.searchsorted(own_charge, np.arange(-HIGHEST_CHARGE, HIGHEST_CHARGE + 2))
     texts = {name: _opened_texts(folder, name, n) for name in _TEXTS}
     entries = Entries(texts, of_entries, offsets, mz, intensity)
+    decoy = is_decoy.view(np.bool_)
+    has_decoys = _with_decoys(entry, decoy, texts["peptidoform"], numbers["decoys"])
     return References(
-        entries, entry, is_decoy.view(np.bool_), shuffle, own_charge, own_mz, mass, peaks, starts, numbers["left_out"], numbers["decoys"]
+        entries, entry, decoy, shuffle, has_decoys, own_charge, own_mz, mass, peaks, starts, numbers["left_out"], numbers["decoys"]
     )
+
+
+def _with_decoys(
+    entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peptidoform: pa.StringArray, decoys: str
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Which references have decoys beside them, see `References`."""
+    if decoys == "shuffle":
+        return (np.bincount(entry[is_decoy], minlength=len(peptidoform)) > 0)[entry]
+    is_peptide = peptidoform.is_valid().to_numpy(zero_copy_only=False)[entry]
+    if not (is_decoy & is_peptide).any():  # a library may name its decoys as it likes
+        return np.full(len(entry), is_decoy.any())
+    return is_peptide | (is_decoy & ~is_peptide).any()
 
 
 def _opened_texts(folder: Path, name: str, n: int) -> pa.StringArray:

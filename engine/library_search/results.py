@@ -72,7 +72,7 @@ def report(
         peptides.listed, peptides.peptide[rows], found.mass_difference[rows], mass, found.spectrum[rows], count, spectra,
         parameters.nearest_tolerance, parameters, progress,
     )  # fmt: skip
-    settings = replace(JudgingSettings.of(parameters, (DECOY_PREFIX,)), is_by_group=True)
+    settings = replace(JudgingSettings.of(parameters, (DECOY_PREFIX,)), is_by_group=True, decoy_ratio=max(references.decoy_ratio, 1e-9))
     if judged.unknown:
         settings = replace(settings, decoys="none")
     identified = _identified(judged, references, peptides, rows, shifts, spectra, database, settings, parameters, progress)
@@ -113,8 +113,8 @@ def _match_table(
     import pyarrow as pa
 
     found = judged.found
-    rate = np.where(np.isnan(judged.q_value), 0.0, judged.q_value)
-    order = np.lexsort((found.spectrum, -found.similarity, rate))
+    is_unrated = np.isnan(judged.q_value)
+    order = np.lexsort((found.spectrum, -found.similarity, np.where(is_unrated, 0.0, judged.q_value), is_unrated))
     order = order[~judged.is_decoy[order]]
     entry = references.entry[found.reference]
     entries, reference = np.unique(entry[order], return_inverse=True)

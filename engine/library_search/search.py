@@ -90,6 +90,7 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
         n_decoys = int(references.is_decoy.sum())
         n_matches = len(made.matches) if judged.unknown else made.counted.targets
         counts = {"spectra": len(spectra), "entries": len(references) - n_decoys, "matches": n_matches, **written.counts}
+        n_unrated = 0 if judged.unknown else made.matches["q_value"].null_count
         certainty = {} if judged.unknown else {"matches": made.counted.certainty(), **written.certainty}
         summary = LibrarySummary(
             **run.summary_fields, n_spectra=len(spectra), n_searched=queries.n_searched, n_entries=len(references) - n_decoys,
@@ -97,13 +98,13 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
             n_psms=written.counts["psms"], n_peptides=written.counts["peptides"], n_proteins=written.counts["proteins"],
             decoys=references.decoys,
             similarity={"entropy": "spectral entropy", "cosine": "cosine"}[parameters.similarity], is_open=parameters.is_open,
-            unknown=judged.unknown, certainty=certainty.get("matches", {}), fdr=parameters.fdr,
+            unknown=judged.unknown, n_unrated=n_unrated, certainty=certainty.get("matches", {}), fdr=parameters.fdr,
         )  # fmt: skip
         if judged.unknown:
             run.progress.message(f"No error rate is known: {judged.unknown}. Matches are listed by their similarity", "warning")
         run.record(
             counts, f"{counted(n_matches, 'spectrum', 'spectra')} matched", exports=[*EXPORTED, _NAME], certainty=certainty,
             has_decoys=not judged.unknown, score="similarity", decoys_made=references.decoys, shifted=made.n_shifted,
-            left_out_entries=references.n_left_out,
+            left_out_entries=references.n_left_out, unrated=n_unrated,
         )  # fmt: skip
         return replace(summary, **run.summary_fields)

@@ -16,7 +16,8 @@ class LibrarySummary(Summary):
     """What was found in a library; matches, peptides and proteins are targets at the false discovery rate, all where that is not known.
 
     `n_entries`: of the libraries that were searched; `n_decoys` beside them, made as `decoys` says. `unknown`: why no error rate is told,
-    empty where it is. `certainty`: of matches, as `engine.matches.tables.Counted.certainty`.
+    empty where it is. `n_unrated`: matches of entries that have no decoys where others have. `certainty`: of
+    matches, as `engine.matches.tables.Counted.certainty`.
     """
 
     n_spectra: int
@@ -33,6 +34,7 @@ class LibrarySummary(Summary):
     similarity: str
     is_open: bool
     unknown: str = ""
+    n_unrated: int = 0
     certainty: Mapping[str, float] = field(default_factory=dict)
     fdr: float = 0.01
 
@@ -60,5 +62,8 @@ class LibrarySummary(Summary):
         n_decoys = int(self.certainty["decoys"])
         lines.append(f"At {self.fdr * 100:.3g} % FDR {counted(self.n_matches, 'spectrum', 'spectra')} resemble an entry{shifted}")
         lines.append(f"  with {counted(n_decoys, 'decoy')}: {low:.1f} to {high:.1f} % false (95 % interval)")
+        if self.n_unrated:
+            spectra = counted(self.n_unrated, "spectrum resembles", "spectra resemble")
+            lines.append(f"  besides, {spectra} an entry without decoys, as of a small molecule: of these no error rate is known")
         lines.append(f"  {counted(self.n_peptides, 'peptide')} of {counted(self.n_proteins, 'protein')}")
         return lines

@@ -50,8 +50,9 @@ def library_conditions(chosen: LibraryFilter) -> list[Condition]:
 
 @dataclass(frozen=True)
 class LibraryOverview:
-    """Overview of the run: `counts` of ``matches`` that are accepted, ``shifted`` ones among them, and ``names`` of entries; the
-    differences of mass of the shifted ones; and whether error rates are known."""
+    """Overview of the run: `counts` of ``matches`` that are accepted, ``shifted`` ones among them, and ``names`` of entries, and of
+    ``unrated`` matches, whose entries have no decoys where others have; the differences of mass of the shifted ones; and whether error
+    rates are known."""
 
     counts: Mapping[str, int]
     differences: Histogram
@@ -67,6 +68,8 @@ def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
         f"FROM matches WHERE {accepted}",
         [fdr],
     ).to_pylist()[0]
+    unrated = "SELECT count(*) AS unrated FROM matches WHERE q_value IS NULL"
+    found["unrated"] = source.query(unrated).to_pylist()[0]["unrated"] if is_judged else 0
     conditions: list[Condition] = [Is("kind", "=", "shifted"), *([Is("q_value", "<=", fdr)] if is_judged else [])]
     edges = bin_edges(source, "mass_difference", conditions)
     counts = bin_counts(source, "mass_difference", conditions, edges) if len(edges) > 2 else np.zeros(1, np.int64)

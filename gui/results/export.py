@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
@@ -37,7 +39,12 @@ class ExportDialog(QFileDialog):
     def __init__(self, name: str, exports: Sequence[Export], parent: QWidget, folder: Path | None = None) -> None:
         super().__init__(parent, "Export results", str(folder or ""))
         self._exports = tuple(exports)
-        self._formats = {_name_filter(export): export for export in exports}
+        self._formats: dict[str, tuple[Export, Literal["merged", "best"]]] = {}
+        for export in exports:
+            self._formats[_name_filter(export)] = (export, "merged")
+            if export.is_library:
+                best = replace(export, title=f"{export.title}, best spectrum of each")
+                self._formats[_name_filter(best)] = (export, "best")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         self.setNameFilters(list(self._formats))
@@ -47,7 +54,12 @@ class ExportDialog(QFileDialog):
     @property
     def chosen(self) -> Export:
         """The format chosen among the kinds of files."""
-        return self._formats[self.selectedNameFilter()]
+        return self._formats[self.selectedNameFilter()][0]
+
+    @property
+    def consensus(self) -> Literal["merged", "best"]:
+        """Of a spectral library, whether an entry is the mean of its spectra, or the best of them."""
+        return self._formats[self.selectedNameFilter()][1]
 
     def _suit_name(self) -> None:
         """Give the name the ending of the format that is chosen now, in place of another's."""

@@ -89,6 +89,8 @@ class LibraryView(RunView):
         ending = (
             f"at {locale.toString(100 * run.fdr, 'g', 3)} % FDR" if found.is_judged else "without error rates: the library has no decoys"
         )
+        if found.counts["unrated"]:
+            ending += f"; {locale.toString(found.counts['unrated'])} more of entries without decoys, seen with q-value ≤ 1"
         self.header.show_counts(figures, ending)
         self.differences.show_histogram(None if found.differences.is_empty else found.differences, _NO_SHIFTS)
 

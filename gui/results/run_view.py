@@ -194,7 +194,8 @@ class RunView(QWidget):
         def ask(name: str) -> None:
             target, format = fitted(Path(name), dialog.chosen, self.search.exports)
             self._export_folder = target.parent
-            self.exportAsked.emit(ExportTask(self.search, project.folder, ExportRequest(run.run.id, format.name, target)))
+            request = ExportRequest(run.run.id, format.name, target, consensus=dialog.consensus)
+            self.exportAsked.emit(ExportTask(self.search, project.folder, request))
 
         dialog.fileSelected.connect(ask)
         dialog.open()

@@ -1,11 +1,12 @@
 """Library search on real data: is 1 % true, does it find the right compound, how fast is it.
 
-    python -m tests.benchmarks.library_search --data FOLDER foreign|molecules|speed
+    python -m tests.benchmarks.library_search --data FOLDER foreign|molecules|speed|reading
 
 foreign: BSA1-3 against NIST's library of BSA joined with as many entries of peptides that are not there (residues exchanged, fragments
 where those of the others are), by several seeds: what share of the accepted matches is of these, twice, since as many more false ones
 fall on the library's own. molecules: MassBank, every other spectrum of each compound as library, the others as queries: how many have the
-right compound first. speed: many spectra against a library of so many entries, with its index kept. One JSON line for each figure.
+right compound first. speed: many spectra against a library of so many entries, with its index kept. reading: an MSP of 500 MB, NIST's
+again and again, read by a process of its own. One JSON line for each figure.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -43,6 +45,10 @@ from tests.peers.peer_programs import peers_folder
 
 RESOURCES = Resources(2)
 TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", "adduct")
+MEASURES = (  # of matchms: similarity, power of intensities, precursor tolerance
+    ("CosineGreedy", 1.0, "10 ppm"), ("CosineGreedy", 0.5, "10 ppm"), ("CosineGreedy", 1.0, "200 Da"), ("CosineGreedy", 0.5, "200 Da"),
+    ("ModifiedCosineGreedy", 1.0, "200 Da"),
+)  # fmt: skip
 ARRAYS = ("source", "number", "charge", "precursor_mz", "retention_time", "is_decoy", "n_members")
 
 
@@ -99,16 +105,19 @@ def _with_changes(listed: Any, order: np.ndarray, of: np.ndarray) -> Any:
         yield listed.letters[order][some].tolist(), change[some].tolist()
 
 
-def searched(library: SpectralLibrary, spectra: Spectra, parameters: LibrarySearchParameters) -> tuple[JudgedMatches, References, float]:
-    """Matches, the index, and seconds of the search behind it."""
+def searched(
+    library: SpectralLibrary, spectra: Spectra, parameters: LibrarySearchParameters
+) -> tuple[JudgedMatches, References, dict[str, float]]:
+    """Matches, the index, and seconds of the search behind it: of the clock, and of the processor."""
     with tempfile.TemporaryDirectory() as folder:
         save_references(library, Path(folder), parameters, RESOURCES)
         references = load_references(Path(folder))
-        begun = time.perf_counter()
+        begun, processor = time.perf_counter(), time.process_time()
         queries = Queries.of(spectra, references, parameters, RESOURCES)
         same = queries.same(references, parameters, RESOURCES)
         judged = judge(same, lambda but: queries.but(but).shifted(references, parameters, RESOURCES), references, parameters)
-        return judged, references, time.perf_counter() - begun
+        seconds = {"seconds": time.perf_counter() - begun, "processor_seconds": time.process_time() - processor}
+        return judged, references, {name: round(value, 2) for name, value in seconds.items()}
 
 
 def foreign(data: Path, n_seeds: int, path: Path | None) -> None:
@@ -160,24 +169,29 @@ def molecules(data: Path, n_queries: int, *, with_matchms: bool) -> None:
     for similarity in ("entropy", "cosine"):
         for tolerance in ("10 ppm", "200 Da"):
             parameters = LIBRARY_SEARCH.parameters_of("small-molecules").changed(similarity=similarity, precursor_tolerance=tolerance)
+            searched(library, spectra.only(asked[:20]), parameters)  # loads kernels
             judged, references, seconds = searched(library, spectra.only(asked), parameters)
             right = label[references.entry[judged.found.reference]] == label[judged.found.spectrum]
-            beside = {}
-            if with_matchms and similarity == "cosine":
-                beside = {f"matchms_{name}": value for name, value in matchms(spectra, rows, asked, label, tolerance).items()}
             told(figure="molecules", similarity=similarity, tolerance=tolerance, queries=len(asked), right_first=int(right.sum()),
-                 seconds=round(seconds, 2), **beside)  # fmt: skip
+                 **seconds)  # fmt: skip
+    if with_matchms:
+        for measure, power, tolerance in MEASURES:
+            beside = matchms(spectra, rows, asked, label, tolerance, measure, power)
+            told(figure="molecules", program="matchms", similarity=measure, intensity_power=power, tolerance=tolerance, queries=len(asked),
+                 **beside)  # fmt: skip
 
 
-def matchms(spectra: Spectra, rows: np.ndarray, asked: np.ndarray, label: np.ndarray, tolerance: str) -> dict[str, Any]:
-    """What CosineGreedy finds, one thread, and how long its comparisons take."""
+def matchms(
+    spectra: Spectra, rows: np.ndarray, asked: np.ndarray, label: np.ndarray, tolerance: str, measure: str, power: float
+) -> dict[str, Any]:  # fmt: skip
+    """What a similarity of matchms finds, and how long its comparisons take."""
     python, script = peers_folder() / "python" / "bin" / "python", Path(__file__).with_name("compare_with_matchms.py")
     with tempfile.TemporaryDirectory() as folder:
         titled = replace(spectra, identifier=[str(one) for one in label])
         names = [Path(folder) / name for name in ("library.mgf", "queries.mgf")]
         for path, some in zip(names, (rows, asked), strict=True):
             write_spectrum_file(path, titled, rows=some)
-        done = subprocess.run([python, script, *names, *tolerance.split()], check=True, capture_output=True, text=True)
+        done = subprocess.run([python, script, *names, *tolerance.split(), measure, str(power)], check=True, capture_output=True, text=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -198,25 +212,48 @@ def speed(data: Path, n_entries: int) -> None:
     parameters = LibrarySearchParameters().changed(isotope_errors=(0, 1))
     begun = time.perf_counter()
     _, references, seconds = searched(library, spectra, parameters)
-    told(figure="speed", spectra=len(spectra), references=len(references), search_seconds=round(seconds, 2),
+    told(figure="speed", spectra=len(spectra), references=len(references), **seconds,
          with_index=round(time.perf_counter() - begun, 2))  # fmt: skip
+
+
+def reading(data: Path, megabytes: int) -> None:
+    """See the head."""
+    script = (
+        "import json, sys, time; from pathlib import Path; from engine.formats.libraries.reading import read_libraries\n"
+        "begun = time.perf_counter(); library = read_libraries([sys.argv[1]])\n"
+        "figures = {'entries': len(library), 'peaks': len(library.mz), 'seconds': round(time.perf_counter() - begun, 1)}\n"
+        "figures['processor_seconds'] = round(time.process_time(), 1)\n"
+        "peak = int(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])\n"
+        "print(json.dumps({**figures, 'peak_megabytes': round(peak * 1024 / 1e6)}))\n"
+    )
+    text = (data / "libraries" / "nist-bsa_consensus.msp").read_bytes().rstrip() + b"\n\n"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "library.msp"
+        with path.open("wb") as out:
+            for _ in range(-(-megabytes * 1_000_000 // len(text))):
+                out.write(text)
+        done = subprocess.run([sys.executable, "-c", script, str(path)], check=True, capture_output=True, text=True)
+        told(figure="reading", megabytes=round(path.stat().st_size / 1e6), **json.loads(done.stdout))
 
 
 def main() -> None:
     """See the head."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("figure", choices=("foreign", "molecules", "speed"))
+    parser.add_argument("figure", choices=("foreign", "molecules", "speed", "reading"))
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--library", type=Path, help="of foreign: another than NIST's, as one of few peptides")
-    parser.add_argument("--matchms", action="store_true", help="of molecules: CosineGreedy on the same beside it (tests/peers/install.sh)")
+    parser.add_argument("--matchms", action="store_true", help="of molecules: matchms on the same beside it (tests/peers/install.sh)")
     parser.add_argument("--queries", type=int, default=0)
     parser.add_argument("--entries", type=int, default=500_000)
+    parser.add_argument("--megabytes", type=int, default=500, help="of reading")
     given = parser.parse_args()
     if given.figure == "foreign":
         foreign(given.data, given.seeds, given.library)
     elif given.figure == "molecules":
         molecules(given.data, given.queries, with_matchms=given.matchms)
+    elif given.figure == "reading":
+        reading(given.data, given.megabytes)
     else:
         speed(given.data, given.entries)
 

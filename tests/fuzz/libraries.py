@@ -20,7 +20,7 @@ from engine.library_search.references import load_references, save_references
 from tests.engine.formats.libraries import test_readers as samples
 from tests.engine.formats.libraries.written import entries
 
-__all__ = ["binary_libraries", "json_libraries", "read_library", "text_libraries"]
+__all__ = ["WORDS", "binary_libraries", "json_libraries", "read_library", "text_libraries"]
 
 _FEW = 2  # entries: what breaks one of them matters
 
@@ -37,13 +37,68 @@ def _written(format: str) -> bytes:
         return path.read_bytes()
 
 
-def text_libraries() -> list[bytes]:
-    """MSP, MGF, mzSpecLib and tables of transitions."""
-    return [
-        *(text.encode() for text in (samples.MSP, samples.MGF, samples.SPECLIB)), *map(_written, ("msp", "mzspeclib")),
-        b"PrecursorMz\tPrecursorCharge\tModifiedPeptide\tProductMz\tLibraryIntensity\tProteinName\n"
-        b"300.2\t2\tAC(UniMod:4)K\t147.1\t1000\tP1\n300.2\t2\tAC(UniMod:4)K\t260.2\t10\tP1\n400.2\t2\tPEK\t147.1\t5\tP2\n",
-    ]  # fmt: skip
+MS_DIAL = (
+    "NAME: Glucose; LC-ESI-QTOF; MS2\nPRECURSORMZ: 181.0707\nPRECURSORTYPE: [M+H]+\nIONMODE: Positive\nFORMULA: C6H12O6\n"
+    "INCHIKEY: WQZGKKKJIJFFOK-GASJEMHNSA-N\nRETENTIONTIME: 2.5\nCCS: 140.1\nComment: DB#=1; origin=x\nNum Peaks: 3\n85.03\t10\n127.04\t20\n"
+    "163.06\t999\n\nNAME: Citrate\nPRECURSORMZ: 191.0197\nPRECURSORTYPE: [M-H]-\nIONMODE: Negative\nNum Peaks: 2\n87.01\t5\n111.01\t99\n"
+)
+SPTXT = (
+    "### SpectraST library\n###\nName: n[43]AC[160]M[147]K/2\nLibID: 0\nMW: 600.2\nPrecursorMZ: 301.1\nStatus: Normal\n"
+    "FullName: K.ACMK.R/2\n"
+    "Comment: AvePrecursorMz=301.4 Mods=3/-1,A,Acetyl/1,C,Carbamidomethyl/2,M,Oxidation Nreps=3/4 Protein=2/P1,P2 "
+    "RetentionTime=100.5,101,100\nNumPeaks: 3\n147.11\t100\ty1/0.01\t3/3 0.1\n200.2\t20.5\t?\t2/3 0.2\n294.15\t5\tb2\t3/3 0.1\n\n"
+    "Name: PEK/2\nLibID: 1\nMW: 372.2\nPrecursorMZ: 187.1\nStatus: Decoy\nComment: Remark=DECOY_PEK Spec=Decoy Mods=0\n"
+    "NumPeaks: 2\n147.11\t7\t?\n"
+    "98.06\t1\t?\n"
+)
+DIA_NN = (
+    "ModifiedPeptide\tStrippedPeptide\tPrecursorCharge\tPrecursorMz\tTr_recalibrated\tProductMz\tLibraryIntensity\tUniprotID\tdecoy\n"
+    "_AC(UniMod:4)K_\tACK\t2\t300.2\t12.5\t147.1\t1\tP1\t0\n_AC(UniMod:4)K_\tACK\t2\t300.2\t12.5\t260.2\t0.1\tP1\t0\n"
+    "PEK\tPEK\t2\t187.1\t-3\t147.1\t0.5\tP2;P3\t1\n"
+)
+SPECTRONAUT = (
+    "PrecursorCharge\tModifiedPeptide\tStrippedPeptide\tiRT\tPrecursorMz\tFragmentMz\tRelativeIntensity\tFragmentType\tProteinGroups\n"
+    "2\t_[Acetyl (Protein N-term)]AC[Carbamidomethyl (C)]K_\tACK\t-5.5\t300.2\t147.1\t100\ty\tP1\n"
+    "2\t_[Acetyl (Protein N-term)]AC[Carbamidomethyl (C)]K_\tACK\t-5.5\t300.2\t260.2\t10\ty\tP1\n3\t_PEK_\tPEK\t3\t125.1\t147.1\t5\ty\tP2\n"
+)
+_MSP_WORDS = (b"Name: ", b"Num peaks: 3", b"Comment: Mods=1/0,A,Acetyl", b"1 1;", b"[+1e9]", b"Nreps=1e99", b'"', b"\t", b"/99", b"Mods=9/")
+_TABLE_WORDS = (
+    b"\t",
+    b"\n",
+    b"nan",
+    b"-1",
+    b"1e999",
+    b"PrecursorMz\t",
+    b"(UniMod:9999999)",
+    b"[+1e9]",
+    b'"',
+    b"_",
+    b"PrecursorCharge",
+    b"\0",
+)
+WORDS: dict[str, tuple[bytes, ...]] = {
+    "msp": _MSP_WORDS,
+    "msdial": (*_MSP_WORDS, b"PRECURSORTYPE: [M+999H]999-", b"INCHIKEY: ", b"IONMODE: Negative", b"RETENTIONTIME: 1e99 min"),
+    "sptxt": (*_MSP_WORDS, b"n[43]", b"C[1e5]", b"Protein=999/", b"RetentionTime=,,", b"Remark=DECOY"),
+    "mgf": (b"BEGIN IONS", b"END IONS", b"SEQ=", b"CHARGE=", b"PEPMASS=", b"[+1e9]", b"(UniMod:35)", b"nan", b"SEQ=C[", b"-"),
+    "mzspeclib": (
+        b"<Spectrum=1>", b"<Peaks>", b"<Analyte=2>", b"MS:1003270|x=", b"<AttributeSet Spectrum=all>", b"<Mods>", b"[1]MS:1003270|x=A/2",
+        b"<AttributeSet Analyte=", b"MS:1003212|", b"1 1;", b"\t",
+    ),
+    "diann": _TABLE_WORDS,
+    "spectronaut": _TABLE_WORDS,
+}  # fmt: skip
+"""Of each format of text what it is made of, and what readers stumble over."""
+
+
+def text_libraries(name: str) -> list[bytes]:
+    """Libraries of a format of text."""
+    texts = {
+        "msp": (samples.MSP,), "msdial": (MS_DIAL,), "sptxt": (SPTXT,), "mgf": (samples.MGF,), "mzspeclib": (samples.SPECLIB,),
+        "diann": (DIA_NN,), "spectronaut": (SPECTRONAUT,),
+    }  # fmt: skip
+    made = [_written(name)] if name in ("msp", "mzspeclib") else []
+    return [*(text.encode() for text in texts[name]), *made]
 
 
 def json_libraries() -> list[bytes]:

@@ -29,6 +29,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -436,11 +437,10 @@ READERS = {
         lambda: _results_of(("pepxml", "mzidentml", "xtandem", "idxml")), _read_results, _TAGS,
         (*_XML_WORDS, b'location="-1"', b'position="999"', b'mass="nan"', b'charge="1e9"', b'peptide="x"', b"<Peptide/>", b"<search_hit/>"),
     ),
-    "libraries": Reader(
-        libraries.text_libraries, libraries.read_library, _LINES,
-        (b"Name: ", b"Num peaks: 3", b"Comment: Mods=1/0,A,Acetyl", b"BEGIN IONS", b"END IONS", b"SEQ=", b"<Spectrum=1>", b"<Peaks>",
-         b"<Analyte=2>", b"MS:1003270|x=", b"<AttributeSet Spectrum=all>", b"PrecursorMz\t", b"\t", b"1 1;", b"[+1e9]", b"Nreps=1e99"),
-    ),
+    **{
+        f"libraries-{name}": Reader(partial(libraries.text_libraries, name), libraries.read_library, _LINES, words)
+        for name, words in libraries.WORDS.items()
+    },
     "libraries-json": Reader(
         libraries.json_libraries, libraries.read_library, re.compile(rb'"[^"]*"|[^"]'),
         (b"[" * 3000, b'{"a":' * 3000, b"null", b"NaN", b"1e999", b'"mzs"', b"[[1]]", b"{}", b"]", b"}", b",", b'"\\ud800"', b"true"),

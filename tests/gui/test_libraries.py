@@ -6,15 +6,17 @@ import os
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
 import resources
 from engine.entry import ExportRequest
 from engine.formats.libraries.reading import read_libraries
-from engine.searches import run_search
+from engine.jobs.progress import Progress
+from engine.project import Project
+from engine.searches import run_search, search_of_kind
 from gui.prediction_dialog import PredictionDialog
-from gui.tasks import ExportTask
+from gui.results.export import ExportDialog
 from gui.window import MainWindow
 from tests.gui.test_window import click
 
@@ -63,8 +65,20 @@ def test_a_run_is_searched_in_the_library_that_was_made_of_it(window: MainWindow
     found = run_search("identify", {"spectra": [spectra], "database": [database]}, project=folder, preset="low-resolution", device="cpu")
     window.open_project(folder)
     qtbot.waitUntil(lambda: not window.results.is_busy)
-    with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
-        window.export(ExportTask(window.search.search, folder, ExportRequest(str(found.run_id), "msp", tmp_path / "own.msp")))
+    for title, name in (("MSP, best spectrum of each", "best.msp"), ("MSP", "own.msp")):
+        window.menus.export.trigger()
+        dialog = next(one for one in window.results.findChildren(ExportDialog) if one.isVisible())
+        dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+        dialog.selectNameFilter(f"Spectral library, {title} (*.msp)")
+        shot(dialog, "library-export")
+        with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
+            dialog.fileSelected.emit(str(tmp_path / name))
+            dialog.close()
+    for name, consensus in (("best.msp", "best"), ("own.msp", "merged")):
+        request = ExportRequest(str(found.run_id), "msp", tmp_path / f"expected-{name}", consensus=consensus)
+        search_of_kind("identify").export(Project.open(folder), request, Progress())
+        assert (tmp_path / name).read_bytes() == (tmp_path / f"expected-{name}").read_bytes()
+    assert (tmp_path / "best.msp").read_bytes() != (tmp_path / "own.msp").read_bytes()
     qtbot.waitUntil(lambda: window.message_bar.button.text() == "Search spectra in it")
     shot(window, "library-made")
     click(window.message_bar.button)

@@ -36,8 +36,9 @@ _LONGEST_VALUE = 12 * MAXIMUM_PEAKS + (1 << 16)
 _STEPS_BETWEEN_LOOKS = 100_000
 _STEPS_PER_BYTE, _FREE_STEPS = 1_000, 10_000
 """Instructions of SQLite for each byte of the file (and looks beyond that): an honest library takes some ten."""
-_MAXIMUM_MODIFICATIONS = 200
-"""Of one spectrum."""
+_MAXIMUM_MODIFICATIONS, _PROTEINS_OF_SPECTRUM, _FREE_ROWS = 200, 100, 1 << 17
+"""Of one spectrum, and rows beyond that in any case."""
+_PEAKS_AT_ONCE = 1 << 20
 
 
 def read_blib(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
@@ -50,6 +51,12 @@ def read_blib(source: ByteSource, library: LibraryCollector, progress: Progress)
     path = source.path
     if source.is_gzip:
         raise InputError(path, "is a packed database", remedy="Unpack it first")
+    beside = path.with_name(f"{path.name}-wal")
+    if beside.is_file() and beside.stat().st_size:
+        progress.message(
+            f"{path}: what was last written to it stands in {beside.name}, which is not read: close it in the program that writes it",
+            "warning",
+        )
     n_looks = 0
     most_looks = _FREE_STEPS + source.size * _STEPS_PER_BYTE // _STEPS_BETWEEN_LOOKS
 
@@ -77,10 +84,11 @@ def _read(connection: sqlite3.Connection, source: ByteSource, library: LibraryCo
         str(name): (kind, str(text)) for name, kind, text in connection.execute("SELECT name, type, sql FROM sqlite_schema LIMIT 10000")
     }
     for name in _TABLES:
-        kind, text = kinds.get(name, ("", ""))
-        if kind != "table" or text.upper().lstrip().startswith("CREATE VIRTUAL"):
+        if not _is_stored(connection, kinds, name):
             raise InputError(
-                source.path, f"the database has no table {name}: it is no library of BiblioSpec", remedy="Give another library"
+                source.path,
+                f"the database has no table {name}, or one that is computed: it is no library of BiblioSpec",
+                remedy="Give another library",
             )
     present = {str(row[1]).lower() for row in connection.execute("PRAGMA table_info(RefSpectra)")}
     missing = next((name for name in _NEEDED if name.lower() not in present), "")
@@ -94,21 +102,47 @@ def _read(connection: sqlite3.Connection, source: ByteSource, library: LibraryCo
     )
     modifications = _Modifications(connection, kinds)
     proteins = _proteins(connection, kinds)
-    n_peaks, per_row = 0, source.size / max(1, _count(connection))
-    for rows in _batches(connection.execute(query)):
-        progress.check()
-        parts = [_entry(library.n_read + i, row, modifications, proteins) for i, row in enumerate(rows, 1)]
-        entries = [entry for entry, _, _ in parts]
-        offsets = offsets_of(np.array([len(mz) for _, mz, _ in parts], np.int64))
-        library.add(entries, offsets, np.concatenate([mz for _, mz, _ in parts]), np.concatenate([height for _, _, height in parts]))
-        n_peaks += int(offsets[-1])
-        library.check_proportions(source.size)
-        if n_peaks > (1 << 20) + 10 * source.size:
+    n_spectra = max(1, _count(connection, "RefSpectra"))
+    most_peaks, n_peaks = (1 << 20) + source.size, 0
+    batch = _Batch()
+    # Row by row: what a join repeats and what unpacks may be far larger than the file.
+    for row in connection.execute(query):
+        batch.add(_entry(library.n_read + len(batch.entries) + 1, row, modifications, proteins))
+        if n_peaks + batch.n_peaks > most_peaks:
             raise InputError(
-                source.path, f"there are more than {n_peaks:,} peaks in {source.size:,} bytes, which no measured spectra are packed to",
+                source.path, f"there are more than {most_peaks:,} peaks in {source.size:,} bytes, which no measured spectra are packed to",
                 remedy="Give another library",
             )  # fmt: skip
-        progress.advance(round(per_row * len(rows)))
+        if len(batch.entries) == _ROWS or batch.n_peaks > _PEAKS_AT_ONCE:
+            n_peaks += batch.n_peaks
+            batch.give(library)
+            library.check_proportions(source.size)
+            progress.check()
+            progress.advance(source.size * len(batch.entries) // n_spectra)
+            batch = _Batch()
+    batch.give(library)
+
+
+class _Batch:
+    """Entries with their peaks, until they are given to the library."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self._peaks: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
+        self.n_peaks = 0
+
+    def add(self, part: tuple[Entry, NDArray[np.float64], NDArray[np.float64]]) -> None:
+        """One more."""
+        self.entries.append(part[0])
+        self._peaks.append(part[1:])
+        self.n_peaks += len(part[1])
+
+    def give(self, library: LibraryCollector) -> None:
+        """Add them to a library."""
+        if self.entries:
+            offsets = offsets_of(np.array([len(mz) for mz, _ in self._peaks], np.int64))
+            mz, height = (np.concatenate(some) for some in zip(*self._peaks, strict=True))
+            library.add(self.entries, offsets, mz, height)
 
 
 def _batches(cursor: sqlite3.Cursor) -> Iterator[list[Any]]:
@@ -116,8 +150,22 @@ def _batches(cursor: sqlite3.Cursor) -> Iterator[list[Any]]:
         yield rows
 
 
-def _count(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("SELECT count(*) FROM RefSpectra").fetchone()[0])
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def _is_stored(connection: sqlite3.Connection, kinds: dict[str, tuple[str, str]], table: str) -> bool:
+    """Whether there is such a table, all of whose values stand in the file: no view, no virtual table, no column that is computed."""
+    kind, text = kinds.get(table, ("", ""))
+    if kind != "table" or text.upper().lstrip().startswith("CREATE VIRTUAL"):
+        return False
+    return all(row[6] == 0 for row in connection.execute(f"PRAGMA table_xinfo({table})"))
+
+
+def _check_number(connection: sqlite3.Connection, table: str, of_spectrum: int) -> None:
+    """Refuse tables that go beyond what any library has, since they are held in memory."""
+    if _count(connection, table) > _FREE_ROWS + of_spectrum * _count(connection, "RefSpectra"):
+        raise sqlite3.DataError(f"its table {table} has far more rows than its spectra can need")
 
 
 class _Modifications:
@@ -125,8 +173,9 @@ class _Modifications:
 
     def __init__(self, connection: sqlite3.Connection, kinds: dict[str, tuple[str, str]]) -> None:
         self._by_spectrum: dict[int, list[NotedModification]] = {}
-        if kinds.get("Modifications", ("", ""))[0] != "table":
+        if not _is_stored(connection, kinds, "Modifications"):
             return
+        _check_number(connection, "Modifications", _MAXIMUM_MODIFICATIONS)
         for batch in _batches(connection.execute("SELECT RefSpectraID, position, mass FROM Modifications")):
             for spectrum, position, mass in batch:
                 if isinstance(spectrum, int) and isinstance(position, int) and isinstance(mass, float | int):
@@ -141,8 +190,10 @@ class _Modifications:
 
 def _proteins(connection: sqlite3.Connection, kinds: dict[str, tuple[str, str]]) -> dict[int, str]:
     """Accessions by spectrum, where the library has them."""
-    if any(kinds.get(name, ("", ""))[0] != "table" for name in ("Proteins", "RefSpectraProteins")):
+    if not all(_is_stored(connection, kinds, name) for name in ("Proteins", "RefSpectraProteins")):
         return {}
+    _check_number(connection, "Proteins", _PROTEINS_OF_SPECTRUM)
+    _check_number(connection, "RefSpectraProteins", _PROTEINS_OF_SPECTRUM)
     accessions = {number: str(accession)[:_ROWS] for number, accession in connection.execute("SELECT id, accession FROM Proteins")}
     found: dict[int, str] = {}
     for batch in _batches(connection.execute("SELECT RefSpectraId, ProteinId FROM RefSpectraProteins")):

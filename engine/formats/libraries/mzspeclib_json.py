@@ -21,6 +21,8 @@ __all__ = ["read_mzspeclib_json"]
 
 _MAXIMUM_BYTES = 1 << 30
 _PIECE = 1 << 22
+_USUAL_LETTERS, _MAXIMUM_LETTERS = 1 << 18, 1 << 24
+"""Of a value, as one spectrum is; 16 MB are half a million peaks."""
 _BATCH = 500
 _MAXIMUM_ANALYTES = 100
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -76,11 +78,23 @@ class _Text:
     def value(self) -> Any:
         """The value that begins here."""
         self.pass_blanks()
-        try:
-            found, self.at = _DECODER.raw_decode(self.text, self.at)
-        except (ValueError, RecursionError):
-            raise self.broken() from None
-        return found
+        room = _USUAL_LETTERS
+        while True:
+            # As an object a value takes some twenty times its text, so that what is decoded at once is bounded.
+            piece = self.text[self.at : self.at + room]
+            is_whole = self.at + room >= len(self.text)
+            try:
+                found, end = _DECODER.raw_decode(piece)
+            except (ValueError, RecursionError) as error:
+                if is_whole or isinstance(error, RecursionError):
+                    raise self.broken() from None
+            else:
+                if end < len(piece) or is_whole:
+                    self.at += end
+                    return found
+            if room >= _MAXIMUM_LETTERS:
+                raise self.broken(f"a value is broken, or longer than {_MAXIMUM_LETTERS >> 20} MB")
+            room = min(8 * room, _MAXIMUM_LETTERS)
 
     def members(self) -> Iterator[str]:
         """The names of the object that begins here; the caller reads each value."""

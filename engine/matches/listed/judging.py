@@ -56,6 +56,8 @@ class JudgingSettings:
     """What accessions of decoys begin with, behind which their targets' follow."""
     is_by_group: bool = False
     """Whether matches were judged in groups, by distinct peptides too: then a peptide is as sure as its best match."""
+    decoy_ratio: float = 1.0
+    """Decoy candidates for each target candidate."""
 
     @classmethod
     def of(cls, parameters: ListParameters, decoy_prefixes: tuple[str, ...] = ()) -> JudgingSettings:
@@ -147,7 +149,7 @@ def error_rates_of(
     decoys = is_decoy & can_compute
     if (has_q and has_error) or not decoys.any():
         return ErrorRates(q_value, posterior_error, "file" if has_q else "none", "file" if has_error else "none")
-    rates = error_rates(score[can_compute], is_decoy[can_compute], settings)
+    rates = error_rates(score[can_compute], is_decoy[can_compute], settings, decoy_ratio=settings.decoy_ratio)
     computed = np.full((2, len(score)), np.nan)
     computed[:, can_compute] = rates
     return ErrorRates(

@@ -89,8 +89,8 @@ def listed_tables(
     groups, rates, protein_table = _protein_table(matches, judged, peptides, database)
     fdr = judged.settings.fdr
     counted = {
-        "psms": Counted.of(np.where(judged.rank == 1, judged.rates.q_value, np.nan), judged.is_decoy, fdr),
-        "peptides": Counted.of(peptides.rates.q_value, peptides.is_decoy, fdr),
+        "psms": Counted.of(np.where(judged.rank == 1, judged.rates.q_value, np.nan), judged.is_decoy, fdr, judged.settings.decoy_ratio),
+        "peptides": Counted.of(peptides.rates.q_value, peptides.is_decoy, fdr, judged.settings.decoy_ratio),
         "proteins": Counted.of(rates.q_value, groups.is_decoy, fdr),
     }
     accepted = (peptides.rates.q_value <= fdr) & ~peptides.is_decoy
@@ -138,7 +138,9 @@ class _Peptides:
         of_file = found.scores.get("score_peptide_q_value")
         given = unknown if of_file is None else of_file[matches.row[best_row]]
         score, is_decoy = judged.score[best_row], judged.is_decoy[best_row]
-        rates = error_rates_of(score, is_decoy, first[best_row], (given, unknown), judged.settings)
+        # What was judged in groups, but not a match itself, has no decoys.
+        competes = first & np.isfinite(judged.rates.q_value) if judged.settings.is_by_group else first
+        rates = error_rates_of(score, is_decoy, competes[best_row], (given, unknown), judged.settings)
         if rates.q_value_of == "none" and judged.rates.q_value_of == "file":
             rates = ErrorRates(_least(peptide_of_row, judged.rates.q_value, n), rates.posterior_error, "best match", "none")
         if judged.settings.is_by_group:

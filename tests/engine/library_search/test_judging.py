@@ -25,7 +25,7 @@ def references(n_peptides, n_shuffles):
     peaks = PeakLists(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint16))
     return References(
         Entries(texts, {}, np.zeros(1, np.int64), np.empty(0), np.empty(0, np.float32)), entry, place > 0,
-        np.maximum(place - 1, 0).astype(np.uint8), np.full(n, 2), np.full(n, 500.0), np.zeros(n, np.int32), peaks,
+        np.maximum(place - 1, 0).astype(np.uint8), np.ones(n, np.bool_), np.full(n, 2), np.full(n, 500.0), np.zeros(n, np.int32), peaks,
         np.zeros(64, np.int64), 0, "shuffle",
     )  # fmt: skip
 
@@ -105,3 +105,23 @@ def test_rates_of_small_libraries_are_true_on_average(n_peptides):
         shares.append((accepted & (np.arange(160) >= 100)).sum() / max(1, accepted.sum()))
     assert np.mean(shares) <= 0.01 + 2 * np.std(shares) / np.sqrt(len(shares))
     assert np.mean(shares) > 0  # it is no test where nothing wrong is accepted
+
+
+@pytest.mark.parametrize("n_shuffles", [1, 4])
+def test_error_probabilities_are_those_of_the_mixture_that_matches_were_drawn_from(n_shuffles):
+    from scipy.stats import beta
+
+    library, rng = references(2000, n_shuffles), np.random.default_rng(n_shuffles)
+    n_right, n_wrong = 6000, 9000
+    reference = np.concatenate(((1 + n_shuffles) * rng.integers(0, 2000, n_right), rng.choice(len(library), n_wrong)))
+    similarity = np.concatenate((rng.beta(8, 3, n_right), rng.beta(3, 8, n_wrong)))
+    judged = judge(found(reference, similarity), lambda _: None, library, settings())
+    # Of wrong matches one part in k + 1 is of a target; Bayes' rule on the two densities.
+    wrong = n_wrong / (1 + n_shuffles) * beta.pdf(similarity, 3, 8)
+    true = wrong / (wrong + n_right * beta.pdf(similarity, 8, 3))
+    targets = ~judged.is_decoy
+    assert np.abs(judged.posterior_error - true)[targets].mean() < 0.02
+    assert np.abs(judged.posterior_error - true)[targets & (true < 0.5)].max() < 0.12
+    # So many are wrong among what is accepted as the probabilities add up to.
+    accepted = targets & (judged.posterior_error < 0.1)
+    assert judged.posterior_error[accepted].sum() == pytest.approx((accepted & (np.arange(len(true)) >= n_right)).sum(), rel=0.25)

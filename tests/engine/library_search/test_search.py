@@ -10,6 +10,10 @@ import pytest
 
 from engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS, WATER_MASS
 from engine.errors import InputError
+from engine.execution.resources import Resources
+from engine.formats.libraries.reading import read_libraries
+from engine.library_search.parameters import LibrarySearchParameters
+from engine.library_search.references import load_references, save_references
 from engine.searches import run_search
 
 N = 150
@@ -115,6 +119,61 @@ def test_small_molecules_without_decoys_have_no_error_rates(tmp_path, monkeypatc
     assert (row["library_spectrum"], row["formula"], row["inchikey"][:6], row["q_value"]) == ("Compound", "C6H12O6", "WQZGKK", "")
     assert float(row["similarity"]) == pytest.approx(1.0, abs=1e-6)
     assert "no decoys" in summary.unknown
+
+
+def compound_entries(n):
+    """Entries and spectra of small molecules of the masses of `peptides`."""
+    peaks = "\n".join(f"{100 + 13 * k}.05\t{100 + k}" for k in range(6))
+    entries = [f"Name: Compound{i}\nPrecursorMZ: {301.1 + i}\nPrecursor_type: [M+H]+\nNum Peaks: 6\n{peaks}\n" for i in range(n)]
+    spectra = [
+        f"BEGIN IONS\nTITLE=compound{i}\nPEPMASS={301.1 + i}\nCHARGE=1+\n" + peaks.replace("\t", " ") + "\nEND IONS\n" for i in range(n)
+    ]
+    return "\n".join(entries), "\n".join(spectra)
+
+
+@pytest.mark.parametrize("tolerance", ["10 ppm", "200 Da"])
+def test_compounds_beside_peptides_are_not_judged_by_shuffled_peptides(files, tmp_path, tolerance):
+    run, library = files
+    alone = run_search(
+        "library", {"spectra": [run], "library": [library]}, project=tmp_path / "alone", device="cpu", precursor_tolerance=tolerance
+    )
+    entries, spectra = compound_entries(40)
+    library.write_text(library.read_text() + "\n" + entries)
+    run.write_text(run.read_text() + "\n" + spectra)
+    both = run_search(
+        "library", {"spectra": [run], "library": [library]}, project=tmp_path / "both", device="cpu", precursor_tolerance=tolerance
+    )
+    rows = {name: rows_of(tmp_path / name / "exports" / "matches.tsv") for name in ("alone", "both")}
+    compounds = [row for row in rows["both"] if row["spectrum_id"].startswith("compound")]
+    assert {row["library_spectrum"].replace("C", "c") for row in compounds} == {row["spectrum_id"] for row in compounds}
+    assert len(compounds) == 40 and all(row["q_value"] == "" and row["kind"] == "same" for row in compounds)
+    # The rates of peptides are what they are without, and compounds are not counted among what is accepted.
+    told = {name: {row["spectrum_id"]: row["q_value"] for row in rows[name] if row["q_value"]} for name in rows}
+    assert told["alone"] == told["both"] and rows["both"][-1]["q_value"] == ""
+    assert (both.n_matches, both.n_unrated, alone.n_unrated) == (alone.n_matches, 40, 0)
+    assert any("40 spectra resemble an entry without decoys" in line for line in both.lines())
+
+
+def test_decoys_that_are_equal_count_once(tmp_path):
+    # Of five equal residues all orders are one, and of four equal ones and another there are five.
+    written = []
+    for sequence in ("AAAAAK", "AAAAGK", "ADEFGHILK"):
+        mz, precursor = fragments(sequence)
+        peaks = "\n".join(f"{one:.4f}\t{100 + k}" for k, one in enumerate(mz))
+        written.append(f"Name: {sequence}/2\nComment: Parent={precursor:.4f}\nNum peaks: {len(mz)}\n{peaks}\n")
+    path = tmp_path / "l.msp"
+    path.write_text("\n".join(written))
+    parameters = LibrarySearchParameters().changed(minimum_peaks=1, minimum_fragment_mz=50.0)
+    (tmp_path / "index").mkdir()
+    save_references(read_libraries([path]), tmp_path / "index", parameters, Resources(1))
+    references = load_references(tmp_path / "index")
+    peaks, entry = references.peaks, references.entry.tolist()
+    lists = {(one, *peaks.mz[slice(*peaks.offsets[row : row + 2])].tolist()) for row, one in enumerate(entry)}
+    assert len(lists) == len(references)
+    n_decoys = np.bincount(references.entry[references.is_decoy], minlength=3)
+    assert n_decoys[0] == 0 and 1 <= n_decoys[1] <= 4 and n_decoys[2] > 30
+    np.testing.assert_array_equal(references.has_decoys, references.entry != 0)
+    assert references.decoy_ratio == n_decoys.sum() / 2
 
 
 def test_a_library_without_usable_entries_is_one_clear_error(files, tmp_path):

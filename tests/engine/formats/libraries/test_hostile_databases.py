@@ -1,0 +1,203 @@
+"""Libraries that are made to do harm: they are refused or read in part, within bounds of memory, and nothing in them is run."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import subprocess
+import sys
+import zlib
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import InputError
+from engine.formats.libraries.reading import read_libraries
+from engine.jobs.progress import Progress
+
+PEAKS = zlib.compress(np.array([100.5, 200.5]).tobytes()), np.array([1, 2], np.float32).tobytes()
+SCHEMA = (
+    "CREATE TABLE RefSpectra (id INTEGER PRIMARY KEY, peptideSeq TEXT, precursorMZ REAL, precursorCharge INTEGER, peptideModSeq TEXT,"
+    " copies INTEGER, numPeaks INTEGER, retentionTime REAL);"
+    "CREATE TABLE RefSpectraPeaks (RefSpectraID INTEGER, peakMZ BLOB, peakIntensity BLOB);"
+    "CREATE TABLE Modifications (id INTEGER PRIMARY KEY, RefSpectraID INTEGER, position INTEGER, mass REAL);"
+    "CREATE TABLE Proteins (id INTEGER PRIMARY KEY, accession TEXT);"
+    "CREATE TABLE RefSpectraProteins (RefSpectraId INTEGER, ProteinId INTEGER);"
+)
+NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {}) "
+
+
+def blib(path: Path, then: str = "", n: int = 3, *, before: str = "", n_peaks: int = 2, peaks: tuple[bytes, bytes] = PEAKS) -> Path:
+    """A library of so many entries, and what SQL makes of it."""
+    with closing(sqlite3.connect(path)) as made:
+        made.executescript(before + SCHEMA)
+        rows = [(i, "ACMK", 250.5, 2, "AC[+57.0]M[+16.0]K", 4, n_peaks, 1.5) for i in range(1, n + 1)]
+        made.executemany("INSERT INTO RefSpectra VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        made.executemany("INSERT INTO RefSpectraPeaks VALUES (?, ?, ?)", [(i, *peaks) for i in range(1, n + 1)])
+        made.commit()
+        made.executescript(then)
+        made.commit()
+    return path
+
+
+@pytest.mark.parametrize("size", [512, 65536])
+def test_any_size_of_pages_is_read(tmp_path: Path, size: int) -> None:
+    assert len(read_libraries([blib(tmp_path / "a.blib", before=f"PRAGMA page_size = {size};")])) == 3
+
+
+LEFT_OUT = {
+    "text for numbers": "UPDATE RefSpectra SET precursorMZ = 'a' WHERE id = 1; UPDATE RefSpectra SET precursorCharge = 'two' WHERE id = 2",
+    "a negative count": "UPDATE RefSpectra SET numPeaks = -5 WHERE id < 3",
+    "blobs for numbers": "UPDATE RefSpectra SET precursorMZ = x'00ff', numPeaks = x'02' WHERE id < 3",
+    "no finite mass": "UPDATE RefSpectra SET precursorMZ = 9e999 WHERE id = 1; UPDATE RefSpectra SET precursorMZ = -9e999 WHERE id = 2",
+    "no peaks": "UPDATE RefSpectraPeaks SET peakMZ = NULL WHERE RefSpectraID < 3",
+    "text for peaks": "UPDATE RefSpectraPeaks SET peakIntensity = 'many' WHERE RefSpectraID < 3",
+    "a charge beyond all": "UPDATE RefSpectra SET precursorCharge = 9223372036854775807 WHERE id < 3",
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_entries_of_other_kinds_of_values_are_left_out(tmp_path: Path, name: str) -> None:
+    library = read_libraries([blib(tmp_path / "a.blib", LEFT_OUT[name])])
+    assert len(library) == 1 and library.skipped.n == 2 and library.peptidoform.to_pylist() == ["AC[Carbamidomethyl]M[Oxidation]K"]
+
+
+def test_numbers_that_are_told_besides_may_be_anything(tmp_path: Path) -> None:
+    path = blib(tmp_path / "a.blib", "UPDATE RefSpectra SET copies = -3, retentionTime = 'late'; UPDATE Proteins SET accession = 7")
+    library = read_libraries([path])
+    assert library.n_members.tolist() == [1, 1, 1] and np.isnan(library.retention_time).all()
+
+
+REFUSED = {
+    "computed peaks": (
+        "DROP TABLE RefSpectraPeaks; CREATE TABLE RefSpectraPeaks (RefSpectraID INTEGER, peakMZ BLOB AS (zeroblob(16000000)),"
+        " peakIntensity BLOB AS (zeroblob(8000000))); UPDATE RefSpectra SET numPeaks = 2000000;"
+        " INSERT INTO RefSpectraPeaks (RefSpectraID) SELECT id FROM RefSpectra", "no table RefSpectraPeaks, or one that is computed",
+    ),
+    "a virtual table": (
+        "DROP TABLE RefSpectraPeaks; CREATE VIRTUAL TABLE RefSpectraPeaks USING fts5(RefSpectraID, peakMZ, peakIntensity)", "no table Ref",
+    ),
+    "other columns": ("ALTER TABLE RefSpectraPeaks RENAME COLUMN peakMZ TO mz", "no such column"),
+    "millions of modifications": (
+        NUMBERS.format(200_000) + "INSERT INTO Modifications SELECT NULL, i, 1, 1.0 FROM n", "Modifications has far more rows",
+    ),
+    "millions of proteins": (NUMBERS.format(200_000) + "INSERT INTO Proteins SELECT NULL, 'P' FROM n", "Proteins has far more rows"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_no_library_is_like_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    then, reason = REFUSED[name]
+    with pytest.raises(InputError, match=reason) as told:
+        read_libraries([blib(tmp_path / "a.blib", then)])
+    assert "\n" not in str(told.value)
+
+
+def test_views_and_triggers_beside_the_spectra_are_not_run(tmp_path: Path) -> None:
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS RefSpectraID, 1 AS position, 1.0 AS mass FROM n"
+    then = (
+        f"DROP TABLE Modifications; CREATE VIEW Modifications AS {endless}; DROP TABLE Proteins; CREATE VIEW Proteins AS {endless};"
+        "CREATE TRIGGER t BEFORE DELETE ON RefSpectra BEGIN SELECT load_extension('x'); END"
+    )
+    assert len(read_libraries([blib(tmp_path / "a.blib", then)])) == 3
+
+
+def test_what_is_not_written_into_the_database_yet_is_told(tmp_path: Path) -> None:
+    path = blib(tmp_path / "a.blib")
+    (tmp_path / "a.blib-wal").write_bytes(b"x")
+    told: list[str] = []
+
+    class Told(Progress):
+        def message(self, text: str, level: str = "info") -> None:
+            told.append(f"{level}: {text}")
+
+    assert len(read_libraries([path], Told())) == 3
+    assert any("a.blib-wal, which is not read" in one and one.startswith("warning") for one in told)
+
+
+def memory_of(path: Path) -> tuple[str, int]:
+    """What reading a file says, and how many megabytes it took beside those of a process that reads a small one."""
+    script = (
+        "import json, sys; from pathlib import Path; from engine.errors import InputError\n"
+        "from engine.formats.libraries.reading import read_libraries\n"
+        "def peak(): return int(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])\n"
+        "read_libraries([sys.argv[1]]); before = peak()\n"
+        "try: read_libraries([sys.argv[2]]); told = 'read'\n"
+        "except InputError as error: told = str(error)\n"
+        "print(json.dumps([told, (peak() - before) // 1024]))\n"
+    )
+    small = blib(path.with_name("small.blib"))
+    done = subprocess.run([sys.executable, "-c", script, str(small), str(path)], check=True, capture_output=True, text=True)
+    told, megabytes = json.loads(done.stdout)
+    return told, megabytes
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is told as Linux does")
+def test_peaks_that_unpack_to_gigabytes_take_no_such_memory(tmp_path: Path) -> None:
+    n = 1 << 20
+    peaks = zlib.compress(np.full(n, 100.0).tobytes()), zlib.compress(np.ones(n, np.float32).tobytes())
+    told, megabytes = memory_of(blib(tmp_path / "a.blib", n=300, n_peaks=n, peaks=peaks))
+    assert "which no measured spectra are packed to" in told
+    assert megabytes < 500  # all peaks of a batch would take 5 GB
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is told as Linux does")
+def test_a_json_value_that_becomes_far_more_objects_than_letters_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.mzlib.json"
+    head = b'{"format_version": "1.0", "attributes": [{"accession": "MS:1003186", "name": "x", "value": "1.0"}], "spectra": [{"mzs": ['
+    path.write_bytes(head + b"[]," * 12_000_000 + b"1]}]}")
+    told, megabytes = memory_of(path)
+    assert "longer than 16 MB" in told
+    assert megabytes < 700  # as objects all of it takes 1 GB
+
+
+ODD = (
+    None, "", "x", "é" * 3000, "a\0b", "C[+1e9]K", "AC[+57.0]M[+16.0]K" * 100, "K" * 1200,
+    b"", b"\xff\0", bytes(3000), zlib.compress(b"x"), PEAKS[0], np.array([np.nan, 5.0]).tobytes(), np.array([-1.0, 1e300]).tobytes(),
+    0, -1, 3, 999, 1 << 31, (1 << 63) - 1, -(1 << 63), 0.0, -0.5, 1e300, float("inf"), 1e-320,
+)  # fmt: skip
+COLUMNS = {
+    "RefSpectra": ("peptideSeq", "precursorMZ", "precursorCharge", "peptideModSeq", "copies", "numPeaks", "retentionTime"),
+    "RefSpectraPeaks": ("RefSpectraID", "peakMZ", "peakIntensity"), "Modifications": ("RefSpectraID", "position", "mass"),
+    "Proteins": ("accession",), "RefSpectraProteins": ("RefSpectraId", "ProteinId"),
+}  # fmt: skip
+
+
+def test_values_changed_by_chance_are_read_left_out_or_refused(tmp_path: Path) -> None:
+    """Six hundred libraries, each with up to four values, or types of columns, of another kind."""
+    chance, n_read, n_refused = random.Random(33), 0, 0
+    whole = blib(
+        tmp_path / "whole.blib",
+        "INSERT INTO Modifications VALUES (1, 1, 2, 57.02), (2, 1, 3, 15.99); INSERT INTO Proteins VALUES (1, 'P1'), (2, 'P2');"
+        "INSERT INTO RefSpectraProteins VALUES (1, 1), (2, 1), (2, 2)",
+    ).read_bytes()
+    for number in range(600):
+        path = tmp_path / f"{number}.blib"
+        path.write_bytes(whole)
+        with closing(sqlite3.connect(path)) as made:
+            for _ in range(chance.randint(1, 4)):
+                table = chance.choice(list(COLUMNS))
+                column = chance.choice(COLUMNS[table])
+                if chance.random() < 0.2:
+                    # A column without a type keeps values as they are; of another one they are converted.
+                    made.execute(f"ALTER TABLE {table} RENAME COLUMN {column} TO other")
+                    made.execute(f"ALTER TABLE {table} ADD COLUMN {column} {chance.choice(('', 'BLOB', 'TEXT'))}")
+                    made.execute(f"UPDATE {table} SET {column} = other")
+                    made.execute(f"ALTER TABLE {table} DROP COLUMN other")
+                some = "" if chance.random() < 0.3 else f" WHERE rowid = {chance.randint(1, 3)}"
+                made.execute(f"UPDATE {table} SET {column} = ?{some}", (chance.choice(ODD),))
+            made.commit()
+        try:
+            library = read_libraries([path])
+        except InputError as error:
+            assert "\n" not in str(error) and len(str(error)) < 1000, number
+            n_refused += 1
+        else:
+            assert 0 < len(library) <= 3 * 3 and (library.intensity > 0).all() and np.isfinite(library.mz).all(), number
+            assert (np.diff(library.offsets) > 0).all() and library.name.validate(full=True) is None, number
+            n_read += 1
+        path.unlink()
+    assert n_read > 200 and n_refused > 50
