@@ -29,7 +29,8 @@ def _vectors(n: int, rng: np.random.Generator) -> VectorArrays:
         of = np.arange(n) % _DRAWN
         sizes, times = np.diff(some.offsets), -(-n // _DRAWN)
         offsets = offsets_of(sizes[of])
-        return VectorArrays(offsets, *(np.tile(column, times)[: offsets[-1]] for column in some[1:]))
+        last = int(offsets[-1])
+        return VectorArrays(offsets, np.tile(some.bins, times)[:last], np.tile(some.weights, times)[:last])
     kinds = rng.integers(0, _BINS, (max(1, n // _OF_KIND), _ELEMENTS))
     of = np.sort(rng.integers(0, len(kinds), n))
     rows = np.sort(kinds[of], axis=1)
