@@ -35,7 +35,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "identification", "modified", "clustering", "sequences", "structures", "reads", "evidence", "imported", "comparison",
     ),
     "Files and projects": ("files", "databases", "stacks", "spectra", "runs", "projects"),
-    "Machines": ("cost_model", "cluster", "from_python"),
+    "Machines": ("command_line", "cost_model", "cluster", "from_python"),
     "How it is done": ("methods", "security"),
 }  # fmt: skip
 """Pages of `docs` by part of the manual, in their order; what is not named here comes behind the searches."""
