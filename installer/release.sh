@@ -93,8 +93,10 @@ say "== parts"
 "$work/clean/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade pip
 "$work/clean/bin/python" -m pip install --quiet --disable-pip-version-check "$folder"/*.whl
 "$work/clean/bin/python" -m pip freeze --disable-pip-version-check --exclude proteoscope >"$folder/constraints.txt"
-"$work/clean/bin/python" "$repository/installer/audit.py"
 "$work/tools/bin/cyclonedx-py" environment --output-reproducible --of JSON -o "$folder/sbom.cdx.json" "$work/clean/bin/python"
+# The audit itself needs `packaging`, which is no part of what users get.
+"$work/clean/bin/python" -m pip install --quiet --disable-pip-version-check packaging
+"$work/clean/bin/python" "$repository/installer/audit.py"
 
 say "== manual"
 "$work/clean/bin/python" -m pip install --quiet --disable-pip-version-check --constraint "$folder/constraints.txt" 'sphinx>=8' 'myst-parser>=4' 'furo>=2024.8'
