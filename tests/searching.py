@@ -27,10 +27,10 @@ Where = str | Path | None
 
 
 def few_proteins(folder: Path) -> Path:
-    """The first proteins of the sample database, for what does not depend on how many there are."""
+    """The last proteins of the sample database, those of the sample among them, for what does not depend on how many there are."""
     path = folder / "proteins.fasta"
     with gzip.open(resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"), "rt", encoding="utf-8") as file:
-        path.write_text(">".join(file.read().split(">")[: N_PROTEINS + 1]), encoding="utf-8")
+        path.write_text("".join(f">{entry.rstrip()}\n" for entry in file.read().split("\n>")[-N_PROTEINS:]), encoding="utf-8")
     return path
 
 

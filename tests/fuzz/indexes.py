@@ -2,9 +2,9 @@
 
     python -m tests.fuzz.indexes [--searches] [--one-of N]
 
-Every column of a peptide index and of a packed database, of a thousand proteins, is spoilt in every way, and opened. What is not refused is searched, in this
-process: when it dies, the last line says of what. With ``--searches``, what is refused is searched too, through the cache, where it is to
-be built again.
+Every column of a peptide index and of a packed database, of a thousand proteins, is spoilt in every way, and opened. What is not refused
+is searched, in this process: when it dies, the last line says of what. With ``--searches``, what is refused is searched too, through the
+cache, where it is to be built again.
 """
 
 from __future__ import annotations
