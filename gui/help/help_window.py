@@ -218,10 +218,10 @@ class _ManualPage(QTextBrowser):
         self.setAccessibleName("Manual")
         self.setSearchPaths([str(manual_folder())])
 
-    def loadResource(self, kind: int, name: QUrl) -> object:  # noqa: N802 - Qt's name
+    def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: N802 - Qt's name
         if kind != QTextDocument.ResourceType.ImageResource.value:
             return super().loadResource(kind, name)
-        image = QImage(str(manual_folder() / name.path()))
+        image = QImage(str(manual_folder() / QUrl(name).path()))
         room = max(self.viewport().width() - 4 * int(self.document().documentMargin()), _LEAST_FIGURE)
         return image.scaledToWidth(room, Qt.TransformationMode.SmoothTransformation) if image.width() > room else image
 
