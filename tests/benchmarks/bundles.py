@@ -3,8 +3,8 @@
     bash installer/bundle.sh --out FOLDER
     python -m tests.benchmarks.bundles FOLDER
 
-Each command runs once to fill the caches of the disk, and then `--times` times, of which the median is told (seconds of processor time, user
-and system). Folders hold megabytes as they lie on the disk.
+Each command runs once to fill the caches of the disk, and then `--times` times, of which the median is told (seconds of processor time,
+user and system). Folders hold megabytes as they lie on the disk.
 """
 
 from __future__ import annotations
