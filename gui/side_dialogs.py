@@ -36,10 +36,12 @@ class SideDialogs(QObject):
 
     Signals
     -------
-    asked : something is about to be queued.
+    asked : something is about to be queued. help_asked : the user wants to know what a setting means; with the page of the manual and the
+    setting's description.
     """
 
     asked = Signal()
+    help_asked = Signal(str, object)
 
     def __init__(
         self,
@@ -91,6 +93,7 @@ class SideDialogs(QObject):
 
         def made() -> PredictionDialog:
             dialog = PredictionDialog(self._survey, self._tasks.bridge, self._window)
+            dialog.parameters.help_asked.connect(partial(self.help_asked.emit, dialog.MANUAL))
             dialog.asked.connect(partial(self._queue, dialog))
             dialog.cancel_asked.connect(self._tasks.jobs.cancel)
             return dialog

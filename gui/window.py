@@ -488,6 +488,7 @@ class MainWindow(WindowFrame):
         self.task_projects.failed.connect(self.tell_error)
         self.drops.project_dropped.connect(self.open_project)
         self.drops.page_asked.connect(self.show_page)
+        self.dialogs.help_asked.connect(self.assistance.show_setting)
         self.drops.failed.connect(self.tell_error)
         self.dialogs.asked.connect(self.message_bar.clear)
         self.tasks.stage_begun.connect(self.project_pane.refresh)
@@ -505,6 +506,7 @@ class MainWindow(WindowFrame):
         form.touched.connect(self.memory.save_soon)
         form.touched.connect(partial(self._note_touch, search))
         form.database_asked.connect(partial(self.dialogs.ask_for_database, search))
+        form.parameters.help_asked.connect(partial(self.assistance.show_setting, search.search.manual))
 
     def _take_results(self, search: SearchPages, results: RunView) -> None:
         self.pages.addWidget(results)

@@ -4,7 +4,7 @@
 #     bash installer/bundle.sh --out FOLDER [--cuda] [--only folder,file,deb]
 #
 # FOLDER gets proteoscope/ (start proteoscope/proteoscope), proteoscope-VERSION-ARCH.run, proteoscope_VERSION_ARCH.deb, and sizes.txt. With --cuda
-# CuPy is in it, without CUDA's libraries: they are found where the machine has them. What is made runs on systems with this one's glibc or a newer.
+# CuPy is in it, without CUDA's libraries: they are found where the machine has them; the names of the files say so. What is made runs on systems with this one's glibc or a newer.
 set -euo pipefail
 # shellcheck source=installer/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -25,6 +25,8 @@ out=$(cd -- "$out" && pwd -P)
 parts=$repository/installer/bundle
 arch=$(dpkg --print-architecture 2>/dev/null || uname -m)
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' "$repository/pyproject.toml" | head -n 1)
+flavour=""
+[ "$cuda" = 0 ] || flavour=-cuda
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -48,7 +50,7 @@ make_folder() {
 
 # make_file: the folder behind a script that unpacks it.
 make_file() {
-    local payload=$work/payload.tar.gz file=$out/proteoscope-$version-$arch.run head=$work/head digest
+    local payload=$work/payload.tar.gz file=$out/proteoscope$flavour-$version-$arch.run head=$work/head digest
     tar -c -C "$out" --sort=name --owner=0 --group=0 --numeric-owner --mtime='2020-01-01 00:00Z' proteoscope | gzip -n -6 >"$payload"
     digest=$(sha256sum <"$payload" | cut -c 1-16)
     sed "s/@DIGEST@/$digest/" "$parts/linux/self_extracting.sh" >"$head"
@@ -89,7 +91,7 @@ Description: desktop bench for protein evidence
  explain the unidentified, search protein sequences and folds, map reads, and
  see all of it linked, in a window and from the command line.
 CONTROL
-    dpkg-deb --build --root-owner-group -Zxz -z3 "$root" "$out/proteoscope_${version}_$arch.deb"
+    dpkg-deb --build --root-owner-group -Zxz -z3 "$root" "$out/proteoscope${flavour}_${version}_$arch.deb"
 }
 
 case ,$only, in *,folder,*) make_folder ;; esac

@@ -30,12 +30,12 @@ __all__ = ["PARTS", "build", "write_pages"]
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCS = REPOSITORY / "docs"
 PARTS: dict[str, tuple[str, ...]] = {
-    "Begin": ("installing", "first_search", "window", "troubleshooting"),
+    "Begin": ("installing", "first_search", "examples", "window", "troubleshooting"),
     "Searches": (
         "identification", "modified", "clustering", "sequences", "structures", "reads", "evidence", "imported", "comparison",
     ),
     "Files and projects": ("files", "databases", "stacks", "spectra", "runs", "projects"),
-    "Machines": ("cost_model", "cluster", "from_python"),
+    "Machines": ("command_line", "cost_model", "cluster", "from_python"),
     "How it is done": ("methods", "security"),
 }  # fmt: skip
 """Pages of `docs` by part of the manual, in their order; what is not named here comes behind the searches."""
@@ -46,6 +46,7 @@ def write_pages(folder: Path) -> list[str]:
     (folder / "reference").mkdir(parents=True)
     for page in DOCS.glob("*.md"):
         shutil.copy(page, folder / page.name)
+    shutil.copytree(DOCS / "figures", folder / "figures")
     for name, source in (("contributing", "CONTRIBUTING.md"), ("changes", "CHANGELOG.md")):
         shutil.copy(REPOSITORY / source, folder / f"{name}.md")
     made = {

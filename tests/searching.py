@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import resources
 from engine.clustering.summary import ClusteringSummary, ExplanationSummary
 from engine.entry import SearchRequest
 from engine.identification.summary import IdentificationSummary
@@ -17,10 +19,19 @@ from engine.read_alignment.summary import ReadAlignmentSummary
 from engine.sequence_search.summary import SequenceSearchSummary
 from engine.structure_search.summary import StructureSearchSummary
 
-__all__ = ["align", "align_reads", "cluster", "explain", "find_modified", "find_structures", "identify", "import_results"]
+__all__ = ["align", "align_reads", "cluster", "explain", "few_proteins", "find_modified", "find_structures", "identify", "import_results"]
 
+N_PROTEINS = 1000
 Files = Sequence[str | Path]
 Where = str | Path | None
+
+
+def few_proteins(folder: Path) -> Path:
+    """The last proteins of the sample database, those of the sample among them, for what does not depend on how many there are."""
+    path = folder / "proteins.fasta"
+    with gzip.open(resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"), "rt", encoding="utf-8") as file:
+        path.write_text("".join(f">{entry.rstrip()}\n" for entry in file.read().split("\n>")[-N_PROTEINS:]), encoding="utf-8")
+    return path
 
 
 def _asked(

@@ -239,14 +239,14 @@ def test_no_test_asserts_how_long_something_takes():
 
 
 def test_presets_are_valid_and_described():
-    readme = texts()["README.md"]
+    page = (REPOSITORY / "docs" / "command_line.md").read_text(encoding="utf-8")
     for name in preset_names("identify"):
         IdentificationParameters.checked(read_preset("identify", name))
         assert preset_description("identify", name)
-        assert f"| `{name}` |" in readme, f"the README does not list {name}"
+        assert f"| `{name}` |" in page, f"the page of the command line does not list {name}"
 
 
-def test_the_readme_tells_the_commands_that_there_are(capsys):
+def test_readme_and_command_line_page_tell_the_commands_that_there_are(capsys):
     from engine.command_line.main import main
 
     options = set()
@@ -254,6 +254,10 @@ def test_the_readme_tells_the_commands_that_there_are(capsys):
     for command in (*searches, "export", "convert", "compare", "devices", "cache"):
         assert main([command, "--help"]) == 0
         options |= set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
-    told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", texts()["README.md"])) - {"--filter"}
+    told = set(
+        re.findall(
+            r"(?<![\w-])--[a-z][a-z-]*", texts()["README.md"] + (REPOSITORY / "docs" / "command_line.md").read_text(encoding="utf-8")
+        )
+    )
     assert told <= options
     assert {"--database", "--out", "--preset", "--set", "--device", "--threads", "--skip-broken", "--quiet", "--json"} <= told

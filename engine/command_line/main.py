@@ -28,6 +28,7 @@ from engine.command_line.export import add_export
 from engine.command_line.interruption import INTERRUPTED, INTERRUPTED_TEXT, end_on_interrupt
 from engine.command_line.report import add_report
 from engine.command_line.resume import add_resume, add_runs
+from engine.command_line.samples import add_samples
 from engine.command_line.search import add_demo, add_search
 from engine.command_line.terminal import printable, say
 from engine.command_line.workers import add_workers
@@ -203,6 +204,7 @@ def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping
     add_report(commands)
     add_cache(commands)
     add_compile(commands)
+    add_samples(commands)
     add_workers(commands)
     add_demo(commands, [search for search in SEARCHES if search.demo is not None])
     return parser, commands.choices

@@ -194,7 +194,7 @@ def _chains(found: Evidence, columns: _Columns) -> pa.Table:
             "through": _texts([found.chain_names[one.through] if one.through >= 0 else "" for one in near]),
             "has_atoms": [one.atoms is not None and bool(one.atoms.is_whole.any()) for one in found.mapped],
             "description": [one.chains.descriptions[0] for one in found.mapped],
-            "path": [str(one.path) for one in found.mapped],
+            "path": [str(one.path.absolute()) for one in found.mapped],  # as the project has its inputs
         }
     )
 

@@ -44,7 +44,8 @@ class QuantificationSummary(Summary):
         of = ", ".join(self.source_runs)
         found = [
             f"{self.n_peptidoforms:,} peptidoforms, {self.n_peptides:,} peptides and {self.n_proteins:,} of"
-            f" {self.n_identified_proteins:,} proteins of {of} have a quantity in {self.n_samples:,} samples"
+            f" {self.n_identified_proteins:,} proteins of {of} have a quantity in {self.n_samples:,} sample"
+            + ("s" if self.n_samples != 1 else "")
         ]
         if self.n_transferred:
             found.append(f"{self.n_transferred:,} ions were found where another file identified them")

@@ -44,6 +44,9 @@ def glossary(searches: Iterable[Search]) -> list[Term]:
                     _note(found, (column.header, column.meaning, False), column.name, _place(table, search))
         for field in search.model.describe():
             _note(found, (_header(field), field.help, True), field.name, f"form of {search.name}")
+        for command in search.commands:
+            for field in command.model.describe() if command.parameters else ():
+                _note(found, (_header(field), field.help, True), field.name, f"form of {command.name}")
     terms = [
         Term(title, tuple(names), meaning, tuple(places), is_setting) for (title, meaning, is_setting), (names, places) in found.items()
     ]

@@ -20,10 +20,16 @@ __all__ = ["Field", "Outlined"]
 
 
 class Outlined(QWidget):
-    """Holds an editor, and draws a red line around it while it is marked as wrong."""
+    """Holds an editor, and draws a red line around it while it is marked as wrong.
+
+    Attributes
+    ----------
+    description : of the parameter that is edited, where it is one; the help looks for it.
+    """
 
     def __init__(self, editor: QWidget, margin: int = 3) -> None:
         super().__init__()
+        self.description: ParameterDescription | None = None
         self._is_wrong = False
         page = QVBoxLayout(self)
         page.setContentsMargins(margin, margin, margin, margin)
@@ -54,16 +60,18 @@ class Field(QObject):
 
     Signals
     -------
-    changed : what stands in it may be another value now.
+    changed : what stands in it may be another value now. help_asked : the user wants to know what it means; with its description.
     """
 
     changed = Signal()
+    help_asked = Signal(object)
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
         self.description = description
         self.editor = editor_for(description)
         self.frame = Outlined(self.editor)
+        self.frame.description = description
         self.label = QLabel(description.title, wordWrap=True)
         self.label.setBuddy(self.editor)
         self.message = toned_label(tone="wrong")
@@ -73,6 +81,8 @@ class Field(QObject):
         policy.setRetainSizeWhenHidden(True)
         self.reset_button.setSizePolicy(policy)
         self.reset_button.hide()
+        self.help_button = tool_button("help", f"What “{description.title}” means (F1 in the field)", self._ask_for_help)
+        self.help_button.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # F1 does the same, and Tab has fields enough
         self._baseline: Any = None
         self._describe()
         self.editor.changed.connect(self.changed)
@@ -103,15 +113,20 @@ class Field(QObject):
         self.reset_button.setVisible(self.is_changed)
 
     def place(self, grid: QGridLayout) -> None:
-        """Stand in the next two rows of a grid of three columns."""
+        """Stand in the next two rows of a grid of four columns."""
         row = grid.rowCount()
         grid.addWidget(self.label, row, 0, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(self.frame, row, 1, Qt.AlignmentFlag(0) if self.editor.takes_all_room else Qt.AlignmentFlag.AlignLeft)
         grid.addWidget(self.reset_button, row, 2, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(self.message, row + 1, 1, 1, 2)
+        grid.addWidget(self.help_button, row, 3, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(self.message, row + 1, 1, 1, 3)
         # The label stands level with the text in the editor's first line.
         self.label.setContentsMargins(0, 8, 0, 0)
-        self.reset_button.setContentsMargins(0, 4, 0, 0)
+        for button in (self.reset_button, self.help_button):
+            button.setContentsMargins(0, 4, 0, 0)
+
+    def _ask_for_help(self) -> None:
+        self.help_asked.emit(self.description)
 
     def _describe(self) -> None:
         one = self.description

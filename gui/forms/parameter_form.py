@@ -33,10 +33,12 @@ class ParameterForm(QWidget):
     Signals
     -------
     changed : values, or what is wrong with them, may have changed. resetting : all are about to go back to the preset.
+    help_asked : the user wants to know what a field means; with the description of its parameter.
     """
 
     changed = Signal()
     resetting = Signal()
+    help_asked = Signal(object)
 
     def __init__(self, model: type[SearchParameters], fields: Iterable[Field] = ()) -> None:
         super().__init__()
@@ -55,6 +57,7 @@ class ParameterForm(QWidget):
         self._lay_out()
         for field in self.fields.values():
             field.changed.connect(self._check)
+            field.help_asked.connect(self.help_asked)
         self.set_baseline(model.checked({}).model_dump())
 
     @property

@@ -10,12 +10,13 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
 from gui.devices import device_text
-from gui.help.places import place_of
+from gui.help.places import Place, place_of
 from gui.help.samples import Samples
 from gui.help.shortcuts import shortcuts_of
 from gui.help.tour import Step, Tour
 
 if TYPE_CHECKING:
+    from engine.parameters import ParameterDescription
     from gui.help.help_window import HelpWindow
     from gui.window_frame import WindowFrame
 
@@ -69,6 +70,12 @@ class Assistance(QObject):
         place = place_of(focused, list(window.searches.values()), here)
         made = self.help_window()
         made.show_place(place)
+        return made
+
+    def show_setting(self, page: str, setting: ParameterDescription) -> HelpWindow:
+        """Open the help at a setting of a form whose page of the manual this is."""
+        made = self.help_window()
+        made.show_place(Place(page, setting.title, setting.help))
         return made
 
     def help_window(self) -> HelpWindow:

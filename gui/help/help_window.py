@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QKeySequence, QShortcut
+from PySide6.QtGui import QDesktopServices, QImage, QKeySequence, QShortcut, QTextCursor, QTextDocument
 from PySide6.QtWidgets import (
     QDialog,
     QHeaderView,
@@ -31,6 +31,9 @@ __all__ = ["HelpWindow"]
 
 _MANUAL, _GLOSSARY, _SHORTCUTS = range(3)
 _LIST_WIDTH = 230
+_LEAST_FIGURE = 320
+_GENERATED = "reference/"
+"""Pages that only the manual in HTML has; in the window the glossary tells the same."""
 
 
 class HelpWindow(QDialog):
@@ -48,12 +51,13 @@ class HelpWindow(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(900, 600)
         self.tabs = QTabWidget()
-        self.contents, self.page = _list("Pages of the manual"), _browser("Manual")
+        self.wanted_pages, self.contents, self.page = _search("Find in the manual"), _list("Pages of the manual"), _ManualPage()
         self.wanted_word, self.words, self.meaning = _search("Find a word"), _list("Words"), _browser("Meaning")
         self.wanted_keys, self.keys = _search("Find keys"), QTableWidget(0, 3)
         self.found = toned_label()
         self._fill_contents()
         self._lay_out()
+        self.wanted_pages.textChanged.connect(self._find_pages)
         self.contents.currentItemChanged.connect(lambda item: self._open_page(item))
         self.page.anchorClicked.connect(self._follow)
         self.words.currentItemChanged.connect(lambda item: self._tell(item))
@@ -69,24 +73,28 @@ class HelpWindow(QDialog):
     def show_place(self, place: Place) -> None:
         """Show a word of the glossary where there is one, else the page."""
         self.show_page(place.page)
-        if place.term and self.show_term(place.term):
+        if place.term and self.show_term(place.term, place.meaning):
             return
         self.tabs.setCurrentIndex(_MANUAL)
         self.page.setFocus()
 
     def show_page(self, name: str) -> None:
         """Show a page of the manual, the first one where there is none of that name."""
+        self.wanted_pages.clear()
         rows = {self.contents.item(row).data(Qt.ItemDataRole.UserRole): row for row in range(self.contents.count())}
         self.contents.setCurrentRow(rows.get(name, rows.get(BEGINNING, 0)))
 
-    def show_term(self, title: str) -> bool:
-        """Show the words with a title; whether there are any."""
+    def show_term(self, title: str, meaning: str = "") -> bool:
+        """Show the words with a title, of several the one with a meaning; whether there are any."""
         if not any(term.title == title or term.title.partition(" (")[0] == title for term in self._terms):
             return False
         self.tabs.setCurrentIndex(_GLOSSARY)
         self.wanted_word.setText(title.partition(" (")[0])
-        exact = [row for row in range(self.words.count()) if self.words.item(row).text() == title]
-        self.words.setCurrentRow(exact[0] if exact else 0)
+        shown = [self.words.item(row).data(Qt.ItemDataRole.UserRole) for row in range(self.words.count())]
+        named = [row for row, term in enumerate(shown) if title in (term.title, term.title.partition(" (")[0])]
+        meant = [row for row in named if shown[row].meaning == meaning]
+        exact = [row for row in named if shown[row].title == title]
+        self.words.setCurrentRow([*meant, *exact, *named, 0][0])
         return True
 
     def show_shortcuts(self) -> None:
@@ -101,15 +109,15 @@ class HelpWindow(QDialog):
 
     def _lay_out(self) -> None:
         for title, top, left, right in (
-            ("&Manual", None, self.contents, self.page),
-            ("&Glossary", self.wanted_word, self.words, self.meaning),
+            ("&Manual", (self.wanted_pages,), self.contents, self.page),
+            ("&Glossary", (self.wanted_word, self.found), self.words, self.meaning),
         ):
             parts = QSplitter()
             parts.addWidget(left)
             parts.addWidget(right)
             parts.setSizes([_LIST_WIDTH, 3 * _LIST_WIDTH])
             parts.setStretchFactor(1, 1)
-            self.tabs.addTab(_column(*([top, self.found] if top is not None else []), parts), title)
+            self.tabs.addTab(_column(*top, parts), title)
         self.keys.setHorizontalHeaderLabels(["Keys", "What they do", "Where"])
         self.keys.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.keys.horizontalHeader().setStretchLastSection(True)
@@ -133,6 +141,21 @@ class HelpWindow(QDialog):
             item.setData(Qt.ItemDataRole.UserRole, name)
             self.contents.addItem(item)
 
+    def _find_pages(self, wanted: str) -> None:
+        """Leave the pages in the list that hold all words, and go to the first place of the first one."""
+        words = wanted.casefold().split()
+        for row in range(self.contents.count()):
+            item = self.contents.item(row)
+            text = manual_page(item.data(Qt.ItemDataRole.UserRole)).casefold() if words else ""
+            item.setHidden(not all(word in text for word in words))
+        shown = [row for row in range(self.contents.count()) if not self.contents.item(row).isHidden()]
+        if words and shown:
+            if self.contents.currentRow() not in shown:
+                self.contents.setCurrentRow(shown[0])
+            self.page.moveCursor(QTextCursor.MoveOperation.Start)
+            if not self.page.find(wanted.strip()):
+                self.page.find(words[0])
+
     def _open_page(self, item: QListWidgetItem | None) -> None:
         if item is not None:
             self.page.setMarkdown(manual_page(item.data(Qt.ItemDataRole.UserRole)))
@@ -141,6 +164,8 @@ class HelpWindow(QDialog):
         """Pages of the manual open here; what is on the network opens in a browser."""
         if link.scheme() in ("http", "https"):
             QDesktopServices.openUrl(link)
+        elif link.path().startswith(_GENERATED):
+            self.show_glossary()
         elif link.fileName().endswith(".md"):
             self.tabs.setCurrentIndex(_MANUAL)
             self.show_page(link.fileName().removesuffix(".md"))
@@ -181,7 +206,24 @@ class HelpWindow(QDialog):
                 self.keys.setItem(row, column, item)
 
     def _focus_first(self) -> None:
-        (self.contents, self.wanted_word, self.wanted_keys)[self.tabs.currentIndex()].setFocus()
+        (self.wanted_pages, self.wanted_word, self.wanted_keys)[self.tabs.currentIndex()].setFocus()
+
+
+class _ManualPage(QTextBrowser):
+    """Shows a page of the manual, figures no wider than it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setOpenLinks(False)
+        self.setAccessibleName("Manual")
+        self.setSearchPaths([str(manual_folder())])
+
+    def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: N802 - Qt's name
+        if kind != QTextDocument.ResourceType.ImageResource.value:
+            return super().loadResource(kind, name)
+        image = QImage(str(manual_folder() / QUrl(name).path()))
+        room = max(self.viewport().width() - 4 * int(self.document().documentMargin()), _LEAST_FIGURE)
+        return image.scaledToWidth(room, Qt.TransformationMode.SmoothTransformation) if image.width() > room else image
 
 
 def _column(*widgets: QWidget) -> QWidget:

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTableView, QWidget
 
 import resources
+from gui.forms.field import Outlined
 from gui.searches import SearchPages
 
 __all__ = ["BEGINNING", "Place", "manual_folder", "manual_page", "place_of"]
@@ -20,10 +21,11 @@ BEGINNING = "window"
 
 @dataclass(frozen=True)
 class Place:
-    """A page of the manual, and a word of the glossary where one has the keyboard."""
+    """A page of the manual, and a word of the glossary where one has the keyboard; with its meaning, where several have this title."""
 
     page: str
     term: str = ""
+    meaning: str = ""
 
 
 def manual_folder() -> Path:
@@ -46,22 +48,17 @@ def place_of(widget: QWidget | None, searches: Iterable[SearchPages], here: str)
     ----------
     here : the page of what is shown, where nothing around the widget says one (``MANUAL`` of its class).
     """
-    page, term = "", ""
+    page, term, meaning = "", "", ""
     pages = {id(shown): one.search.manual for one in searches for shown in (one.made_form, one.made_results) if shown is not None}
-    fields = {
-        id(field.frame): field.description.title
-        for one in searches
-        if one.made_form is not None
-        for field in one.made_form.parameters.fields.values()
-    }
     around = widget
     while around is not None and not page:
         if not term and isinstance(around, QTableView):
             term = _column(around)
-        term = term or fields.get(id(around), "")
+        if not term and isinstance(around, Outlined) and around.description is not None:
+            term, meaning = around.description.title, around.description.help
         page = getattr(type(around), "MANUAL", "") or pages.get(id(around), "")
         around = around.parentWidget()
-    return Place(page or here or BEGINNING, term)
+    return Place(page or here or BEGINNING, term, meaning)
 
 
 def _column(table: QTableView) -> str:

@@ -2,9 +2,9 @@
 
     python -m tests.fuzz.indexes [--searches] [--one-of N]
 
-Every column of a peptide index and of a packed database is spoilt in every way, and opened. What is not refused is searched, in this
-process: when it dies, the last line says of what. With ``--searches``, what is refused is searched too, through the cache, where it is to
-be built again.
+Every column of a peptide index and of a packed database, of a thousand proteins, is spoilt in every way, and opened. What is not refused
+is searched, in this process: when it dies, the last line says of what. With ``--searches``, what is refused is searched too, through the
+cache, where it is to be built again.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from engine.jobs.progress import Progress
 from engine.parameters import read_preset
 from engine.project.cache import index_store
 from engine.sequence_search.parameters import SequenceSearchParameters
-from tests.searching import align, identify
+from tests.searching import align, few_proteins, identify
 
 SAMPLES = Path(__file__).resolve().parents[2] / "resources" / "samples"
-SPECTRA, DATABASE = SAMPLES / "Ecoli_MS2_small.mzML.gz", SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+SPECTRA = SAMPLES / "Ecoli_MS2_small.mzML.gz"
 QUERY = ">query\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAK\n"
 
 Way = Callable[[np.ndarray, np.random.Generator], np.ndarray]
@@ -129,14 +129,14 @@ def _longer(content: bytes) -> bytes:
 def search_peptides(folder: Path) -> None:
     """Identify."""
     parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
-    identify([SPECTRA], [DATABASE], folder / "project", parameters, device="cpu", threads=2, progress=Progress())
+    identify([SPECTRA], [few_proteins(folder)], folder / "project", parameters, device="cpu", threads=2, progress=Progress())
 
 
 def search_sequences(folder: Path) -> None:
     """Align."""
     (folder / "query.fasta").write_text(QUERY)
     align(
-        [folder / "query.fasta"], [DATABASE], folder / "hits.tsv", SequenceSearchParameters(), all_scores=folder / "scores.npy",
+        [folder / "query.fasta"], [few_proteins(folder)], folder / "hits.tsv", SequenceSearchParameters(), all_scores=folder / "scores.npy",
         device="cpu", threads=2, progress=Progress(),
     )  # fmt: skip
 

@@ -4,7 +4,10 @@
 
     xvfb-run -a -s "-screen 0 2800x2000x24" python -m tests.gui.screenshots [FOLDER] [--views VIEW ...]
 
-They are written to ``artefacts/screenshots`` unless a folder is given, and are of all views unless some are named.
+They are written to ``artefacts/screenshots`` unless a folder is given, and are of all views unless some are named. The figures of the
+manual are made anew, where they stand (``docs/figures``) or in a folder, by::
+
+    xvfb-run -a -s "-screen 0 1920x1200x24" python -m tests.gui.screenshots --figures [FOLDER]
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLES = REPOSITORY / "resources" / "samples"
+RECENT = ("/data/proteomics/2031/HeLa fractions", "/data/proteomics/2031/BSA control")
 LOOKS, SCALES = ("light", "dark"), (1, 2)
 PASTED = """>sp|P02769|ALBU_BOVIN Albumin
 MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAKTCVADESHAGCEKSLHTLFGDELCKVASLRETYGDMADCCEKQEP
@@ -49,9 +53,14 @@ def main(folder: Path, views: list[str]) -> None:
 
 
 class Photographer:
-    """A window that goes through its views."""
+    """A window that goes through its views.
 
-    def __init__(self, folder: Path, look: Any, scale: str) -> None:
+    Parameters
+    ----------
+    recent : projects that it remembers; nobody looks whether they are there.
+    """
+
+    def __init__(self, folder: Path, look: Any, scale: str, recent: tuple[str, ...] = RECENT) -> None:
         from PySide6.QtWidgets import QApplication
 
         from gui.settings import SettingsFile
@@ -64,8 +73,9 @@ class Photographer:
         theme = Theme(self.application)
         settings = SettingsFile(self.temporary / "settings.json")
         settings.values.theme = look
-        settings.values.remember_project(Path("/data/proteomics/2031/HeLa fractions"))
-        settings.values.remember_project(Path("/data/proteomics/2031/BSA control"))
+        settings.values.tour_seen = True
+        for project in recent:
+            settings.values.remember_project(Path(project))
         self.window = MainWindow(settings, theme)
         self.window.show()
 
@@ -721,11 +731,20 @@ class Photographer:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.gui.screenshots", description="Takes pictures of the window's views.")
-    parser.add_argument("folder", nargs="?", type=Path, default=REPOSITORY / "artefacts" / "screenshots", help="where they are written to")
+    parser.add_argument("folder", nargs="?", type=Path, help="where they are written to")
+    parser.add_argument("--figures", action="store_true", help="the figures of the manual instead")
     parser.add_argument("--views", nargs="+", choices=VIEWS, default=list(VIEWS), help="which ones; jobs_and_results needs start_and_form")
     parser.add_argument("--look", choices=LOOKS, help="only this one, in this process, with --scale")
     parser.add_argument("--scale", choices=[str(scale) for scale in SCALES], default="1", help="of the screen, as QT_SCALE_FACTOR has it")
     given = parser.parse_args()
+    if given.figures:
+        from tests.gui.manual_figures import FIGURES, Figures
+
+        given.folder = given.folder or FIGURES
+        given.folder.mkdir(parents=True, exist_ok=True)
+        Figures(given.folder).go([])
+        sys.exit()
+    given.folder = given.folder or REPOSITORY / "artefacts" / "screenshots"
     if given.look:
         given.folder.mkdir(parents=True, exist_ok=True)  # Qt would save nothing, and say nothing
         Photographer(given.folder, given.look, given.scale).go(given.views)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtCore import QPoint, QRect, Qt, QUrl
+from PySide6.QtGui import QAction, QGuiApplication, QTextDocument
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
@@ -17,6 +17,7 @@ from engine.searches import SEARCHES, search_of_kind
 from gui.help.help_window import HelpWindow
 from gui.help.places import manual_folder, manual_page, place_of
 from gui.help.text_dialogs import CitingDialog, FaultDialog
+from gui.prediction_dialog import PredictionDialog
 from gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results, spectra_table
 from tests.gui.result_views import settle
@@ -143,6 +144,64 @@ def test_f1_opens_what_fits_the_focused_thing(window: MainWindow, tmp_path: Path
     assert place_of(window.start_page, pages, "").page == "window"
     help_window.show_place(place_of(window.project_pane, pages, ""))
     assert help_window.tabs.currentIndex() == 0 and "Resume" in help_window.page.toPlainText()
+    help_window.close()
+
+
+@pytest.mark.parametrize("kind", [one.kind for one in SEARCHES])
+def test_the_question_mark_beside_each_field_opens_its_meaning(window: MainWindow, kind: str) -> None:
+    window.new_search(kind)
+    window.form.parameters.unfold()
+    for field in window.form.parameters.fields.values():
+        assert field.help_button.isVisibleTo(window.form)
+        QTest.mouseClick(field.help_button, Qt.MouseButton.LeftButton)
+        help_window = window.findChild(HelpWindow)
+        assert help_window is not None and help_window.isVisible() and help_window.tabs.currentIndex() == 1
+        told = help_window.meaning.toPlainText()
+        one = field.description
+        assert told.startswith(one.title) and " ".join(one.help.split()) in " ".join(told.split()) and one.name in told
+    help_window.close()
+
+
+def test_the_question_mark_of_a_dialog_opens_its_meaning_too(window: MainWindow) -> None:
+    window.dialogs.predict_library()
+    dialog = window.findChild(PredictionDialog)
+    assert dialog is not None
+    field = next(iter(dialog.parameters.fields.values()))
+    QTest.mouseClick(field.help_button, Qt.MouseButton.LeftButton)
+    help_window = window.findChild(HelpWindow)
+    assert help_window is not None and field.description.help in help_window.meaning.toPlainText()
+    help_window.close()
+    dialog.close()
+
+
+def test_pages_are_found_by_what_they_say(window: MainWindow) -> None:
+    help_window = window.assistance.help_window()
+    help_window.show_page("window")
+    help_window.wanted_pages.setText("limma")
+    shown = [help_window.contents.item(row) for row in range(help_window.contents.count()) if not help_window.contents.item(row).isHidden()]
+    assert {item.data(Qt.ItemDataRole.UserRole) for item in shown} == {
+        path.stem for path in manual_folder().glob("*.md") if "limma" in path.read_text(encoding="utf-8").casefold()
+    }
+    assert help_window.contents.currentItem() in shown and help_window.page.textCursor().selectedText().casefold() == "limma"
+    help_window.wanted_pages.setText("no such word anywhere")
+    assert all(help_window.contents.item(row).isHidden() for row in range(help_window.contents.count()))
+    help_window.show_page("files")
+    assert not any(help_window.contents.item(row).isHidden() for row in range(help_window.contents.count()))
+    help_window.close()
+
+
+def test_figures_of_the_manual_are_shown_no_wider_than_the_page(window: MainWindow, qtbot: QtBot) -> None:
+    help_window = window.assistance.help_window()
+    named = {
+        (path.stem, name)
+        for path in manual_folder().glob("*.md")
+        for name in re.findall(r"!\[[^]]*\]\(([^)]+)\)", path.read_text(encoding="utf-8"))
+    }
+    assert named
+    for page, name in sorted(named):
+        help_window.show_page(page)
+        image = help_window.page.document().resource(QTextDocument.ResourceType.ImageResource.value, QUrl(name))
+        assert not image.isNull() and 300 < image.width() <= max(help_window.page.viewport().width(), 320), (page, name)
     help_window.close()
 
 

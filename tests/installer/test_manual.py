@@ -48,6 +48,20 @@ def test_every_command_is_told(pages: dict[str, str]) -> None:
     assert [name for name in names if name != "COMMAND" and f"\n## {name}\n" not in pages["reference/commands"]] == []
 
 
+def test_figures_are_used_and_of_modest_size() -> None:
+    texts = "".join(page.read_text(encoding="utf-8") for page in [*DOCS.glob("*.md"), REPOSITORY / "README.md"])
+    figures = list((DOCS / "figures").iterdir())
+    assert len(figures) >= 8
+    assert [figure.name for figure in figures if f"figures/{figure.name})" not in texts] == []
+    assert sum(figure.stat().st_size for figure in figures) < 1_500_000
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
+    assert len(links) > 5 and [link for link in links if not (REPOSITORY / link).exists()] == []
+
+
 def test_sphinx_finds_no_fault(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="what builds the manual is not installed")
     command = [sys.executable, "-m", "installer.manual", "--out", str(tmp_path / "html")]
@@ -55,11 +69,14 @@ def test_sphinx_finds_no_fault(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     page = (tmp_path / "html" / "reference" / "parameters_identify.html").read_text()
     assert "Missed cleavages" in page and (tmp_path / "html" / "searchindex.js").is_file()
+    examples = (tmp_path / "html" / "examples.html").read_text()
+    shown = re.findall(r'<img alt="[^"]+" src="([^"]+)"', examples)
+    assert len(shown) > 5 and all((tmp_path / "html" / name).is_file() for name in shown)
 
 
 def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="what builds the manual is not installed")
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "figures").mkdir(parents=True)
     (tmp_path / "docs" / "files.md").write_text("# Files\n\n[nowhere](nothing.md)\n")
     script = (
         "import sys; from pathlib import Path; from installer import manual; "

@@ -18,7 +18,7 @@ from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Cancelled, Progress
 from engine.parameters import read_preset
 from engine.project import Project
-from tests.searching import identify
+from tests.searching import few_proteins, identify
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SAMPLES = REPOSITORY / "resources" / "samples"
@@ -86,7 +86,8 @@ def search(folder, progress, *, index):
     parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution")).changed(second_pass=True)
     if index is not None:
         parameters = parameters.changed(maximum_mass=5000.0 + index)
-    return identify([SPECTRA], [DATABASE], folder, parameters, threads=2, progress=progress)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    return identify([SPECTRA], [few_proteins(folder.parent)], folder, parameters, threads=2, progress=progress)
 
 
 def test_a_cancel_in_any_stage_leaves_everything_as_it_was(stages, own_cache):

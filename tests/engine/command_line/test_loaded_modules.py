@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.engine.structures.examples import as_pdb, atoms_of, helix
+from tests.searching import few_proteins
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SAMPLES = REPOSITORY / "resources" / "samples"
-SPECTRA, DATABASE = SAMPLES / "BSA1.mzML.gz", SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+SPECTRA = SAMPLES / "BSA1.mzML.gz"
 HEAVY = (
     "numpy", "numba", "scipy.linalg", "sklearn", "pydantic", "pyarrow", "pyarrow.parquet", "pyarrow.dataset", "duckdb", "gemmi", "lxml",
     "pyteomics", "Bio", "Bio.Align", "msgpack", "pandas", "cupy", "PIL", "PySide6", "pyqtgraph", "gui.window",
@@ -52,7 +53,7 @@ def search(*arguments: object) -> tuple[set[str], set[str]]:
 def project(tmp_path_factory):
     """A project with an identification, and what identifying loaded."""
     folder = tmp_path_factory.mktemp("loaded") / "project"
-    return folder, search("identify", SPECTRA, "--database", DATABASE, "--preset", "low-resolution", "--out", folder)
+    return folder, search("identify", SPECTRA, "--database", few_proteins(folder.parent), "--preset", "low-resolution", "--out", folder)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from engine.command_line.main import main
 from engine.identification.parameters import IdentificationParameters
 from engine.version import VERSION
 from tests.engine.views.compared_projects import project_with_runs
+from tests.searching import few_proteins
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SAMPLES = REPOSITORY / "resources" / "samples"
@@ -297,8 +298,9 @@ def test_a_device_or_a_pipe_is_not_replaced_by_a_file(tmp_path, capsys):
 
 def test_the_end_of_a_command_says_nothing_more(tmp_path):
     """DuckDB counts what is left when Python ends, and its binding would speak of leaks."""
+    arguments = ["identify", str(SPECTRA), "--database", str(few_proteins(tmp_path)), "--preset", "low-resolution"]
     done = subprocess.run(
-        [sys.executable, "-m", "engine.command_line", "demo", "--out", str(tmp_path / "demo"), "--quiet"],
+        [sys.executable, "-m", "engine.command_line", *arguments, "--out", str(tmp_path / "project"), "--quiet"],
         cwd=REPOSITORY, capture_output=True, text=True,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -332,18 +334,9 @@ def test_the_cache_is_listed_and_cleared(demo, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out == f"0 indexes, 0.0 MB, kept: {folder}\n"
     odd = tmp_path / "odd \x1b[31mname.fasta"
     odd.write_text(">a\nPEPTIDEKAAAAAAKLLLLLLK\n")
-    arguments = [
-        "identify",
-        str(SPECTRA),
-        "--database",
-        str(DATABASE),
-        "--out",
-        str(tmp_path / "p"),
-        "--preset",
-        "low-resolution",
-        "--quiet",
-    ]
-    assert main(arguments) == 0
+    proteins = few_proteins(tmp_path)
+    arguments = ["identify", str(SPECTRA), "--database", str(proteins), "--out", str(tmp_path / "p")]
+    assert main([*arguments, "--preset", "low-resolution", "--quiet"]) == 0
     assert main(["align", str(odd), str(odd), "--out", str(tmp_path / "hits.tsv"), "--quiet"]) == 0
     capsys.readouterr()
     assert main(["cache", "--json"]) == 0
@@ -353,7 +346,7 @@ def test_the_cache_is_listed_and_cleared(demo, tmp_path, monkeypatch, capsys):
     assert set(by_kind) == {"peptides", "sequences"}
     for one in by_kind.values():
         assert one["bytes"] == sum(path.stat().st_size for path in Path(one["path"]).iterdir())
-    assert by_kind["peptides"]["made_from"] == f"{DATABASE.name}, Trypsin, decoys reverse"
+    assert by_kind["peptides"]["made_from"] == f"{proteins.name}, Trypsin, decoys reverse"
     assert main(["cache"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3 and "odd \\x1b[31mname.fasta" in "".join(lines) and lines[-1].startswith("2 indexes, ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import zlib
 from pathlib import Path
 
@@ -12,13 +13,14 @@ import pytest
 from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.results.columns import Column
+from engine.searches import run_search
 from engine.views.drawings import Curve
 from engine.views.evidence import fold_of, protein_evidence
 from engine.views.evidence_drawings import draw_fold
 from engine.views.evidence_pages import write_pages
 from engine.views.finished_run import open_run
 from engine.views.pdf_pages import PdfPages
-from tests.engine.evidence.evidence_projects import project_with_evidence
+from tests.engine.evidence.evidence_projects import project_with_evidence, write_albumin
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +66,21 @@ def test_the_same_run_gives_the_same_bytes(project: Project, pages: Path, tmp_pa
     write_pages(project, str(project.latest("evidence")), tmp_path, Progress())
     for path in tmp_path.iterdir():
         assert path.read_bytes() == (pages / path.name).read_bytes()
+
+
+def test_a_structure_given_by_a_path_from_here_is_found_from_elsewhere(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(project.folder, tmp_path / "made")
+    write_albumin(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = run_search("evidence", {"project": [Path("made")], "structures": [Path("1ao6_A.pdb")]}, device="cpu", threads=2)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with open_run(Project.open(tmp_path / "made"), str(done.run_id)) as run:
+        protein = protein_evidence(run.tables.source("proteins"), 0)
+        fold = fold_of(run, protein, protein.folds[0])
+    assert fold.note == "" and fold.trace is not None
 
 
 def test_the_fold_is_drawn_as_its_coordinates_lie(project: Project) -> None:

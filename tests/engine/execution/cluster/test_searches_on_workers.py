@@ -17,6 +17,7 @@ from tests.engine.execution.cluster.processes import Workers, scheduler_with_wor
 from tests.engine.views.read_projects import read_files
 from tests.engine.views.search_projects import search_files
 from tests.engine.views.structure_projects import write_structures
+from tests.searching import few_proteins
 
 SPECTRA, DATABASE = (
     resources.path("samples", "Ecoli_MS2_small.mzML.gz"),
@@ -50,7 +51,7 @@ def commands(kind: str, folder: Path, identified: Path) -> list[str]:
     genome = "".join(np.random.default_rng(3).choice(list("ACGT"), 6000))
     match kind:
         case "identify":
-            return ["identify", str(SPECTRA), "--database", str(DATABASE), "--preset", "low-resolution", "--out", "OUT"]
+            return ["identify", str(SPECTRA), "--database", str(few_proteins(folder)), "--preset", "low-resolution", "--out", "OUT"]
         case "modified":
             return ["modified", "--from-project", str(identified), "--preset", "low-resolution", "--out", "OUT"]
         case "cluster":

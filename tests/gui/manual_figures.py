@@ -1,0 +1,151 @@
+"""The figures of the manual and the README, made anew by ``python -m tests.gui.screenshots --figures``.
+
+They show the runs of the page "Worked examples", whose commands are run first, in a window of 1280 x 800; the volcano plot alone shows
+made-up runs, since what ships is one sample.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtGui import QImage
+
+from tests.gui.screenshots import REPOSITORY, Photographer
+
+__all__ = ["FIGURES", "Figures"]
+
+FIGURES = REPOSITORY / "docs" / "figures"
+_WIDTH, _HEIGHT = 1280, 800
+_QUALITY = 80
+
+
+class Figures(Photographer):
+    """Takes the figures, in the light look."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, "light", "1", ())
+        # A name that stands in the figures.
+        named = self.temporary.parent / "worked-examples"
+        shutil.rmtree(named, ignore_errors=True)
+        self.temporary = self.temporary.rename(named)
+        self.window.resize(_WIDTH, _HEIGHT)
+
+    def take(self, name: str, widget: Any = None) -> None:
+        """Write a figure as WebP."""
+        self.wait(seconds=1)
+        image: QImage = (widget or self.window).grab().toImage()
+        path = self.folder / f"{name}.webp"
+        if not image.convertToFormat(QImage.Format.Format_RGB888).save(str(path), "WEBP", _QUALITY):  # type: ignore[call-overload]
+            raise OSError(f"{path}: not written; Qt has no WebP, or the disk refused")
+
+    def go(self, views: list[str]) -> None:
+        """Take all figures, whatever views are named."""
+        project = self.examples()
+        self.window.show_page(self.window.start_page)
+        self.take("window")
+        self.form()
+        self.window.open_project(project)
+        self.results("identify")
+        self.hits()
+        self.folds()
+        self.mirror()
+        self.reads()
+        self.evidence()
+        self.volcano()
+        self.window.close()
+        shutil.rmtree(self.temporary)
+
+    def examples(self) -> Path:
+        """The project of the worked examples."""
+        from engine.command_line.main import main
+        from tests.test_worked_examples import PAGE, examples
+
+        with contextlib.chdir(self.temporary), io.StringIO() as nowhere, contextlib.redirect_stdout(nowhere):
+            for command, _ in examples(PAGE.read_text(encoding="utf-8")):
+                if main(shlex.split(command)):
+                    raise RuntimeError(f"proteoscope {command} failed")
+        return self.temporary / "bench"
+
+    def shown(self, kind: str) -> Any:
+        """The results of the run of a kind."""
+        pane = self.window.project_pane
+        pane.select(next(run.id for run in pane.project.runs() if run.kind == kind))
+        results = self.window.searches[kind].results
+        self.wait_for(results)
+        return results
+
+    def form(self) -> None:
+        """The form of an identification, filled with its sample."""
+        window, samples = self.window, self.temporary / "samples"
+        window.menus.new["identify"].trigger()
+        form = window.form
+        form.file_lists["spectra"].add([samples / "BSA1.mzML.gz"])
+        form.file_lists["database"].add([samples / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"])
+        form.presets.choose("low-resolution")
+        form.set_project_folder(self.temporary / "bench")
+        self.wait(form.run_button.isEnabled)
+        self.wait(lambda: not form.estimate.is_busy)
+        self.take("form")
+
+    def results(self, kind: str) -> None:
+        """Proteins, peptides and PSMs with an annotated spectrum, and the coverage of the protein."""
+        results = self.shown(kind)
+        results.panels["proteins"].view.choose(0)
+        self.wait_for(results)
+        self.take("results")
+        for i in range(results.tabs.count()):
+            if "overage" in results.tabs.tabText(i):
+                results.tabs.setCurrentIndex(i)
+                self.wait_for(results)
+                self.take("coverage")
+        results.tabs.setCurrentIndex(0)
+
+    def hits(self) -> None:
+        """Hits of a sequence with the alignment of one."""
+        results = self.shown("align")
+        results.hits.view.choose(0)
+        self.wait_for(results)
+        self.take("hits")
+
+    def folds(self) -> None:
+        """Two domains superposed."""
+        results = self.shown("structures")
+        results.hits.view.choose(1)
+        self.wait_for(results)
+        results.structures_action.setChecked(True)
+        self.wait_for(results)
+        self.take("structures")
+        results.structures_action.setChecked(False)
+
+    def mirror(self) -> None:
+        """An explained spectrum mirrored with the one it resembles."""
+        results = self.shown("explain")
+        results.explained.view.choose(0)
+        self.wait_for(results)
+        self.take("mirror")
+
+    def reads(self) -> None:
+        """Places of reads."""
+        results = self.shown("reads")
+        results.alignments.view.choose(3)
+        self.wait_for(results)
+        self.take("reads")
+
+    def evidence(self) -> None:
+        """Peptides on the fold of a relative."""
+        self.shown("evidence")
+        self.take("evidence")
+
+    def volcano(self) -> None:
+        """Quantities of made-up runs of two conditions."""
+        from tests.engine.views.quantity_projects import quantified_project
+
+        self.window.open_project(quantified_project(self.temporary / "quantities").folder)
+        results = self.window.searches["quantify"].results
+        self.wait_for(results)
+        self.take("volcano")

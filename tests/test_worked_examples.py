@@ -1,0 +1,75 @@
+"""The page of the manual "Worked examples": its commands run as they stand, one after the other, and print what the page says."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from engine.command_line.main import main
+from engine.searches import SEARCHES
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PAGE = REPOSITORY / "docs" / "examples.md"
+PROMPT = "$ proteoscope "
+
+
+def examples(page: str) -> list[tuple[str, list[str]]]:
+    """Each command of the page without the program's name, with the lines that stand below it."""
+    found: list[tuple[str, list[str]]] = []
+    for block in re.findall(r"^```console\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            if line.startswith(PROMPT):
+                found.append((line.removeprefix(PROMPT), []))
+            else:
+                found[-1][1].append(line)
+    return found
+
+
+def run_examples(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Run all commands in a folder, and compare what they print with the page: its lines stand there, in this order."""
+    monkeypatch.chdir(folder)
+    for command, expected in examples(PAGE.read_text(encoding="utf-8")):
+        assert main(shlex.split(command)) == 0, capsys.readouterr().err
+        printed = capsys.readouterr().out.splitlines()
+        place = 0
+        for line in expected:
+            assert line in printed[place:], f"{command}: not among what is printed from line {place + 1} on: {line!r}\n" + "\n".join(
+                printed
+            )
+            place = printed.index(line, place) + 1
+
+
+def test_every_command_of_the_page_prints_what_stands_below_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_examples(tmp_path, monkeypatch, capsys)
+    # What the words between the commands say of the files that were written.
+    hits = _table(tmp_path / "hits.tsv")[0]
+    assert hits["subject"] == "P02769|ALBU_BOVIN" and round(100 * float(hits["identity"])) == 76 and hits["alignment_length"] == "578"
+    folds = {row["target"][-1]: row for row in _table(tmp_path / "folds.tsv")}
+    assert [f"{float(folds[chain]['tm_score_query']):.2f}" for chain in "KJI"] == ["1.00", "0.70", "0.67"]
+    assert {round(100 * float(folds[chain]["identity"])) for chain in "JI"} == {15, 18}
+    assert f"{100 * float(folds['C']['same_fold_probability']):.1f}" == "0.2"
+    albumin, trypsin = (float(row["quantity"]) for row in _table(tmp_path / "amounts.tsv"))
+    assert round(albumin / trypsin) == 44
+
+
+def test_every_kind_of_search_has_an_example() -> None:
+    kinds = {command.split()[0] for command, _ in examples(PAGE.read_text(encoding="utf-8"))}
+    assert kinds >= {search.kind for search in SEARCHES}
+
+
+def test_a_line_that_is_not_printed_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ proteoscope samples copied\n12 files in copied\n```\n", encoding="utf-8")
+    monkeypatch.setattr("tests.test_worked_examples.PAGE", page)
+    with pytest.raises(AssertionError, match="12 files in copied"):
+        run_examples(tmp_path, monkeypatch, capsys)
+
+
+def _table(path: Path) -> list[dict[str, str]]:
+    lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    return [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]
