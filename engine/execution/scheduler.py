@@ -188,6 +188,7 @@ class Scheduler:
         self._pool = pool
         self._arrivals = arrivals
         self.losses: list[tuple[int, int]] = [] if losses is None else losses
+        self._certain_losses: list[tuple[int, int]] = []
         self._deadly: list[tuple[Partition, int]] = []
         self._losses_in_a_row = 0
         self._paces = [_Pace(worker) for worker in workers]
@@ -257,21 +258,24 @@ class Scheduler:
                 pace.has_failed = True
                 rest = [] if pace.part is None else [self._rest(pace)]
                 if isinstance(error, WorkerLostError):
-                    rest = [part for one in rest for part in self._after_loss(one)]
+                    rest = [part for one in rest for part in self._after_loss(one, is_certain=not pace.own)]
                 self._leave(pace, rest, gives_own=True)
             self._progress.message(f"{one_line(error)}; what it had not finished is repeated elsewhere")
         except BaseException:
             self._is_broken = True
             raise
 
-    def _after_loss(self, rest: Partition) -> list[Partition]:
+    def _after_loss(self, rest: Partition, *, is_certain: bool) -> list[Partition]:
         """What is tried again of that which a lost worker was at, in smaller parts; what three were lost over is put aside.
 
-        Where workers end over other items as well, somebody else may end them: then as many more may be lost over the same.
+        Where workers end over other items as well, somebody else may end them: then as many more may be lost over the same. `is_certain`:
+        that it was at these items, and not yet at those that it was told come next.
         """
         if rest.last <= rest.first:
             return []
         self.losses.append((rest.first, rest.last))
+        if is_certain:
+            self._certain_losses.append((rest.first, rest.last))
         self._losses_in_a_row += 1
         if self._losses_in_a_row > len(self._paces) + _MAXIMUM_LOSSES:
             self._is_broken = True
@@ -279,7 +283,8 @@ class Scheduler:
                 f"{self._losses_in_a_row} workers ended one after the other, and none computed anything; look at their memory"
             )
         n_here = sum(first <= rest.first and rest.last <= last for first, last in self.losses)
-        if n_here >= min(_MAXIMUM_LOSSES + len(self.losses) - n_here, _MAXIMUM_LOSSES_AMONG_OTHERS):
+        n_elsewhere = sum(first > rest.first or rest.last > last for first, last in self._certain_losses)
+        if n_here >= min(_MAXIMUM_LOSSES + n_elsewhere, _MAXIMUM_LOSSES_AMONG_OTHERS):
             self._deadly.append((rest, n_here))
             return []
         return _shares(self._costs, rest, [1.0] * _PARTS_AFTER_LOSS)

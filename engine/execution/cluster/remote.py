@@ -54,6 +54,7 @@ __all__ = [
 DEVICE, THREADS = "PROTEOSCOPE_WORKER_DEVICE", "PROTEOSCOPE_WORKER_THREADS"
 """Of the environment of a worker: what it computes with, ``cpu`` or ``cuda:0``, and with how many threads."""
 _SEARCHES = "engine.searches"  # above this package: named, not imported
+_GATHER_SECONDS = 0.15  # of pieces that go together: each answer costs who asked as long as some pieces take
 _WAIT_SECONDS = 0.5  # for a first piece, before the asker is told that there is none
 _END_SECONDS = 0.05  # between the last piece of a partition and its end
 _FORGOTTEN_SECONDS = 60.0  # after which nobody asks any more
@@ -211,6 +212,7 @@ class _Part:
         """The pieces since the last time, whether that is all, and what went wrong."""
         with self._changed:
             self._asked = time.monotonic()
+            self._changed.wait_for(lambda: self._is_done or 2 * self._waiting > _MAXIMUM_WAITING, _GATHER_SECONDS)
             self._changed.wait_for(lambda: self._pieces or self._is_done, _WAIT_SECONDS)
             if self._pieces and self._pieces[-1][0] >= self._last:  # so that nobody must ask once more
                 self._changed.wait_for(lambda: self._is_done, _END_SECONDS)
