@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from engine.execution.devices import gpus
 from engine.execution.threads import available_threads
-from engine.jobs.progress import Progress
+from engine.jobs.progress import PASSING, Progress
 from kernels.device import DeviceError
 
 __all__ = ["Kernels", "compile_ahead", "compile_for_cards", "is_compiling", "kernels_at"]
@@ -72,7 +72,7 @@ class Kernels:
         if self.are_compiled:
             return
         progress.stage("Compiling for this processor")
-        progress.message(f"Compiling the {self.what} for this processor; this happens once and takes {self.takes}")
+        progress.message(f"Compiling the {self.what} for this processor; this happens once and takes {self.takes}", PASSING)
         failures: list[Exception] = []
 
         def work() -> None:

@@ -7,7 +7,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Cancelled", "Progress", "ProgressEvent", "RecordingProgress"]
+__all__ = ["PASSING", "Cancelled", "Progress", "ProgressEvent", "RecordingProgress"]
+
+PASSING = "passing"
+"""The level of a message that is true for the moment alone."""
 
 
 class Cancelled(Exception):  # noqa: N818 - it is a wish of the user, not an error
@@ -86,7 +89,7 @@ class Progress:
     def message(self, text: str, level: str = "info") -> None:
         """Tell the user something that is not a step: a fall-back taken, spectra skipped, a first compilation.
 
-        `level`: ``info`` or ``warning``, for the records.
+        `level`: ``info`` or ``warning``, for the records; ``passing``, of what is true for the moment alone, which no record keeps.
         """
         with self._lock:
             event = self._event(text)
@@ -145,8 +148,9 @@ class RecordingProgress(Progress):
         self._progress.advance(n)
 
     def message(self, text: str, level: str = "info") -> None:
-        """Record a message and pass it on; see `Progress.message`."""
-        self._recorded.append((level, text))
-        if self._log is not None:
-            self._log(level, text)
+        """Record a message, unless it is a passing one, and pass it on; see `Progress.message`."""
+        if level != PASSING:
+            self._recorded.append((level, text))
+            if self._log is not None:
+                self._log(level, text)
         self._progress.message(text, level)

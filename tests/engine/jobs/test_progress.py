@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.jobs.progress import Cancelled, Progress, ProgressEvent, RecordingProgress
+from engine.jobs.progress import PASSING, Cancelled, Progress, ProgressEvent, RecordingProgress
 
 
 def test_messages_are_kept_and_logged_also_those_from_before_the_log() -> None:
@@ -33,3 +33,14 @@ def test_stages_steps_and_cancels_are_those_of_the_other_progress() -> None:
     one = Progress()
     RecordingProgress(one).cancel()
     assert one.is_cancelled
+
+
+def test_a_passing_message_is_shown_and_kept_by_no_record():
+    """That kernels are being compiled is no fact of the run that waited for them."""
+    shown, logged = list[str](), list[str]()
+    recording = RecordingProgress(Progress(lambda event: shown.append(event.message)))
+    recording.log_to(lambda level, text: logged.append(text))
+    recording.message("compiling", PASSING)
+    recording.message("compiled without a cache", "warning")
+    assert shown == ["compiling", "compiled without a cache"]
+    assert recording.messages == ("compiled without a cache",) and logged == ["compiled without a cache"]
