@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import LIBRARY_EXPORTS, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
 from engine.library_search.commands import COMMANDS
@@ -50,6 +50,10 @@ LIBRARY_SEARCH = Search(
     icon="spectrum",
     parameters="engine.library_search.parameters:LibrarySearchParameters",
     preset="high-resolution",
+    demo=Demo(
+        {"spectra": "BSA1.mzML.gz", "library": "bsa_library.msp.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"},
+        "low-resolution",
+    ),
     inputs=(
         Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
         Input(

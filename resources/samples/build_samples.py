@@ -1,15 +1,16 @@
 """Makes the small samples that are cut out of, or made up from, others that ship; `SOURCES.md` says what each is.
 
-    python resources/samples/build_samples.py --genome LAMBDA.fasta --capsid 1A8O.cif --amyloid 2BEG.pdb
+    python -m resources.samples.build_samples --genome LAMBDA.fasta --capsid 1A8O.cif --amyloid 2BEG.pdb --runs BSA2.mzML BSA3.mzML
 
-The genome is Debian's (`bowtie2-examples`), the two structures are those of Biopython's source distribution. Nothing is fetched here,
-and the same inputs give the same bytes.
+The genome is Debian's (`bowtie2-examples`), the two structures are those of Biopython's source distribution, the runs those of the same
+folder of OpenMS as the sample. Nothing is fetched here, and the same inputs give the same bytes.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import tempfile
 from pathlib import Path
 
 import gemmi
@@ -30,6 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Makes small samples from others.")
     for name in ("genome", "capsid", "amyloid"):
         parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--runs", type=Path, nargs=2, required=True)
     given = parser.parse_args()
     write_folds(given.capsid, given.amyloid)
     write_queries()
@@ -37,6 +39,7 @@ def main() -> None:
     lines = (letters[start : start + 70] for start in range(0, len(letters), 70))
     write("lambda_phage.fasta.gz", ">NC_001416.1 Enterobacteria phage lambda, complete genome\n" + "\n".join(lines) + "\n")
     write("lambda_reads.fastq.gz", reads_of(letters))
+    write_library(given.runs)
 
 
 def write(name: str, content: str) -> None:
@@ -71,6 +74,30 @@ def write_folds(capsid: Path, amyloid: Path) -> None:
         structure.add_model(model)
         structure.setup_entities()
         write(target, structure.make_pdb_string(gemmi.PdbWriteOptions(minimal=True)))
+
+
+def write_library(runs: list[Path]) -> None:
+    """What is identified in two other runs of the sample's protein, as a library: a mean spectrum for each peptide and charge."""
+    from engine.command_line.main import main as command
+
+    database = str(FOLDER / "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
+    with tempfile.TemporaryDirectory() as name:
+        project, library = f"{name}/project", Path(name, "library.msp")
+        identify = [
+            "identify",
+            *map(str, runs),
+            "--database",
+            str(database),
+            "--preset",
+            "low-resolution",
+            "--out",
+            project,
+            "--device",
+            "cpu",
+        ]
+        if command(identify) or command(["export", project, "--format", "msp", "--out", str(library)]):
+            raise SystemExit("the library was not made")
+        write("bsa_library.msp.gz", library.read_text())
 
 
 def write_queries() -> None:
