@@ -45,8 +45,9 @@ def test_a_library_of_other_runs_knows_spectra_that_no_search_of_sequences_is_su
 ) -> None:
     run, said = of("library", bench, capsys)
     psms = [row for row in rows(bench, run, "psms") if not row["is_decoy"] and row["q_value"] is not None and row["q_value"] <= 0.01]
-    assert len(psms) >= 40
-    assert all(any("ALBU_BOVIN" in protein for protein in row["proteins"]) for row in psms)
+    # The sample is albumin digested with trypsin, which digests itself.
+    known = [row for row in psms if any(name in row["proteins"][0] for name in ("ALBU_BOVIN", "TRYP_PIG"))]
+    assert len(known) >= 40 and len(psms) - len(known) <= 1
     assert "1 % FDR" in said
 
 
