@@ -204,12 +204,15 @@ class RunView(QWidget):
         """Choose a peptide, in ProForma, as soon as the run is open; of views whose runs are of peptides on proteins."""
 
     def offer_search(self, search: Search, text: str) -> None:
-        """Offer a search that goes on from the run that is shown: in the context menu of every table, and as a button above one."""
+        """Offer a search that goes on from the run that is shown: in the context menu of every table, and as a button with its words above
+        all."""
         action = QAction(text, self)
         action.setToolTip(f"{search.purpose}, beginning with this run")
         action.triggered.connect(lambda: self._ask_for_search(search.kind))
         set_icon(action, search.icon)
-        self._offer_action(action)
+        for panel in self.panels.values():
+            panel.view.add_action(action)
+        self.header.offer(action)
         self.follow_ups[search.kind] = action
         action.setEnabled(self._finished is not None)
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from PySide6.QtCore import QLocale, Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QLocale, QSize, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolBar, QVBoxLayout, QWidget
 
 from gui.labels import tip_text
 from gui.tables.elided_label import ElidedLabel
@@ -16,6 +17,7 @@ __all__ = ["SummaryHeader", "SummaryNumber"]
 
 _PARTS = (4, 1)
 """Widths of the counts and of the run's name, as parts of the line."""
+_ICON = 16  # pixels, of a step
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class SummaryNumber:
 
 
 class SummaryHeader(QWidget):
-    """Counts of what was found, which run it is, facts about it, and what it said."""
+    """Counts of what was found, which run it is, facts about it, what it said, and what goes on from it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -53,6 +55,11 @@ class SummaryHeader(QWidget):
         layout.addLayout(line)
         layout.addWidget(self._facts)
         layout.addWidget(self._message)
+        self._steps = QToolBar()
+        self._steps.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._steps.setIconSize(QSize(_ICON, _ICON))
+        self._steps.hide()
+        layout.addWidget(self._steps)
         self.show_nothing()
 
     @property
@@ -74,6 +81,11 @@ class SummaryHeader(QWidget):
     def message(self) -> str:
         """What the run said."""
         return self._message.full_text
+
+    def offer(self, action: QAction) -> None:
+        """Offer a step that goes on from the run, as a button with its words; what a narrow window has no room for is behind an arrow."""
+        self._steps.addAction(action)
+        self._steps.show()
 
     def show_nothing(self) -> None:
         """Say nothing."""

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
@@ -194,6 +194,7 @@ def test_two_runs_are_compared(window: MainWindow, results: IdentificationView, 
 def test_what_was_found_is_gone_on_with(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot, kind: str) -> None:
     action = results.follow_ups[kind]
     button = next(one for one in action.associatedObjects() if isinstance(one, QToolButton) and one.isVisible())
+    assert button.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonTextBesideIcon and button.text() == action.iconText() != ""
     hand.click(button)
     asked = window.searches[kind]
     qtbot.waitUntil(lambda: asked.made_form is not None and window.pages.currentWidget() is asked.made_form)
