@@ -148,9 +148,13 @@ class RunActions(QObject):
         except ParameterError:
             values = given
         files = {name: tuple(one.path for one in inputs if one.kind == name) for name in names}
-        prefill = FormPrefill({name: paths for name, paths in files.items() if paths}, values)
+        tables = {one.kind: one.path for one in inputs if one.kind in pages.form.designs}
+        prefill = FormPrefill({name: paths for name, paths in files.items() if paths}, values, tables=tables)
         is_of_project = any(one.kind.startswith(_OF_PROJECT) for one in inputs)
-        pages.form.ask_again(project.folder, prefill, str(given.get("run", "")), is_of_project=is_of_project)
+        gone_on_from = given.get("run", "")
+        if not isinstance(gone_on_from, str):
+            gone_on_from = tuple(gone_on_from)
+        pages.form.ask_again(project.folder, prefill, gone_on_from, is_of_project=is_of_project)
         self.form_shown.emit(run.kind)
 
     def ask_for_report(self, run: RunRecord) -> None:

@@ -73,6 +73,12 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
                 )
             changes = protein_changes(quantities.proteins, design, groups, parameters)
             _tell(run.progress, quantities, design, groups)
+            n_plexes = len(np.unique(design.plexes))
+            if parameters.method == "tmt" and n_plexes > 1 and not parameters.reference:
+                run.progress.message(
+                    f"{n_plexes} plexes and no reference: what differs between plexes is not taken off, so that samples of different plexes"
+                    " are not to be compared; name the condition of the channels that hold the same in each (reference)", "warning",
+                )  # fmt: skip
             made = {**measured.tables, **quantity_tables(quantities), CHANGES.name: changes_table(changes, known.proteins)}
             made |= {one.name: one.schema().empty_table() for one in TABLES if one.name not in made}
             for one in TABLES:

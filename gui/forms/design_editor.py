@@ -149,6 +149,7 @@ class DesignEditor(QWidget):
         self._files: list[str] = []
         self._asked: tuple[Path, tuple[str, ...]] | None = None
         self._label: LabelName | None = None
+        self._wanted: tuple[Path | None] | None = None
         self._judged: Design | DesignFault | None = None
         self._worker = TableWorker(None, self)
         self.model = DesignModel()
@@ -232,6 +233,20 @@ class DesignEditor(QWidget):
         self.is_used.setChecked(True)
         self.model.replace_table(table)
 
+    def restore(self, path: Path | None) -> None:
+        """Have the design of a run again, as soon as the files are known that it is of; None: that it had none."""
+        self._wanted = (path,)
+        if not self.is_busy:
+            self._take_wanted()
+
+    def _take_wanted(self) -> None:
+        if self._wanted is not None and self._files:
+            (path,), self._wanted = self._wanted, None
+            if path is None:
+                self.is_used.setChecked(False)
+            else:
+                self.load(path)
+
     def save(self, path: Path) -> None:
         """Write the table to a file."""
         try:
@@ -263,6 +278,7 @@ class DesignEditor(QWidget):
         if files != self._files:
             self._files = files
             self._begin_anew()
+        self._take_wanted()
         self._show_state()
 
     def _take_none(self, error: Exception) -> None:

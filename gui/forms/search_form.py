@@ -253,10 +253,14 @@ class SearchForm(QWidget):
         """Ask for a search of some files; parameters that this search does not have, or not so, are passed over."""
         self._fill(prefill)
 
-    def ask_again(self, folder: Path, prefill: FormPrefill, run_id: str, *, is_of_project: bool) -> None:
-        """Ask for what a run of a project did. `run_id`: the run of the project that it went on from, where `is_of_project`."""
+    def ask_again(self, folder: Path, prefill: FormPrefill, run: str | tuple[str, ...], *, is_of_project: bool) -> None:
+        """Ask for what a run of a project did. `run`: that of the project that it went on from, or several, where `is_of_project`."""
         if is_of_project:
-            self.go_on_from(folder, run_id, prefill)
+            self.go_on_from(folder, run if isinstance(run, str) else "", prefill)
+            if not isinstance(run, str):
+                self.parameters.set_values({"run": run})
+            for name, editor in self.designs.items():
+                editor.restore(prefill.tables.get(name))
             return
         self.set_project_folder(folder)
         for line in self.projects.values():

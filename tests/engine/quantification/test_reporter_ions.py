@@ -191,6 +191,7 @@ def test_plexes_are_scaled_by_their_pools_and_conditions_compared(plexes):
     project, design, _ = plexes
     summary = quantify(project, design, reference="pool", groups=("x", "y", "z"))
     assert (summary.n_samples, summary.n_proteins) == (20, 8)
+    assert not any("no reference" in text for text in summary.messages)
     changes = {(row["comparison"], row["accession"]): row for row in table_of(project, "protein_changes")}
     for protein in range(8):
         for k, name in ((1, "y"), (2, "z")):
@@ -210,6 +211,7 @@ def test_without_a_design_each_channel_is_a_sample_and_medians_are_near_sums(ple
     project = plexes[0]
     summary = quantify(project, peptide_quantity="median", protein_quantity="median", normalisation="none")
     assert summary.n_samples == 20
+    assert any(text.startswith("2 plexes and no reference") for text in summary.messages)
     found = {(row["accession"], row["sample"]): row["quantity"] for row in table_of(project, "protein_quantities")}
     assert found["P0", "one_131"] / found["P0", "one_127N"] == pytest.approx(4, rel=0.15)
     assert found["P0", "two_131"] / found["P0", "one_131"] == pytest.approx(2, rel=0.3)

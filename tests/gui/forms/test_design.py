@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
@@ -11,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
+from engine.searches import run_search
 from gui.forms.design_editor import DesignEditor
 from gui.forms.design_model import DesignModel
 from gui.window import MainWindow
@@ -131,3 +133,23 @@ def test_a_table_with_names_of_files_is_pasted_by_them_and_one_text_into_all_tha
     model.paste([["a", "b", "c", "d"]] * 9, (3, 0), [])
     assert model.table.rows[3] == ("made_heat_2.mzML", "b", "c", "d") and len(model.table.rows) == 4
     assert not model.flags(model.index(0, 0)) & Qt.ItemFlag.ItemIsEditable
+
+
+def test_search_again_brings_runs_and_design_back(
+    window: MainWindow, project: Path, design: DesignEditor, tmp_path: Path, qtbot: QtBot
+) -> None:
+    table = tmp_path / "own.tsv"
+    names = [Path(name).name for name in FILES]
+    lines = [f"{name}\tsample {number}\t{'odd' if number % 2 else 'even'}\t{number + 1}" for number, name in enumerate(names)]
+    table.write_text("\n".join(["file\tsample\tcondition\treplicate", *lines]) + "\n")
+    identified = next(run.id for run in Project.open(project).runs() if run.kind != "quantify")
+    asked: dict[str, Any] = {"method": "counts", "run": (identified,)}
+    done = run_search("quantify", {"project": [project]}, options={"design": table}, device="cpu", **asked)
+    window.open_project(project)
+    qtbot.waitUntil(lambda: any(run.id == done.run_id for run in window.project_pane.records))
+    design.guess()
+    window.run_actions.search_again(next(run for run in window.project_pane.records if run.id == done.run_id))
+    qtbot.waitUntil(lambda: not design.is_busy and column(design.model, "sample")[:1] == ["sample 0"])
+    assert column(design.model, "condition") == ["odd" if number % 2 else "even" for number in range(len(names))]
+    assert design.is_used.isChecked()
+    assert window.form.parameters.values()["run"] == (identified,)
