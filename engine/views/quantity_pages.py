@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.files import atomic_file, storage_errors
 from engine.jobs.progress import Progress
 from engine.project import Project
+from engine.quantification.corrections import read_quantities
 from engine.quantification.tables import CHANGES, PROTEINS, SAMPLES
 from engine.results.columns import Table
 from engine.searches import search_of_kind
-from engine.views.finished_run import FinishedRun, open_run
+from engine.views.finished_run import open_run
 from engine.views.html_pages import html_page, listed, result_rows, section, shown
 from engine.views.run_account import run_account
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["write_pages"]
 
@@ -31,11 +36,12 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     progress.stage("Writing pages", 1)
+    tables = read_quantities(project, run_id)  # with what was corrected by hand
     with open_run(project, run_id) as run:
         account = run_account(project, run.run, search_of_kind(run.run.kind))
         parts = [
             f"<h1>{shown(account.title)}</h1>", section("Messages", listed(run.messages) if run.messages else ""),
-            *(section(table.title, _rows(run, table)) for table in _SHOWN),
+            *(section(table.title, _rows(tables[table.name], table)) for table in _SHOWN),
             section("Methods", f"<pre>{shown(account.methods, 20_000)}</pre>"),
         ]  # fmt: skip
         with atomic_file(folder / _PAGE) as file:
@@ -44,11 +50,9 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
     return [folder / _PAGE]
 
 
-def _rows(run: FinishedRun, table: Table) -> str:
+def _rows(found: pa.Table, table: Table) -> str:
     """The first rows of a table; empty where it has none."""
-    source = run.tables.source(table.name)
-    columns = [one for one in table.columns if one.is_shown and one.name in source.types]
-    if not source.total:
+    columns = [one for one in table.columns if one.is_shown and one.name in found.column_names]
+    if not len(found):
         return ""
-    values = source.values(source.rows([], most=_MAXIMUM_ROWS), [one.name for one in columns]).to_pylist()
-    return result_rows(columns, values, source.total)
+    return result_rows(columns, found.select([one.name for one in columns]).slice(0, _MAXIMUM_ROWS).to_pylist(), len(found))

@@ -25,6 +25,7 @@ from engine.views.heat import relative
 from engine.views.quantities import QuantityFilter, Samples, Volcano, principal_components, quantity_conditions, sample_correlations
 from engine.views.quantities import with_tables_by_sample as opened
 from engine.views.quantity_drawings import draw_components, draw_correlations, draw_missing, draw_profile, draw_volcano, missing_blocks
+from engine.views.quantity_pages import write_pages
 from engine.views.quantity_traces import RunSurveys, _sound, ion_traces, measured_between
 from tests.engine.quantification.made_runs import table_of
 from tests.engine.views.quantity_projects import PER_PROTEIN, PROTEINS, quantified_project, ratio_of
@@ -204,7 +205,10 @@ def test_a_corrected_trace_changes_its_peptide_its_protein_and_what_is_exported(
     traces = before["ion_traces"].to_pylist()
     row = next(at for at, one in enumerate(traces) if one["file"] == "made_heat_1.mzML" and one["area"])
     numbers = {name: float(traces[row][name]) for name in CORRECTED} | {"area": traces[row]["area"] * 4}
+    pages = [write_pages(project, run.run.id, tmp_path / "before", Progress())]
     project.set_row_correction(run.run.id, "ion_traces", row, numbers)
+    pages.append(write_pages(project, run.run.id, tmp_path / "after", Progress()))
+    assert pages[0][0].read_text() != pages[1][0].read_text(), "the page has what was corrected"
     after = read_quantities(project, run.run.id)
     corrected = after["ion_traces"].to_pylist()
     assert corrected[row]["source"] == "manual" and corrected[row]["area"] == traces[row]["area"] * 4 and corrected[row]["width"] is None
