@@ -33,6 +33,10 @@ class Ions:
     def __len__(self) -> int:
         return len(self.form)
 
+    def part(self, rows: NDArray[np.int64]) -> Ions:
+        """Some of them, without the spectra."""
+        return Ions(self.form[rows], self.charge[rows], self.mz[rows], self.pattern[rows], np.zeros(0, np.int64))
+
 
 def ions_of(identified: Identified, n_isotopes: int) -> Ions:
     """The ions that spectra are of."""

@@ -12,6 +12,7 @@ from engine.arrays import offsets_of
 from engine.execution.resources import Resources
 from engine.formats.surveys import Surveys, read_surveys
 from engine.quantification.amounts import Amounts, State
+from engine.quantification.claims import traces_of_others
 from engine.quantification.design import Design
 from engine.quantification.identified import Identified
 from engine.quantification.ion_traces import TraceQuery, measured_traces
@@ -27,9 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ["measured_label_free"]
 
-_REASONS = ("", "no retention time", "no signal at its m/z and time", "too few points", "isotopes do not agree with the formula")
-_NO_TIME, _NO_SIGNAL, _FEW, _DISAGREES = 1, 2, 3, 4
-_STATE_OF_REASON = np.array([State.MEASURED, State.NOT_SEEN, State.NOT_SEEN, State.TOO_LOW, State.REFUSED], np.int8)
+_REASONS = (
+    "", "no retention time", "no signal at its m/z and time", "too few points", "isotopes do not agree with the formula",
+    "the trace of another identified ion",
+)  # fmt: skip
+_NO_TIME, _NO_SIGNAL, _FEW, _DISAGREES, _OF_ANOTHER = range(1, 6)
+_STATE_OF_REASON = np.array([State.MEASURED, State.NOT_SEEN, State.NOT_SEEN, State.TOO_LOW, State.REFUSED, State.REFUSED], np.int8)
 
 
 def measured_label_free(
@@ -56,6 +60,7 @@ def measured_label_free(
         rows, query, without = _query(identified, ions, file, surveys, parameters)
         values[place, rows] = measured_traces(surveys, query, parameters, resources)
         reason[place, rows] = _reasons(values[place, rows], parameters)
+        reason[place, _of_others(identified, ions, rows[reason[place, rows] == 0], values[place], query, rows, parameters)] = _OF_ANOTHER
         reason[place, without] = _NO_TIME
     if n_profiles:
         resources.progress.message(f"{n_profiles:,} survey spectra in profile mode were centroided")
@@ -91,6 +96,21 @@ def _reasons(values: NDArray[np.float64], parameters: QuantificationParameters) 
     found[values[:, POINTS] < parameters.minimum_points] = _FEW
     found[values[:, APEX] <= 0] = _NO_SIGNAL
     return found
+
+
+def _of_others(
+    identified: Identified, ions: Ions, chosen: NDArray[np.int64], values: NDArray[np.float64], query: TraceQuery, rows: NDArray[np.int64],
+    parameters: QuantificationParameters,
+) -> NDArray[np.int64]:  # fmt: skip
+    """Of the chosen ions of a file, those whose trace is that of another."""
+    if not len(chosen):
+        return chosen
+    at = np.searchsorted(rows, chosen)
+    starts, ends = query.anchor_offsets[at], query.anchor_offsets[at + 1]
+    offsets = offsets_of(ends - starts)
+    anchors = query.anchors[np.repeat(starts - offsets[:-1], ends - starts) + np.arange(offsets[-1])]
+    sequence = identified.forms.sequence[ions.form[chosen]]
+    return chosen[traces_of_others(ions.part(chosen), sequence, values[chosen], anchors, offsets, parameters)]
 
 
 def _measured(
