@@ -30,7 +30,7 @@ __all__ = ["PARTS", "build", "write_pages"]
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCS = REPOSITORY / "docs"
 PARTS: dict[str, tuple[str, ...]] = {
-    "Begin": ("installing", "first_search", "examples", "window", "troubleshooting"),
+    "Begin": ("installing", "gpu", "first_search", "examples", "window", "troubleshooting"),
     "Searches": (
         "identification", "modified", "clustering", "sequences", "structures", "reads", "evidence", "imported", "comparison",
     ),
