@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shlex
 import subprocess
 import sys
 from functools import cache
@@ -261,3 +262,27 @@ def test_readme_and_command_line_page_tell_the_commands_that_there_are(capsys):
     )
     assert told <= options
     assert {"--database", "--out", "--preset", "--set", "--device", "--threads", "--skip-broken", "--quiet", "--json"} <= told
+
+
+def quoted_commands():
+    """Page and words of each command line of the pages; of what is optional all, of alternatives the first."""
+    for page in [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]:
+        text = page.read_text(encoding="utf-8").replace("\\\n", "")
+        for line in re.findall(r"^    (?:\S*/)?proteoscope (\S.*)$", text, re.MULTILINE):
+            words = shlex.split(re.sub(r"[\[\]]|\.\.\.", " ", line), comments=True)
+            yield page.name, [re.sub(r"\|.*", "", word) for word in words]
+
+
+def test_every_command_line_of_the_pages_is_one():
+    from engine.command_line.main import command_parsers, parser_of
+
+    known, told = set(command_parsers()), list(quoted_commands())
+    assert len(told) > 40
+    for page, words in told:
+        if words[0] not in known:  # a project or a file, which the window is opened on
+            assert not words[0].startswith("-") and len(words) == 1, (page, words)
+            continue
+        try:
+            parser_of(words).parse_args(words)
+        except SystemExit as wrong:
+            raise AssertionError(f"{page}: proteoscope {' '.join(words)}") from wrong

@@ -36,7 +36,7 @@ from engine.errors import ParameterError, ProteoscopeError
 from engine.execution.libraries import lighten_libraries
 from engine.jobs.progress import Cancelled
 
-__all__ = ["command_parsers", "main"]
+__all__ = ["command_parsers", "main", "parser_of"]
 
 _WRONG = 2
 _OBJECTS_BETWEEN_LOOKS = 300_000
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     """Do what the arguments say; the exit code."""
     try:
-        parser = _parser(sys.argv[1:] if arguments is None else arguments)
+        parser = parser_of(sys.argv[1:] if arguments is None else arguments)
         options = parser.parse_args(arguments)
         command: Callable[[argparse.Namespace], None] | None = getattr(options, "command", None)
         if command is None:
@@ -163,7 +163,8 @@ def command_parsers() -> dict[str, argparse.ArgumentParser]:
     return {name: _parsers([name])[1][name] for name in _parsers([])[1]}
 
 
-def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+def parser_of(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of the command line, with the words of the parameters of the command that these arguments begin with."""
     return _parsers(arguments)[0]
 
 
@@ -194,7 +195,7 @@ def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping
     parameters.set_defaults(command=_parameters)
 
     add_devices(commands)
-    add_estimate(commands, lambda asked: _parser(asked).parse_args(asked))
+    add_estimate(commands, lambda asked: parser_of(asked).parse_args(asked))
     add_cost_model(commands)
     add_runs(commands)
     add_resume(commands)

@@ -322,7 +322,7 @@ def test_control_c_before_anything_has_begun_is_said_in_one_line(monkeypatch, ca
     def interrupted(arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("engine.command_line.main._parser", interrupted)
+    monkeypatch.setattr("engine.command_line.main.parser_of", interrupted)
     assert main(["presets"]) == 130
     assert capsys.readouterr().err == "proteoscope: interrupted; finished results are untouched\n"
 
