@@ -94,7 +94,8 @@ def try_room(place: str, kind: str, room: int, folder: Path, good: Path) -> str:
         assert project.verify() == [] and project.runs()[0].status == "done", what
         again = search(kind, folder, 2)
         assert (again.returncode, again.stderr) == (0, ""), f"{what}, then with room: {again.stderr[-2000:]}"
-        assert not list((folder / "cache").rglob(".*")), what
+        left = [str(path) for path in (folder / "cache").rglob(".*")]
+        assert not left, f"{what}: {left}"
     told = f"{what}: {done.stderr.strip() or 'done'}"
     for name in (*PLACES, "hits.tsv"):
         path = folder / name

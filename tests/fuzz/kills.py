@@ -70,9 +70,9 @@ class Place:
         return {result.path: result.path.read_bytes() for result in project.results()}
 
     def leftovers(self) -> list[str]:
-        """What killed searches left, besides what the next search of the same kind takes away."""
+        """What killed searches left, besides what the next search of the same kind takes away, and by which a run can be resumed."""
         project = Project.open(self.project)
-        done = {run.id for run in project.runs() if run.status == "done"}
+        done = {run.id for run in project.runs() if run.status == "done"} | project.resumable()
         unfinished = [run.id for run in project.runs() if run.status in ("queued", "running")]
         assert not unfinished, f"runs that nobody does: {unfinished}"
         found = [str(path) for path in (self.project / "results").iterdir() if path.name not in done]
