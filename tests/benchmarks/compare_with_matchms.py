@@ -38,7 +38,7 @@ def main():
         for other in library[:50]:
             similarity.pair(one, one), similarity.pair(one, other)
     right, pairs, begun = 0, 0, time.process_time()
-    for query, first, last, negative, label in zip(queries, low.tolist(), high.tolist(), own_negative, own_labels):  # noqa: B905 - of one length
+    for query, first, last, negative, label in zip(queries, low.tolist(), high.tolist(), own_negative, own_labels, strict=True):
         best, found = 0.0, None
         candidates = order[first:last]
         candidates = candidates[is_negative[candidates] == negative].tolist()

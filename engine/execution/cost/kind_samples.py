@@ -83,7 +83,7 @@ def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
     timed = getattr(device, "busy_seconds", None)
     if timed is not None:
         timed()
-        device.is_noting = is_noted  # type: ignore[attr-defined]
+        device.is_noting = is_noted  # type: ignore[attr-defined] # what notes has it, other devices need not know of it
     began = time.perf_counter()
     with kind.open(sample.work, device, is_shared=False) as opened:
         for state in sample.states:
