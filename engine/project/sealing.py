@@ -57,11 +57,16 @@ def _make(path: Path) -> None:
     """Make a key, whole or not at all; of two processes that do, the first one's stays."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_sibling(path)
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        os.write(descriptor, secrets.token_bytes(KEY_BYTES))
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(KEY_BYTES))
+        _settle(temporary, path)
     finally:
-        os.close(descriptor)
+        temporary.unlink(missing_ok=True)  # also where the disk is full: no part of a key stays
+
+
+def _settle(temporary: Path, path: Path) -> None:
     try:
         if path.is_file() and path.stat().st_size == KEY_BYTES:
             return
@@ -70,5 +75,3 @@ def _make(path: Path) -> None:
             os.link(temporary, path)
     except OSError:  # a disk without links
         temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
