@@ -86,7 +86,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
     @property
     def is_open(self) -> bool:
         """Whether references of other masses are looked for."""
-        return self.precursor_tolerance.width(_USUAL_MASS) > _NARROW
+        return bool(self.precursor_tolerance.width(_USUAL_MASS) > _NARROW)
 
     @property
     def nearest_tolerance(self) -> Tolerance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -12,9 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import resources
+from engine.command_line import search as search_command
 from engine.command_line.main import main
+from engine.entry import Search
 from engine.project import Project
 from engine.searches import SEARCHES, run_search, search_of_kind
+from engine.summary import Summary
 from tests.conftest import REPOSITORY
 
 
@@ -28,6 +32,18 @@ def rows(folder: Path, run: str, table: str) -> list[dict[str, Any]]:
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project of a demo."""
     return tmp_path_factory.mktemp("demos") / "bench"
+
+
+@pytest.fixture(autouse=True)
+def _told_to_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each demo ends with can be told to a script, too."""
+    plain = search_command.print_summary
+
+    def printed(entry: Search, summary: Summary, out: str | None) -> None:
+        json.dumps(summary.record(), allow_nan=False)
+        plain(entry, summary, out)
+
+    monkeypatch.setattr(search_command, "print_summary", printed)
 
 
 def of(kind: str, bench: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
