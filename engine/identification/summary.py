@@ -3,67 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-from engine.matches.search_passes import SearchPass
-from engine.results.counts import WITHOUT_DECOYS, Count, counted
-from engine.summary import Summary
+from engine.matches.summary import MatchSummary
+from engine.results.counts import counted
 
 __all__ = ["IdentificationSummary"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class IdentificationSummary(Summary):
-    """Results of an identification, counted at the false discovery rate, targets only.
+class IdentificationSummary(MatchSummary):
+    """Results of an identification.
 
-    `n_peptides` counts peptidoforms by their own q-values (target rows of the peptide
-    table), `n_sequences` the different sequences among them, `n_proteins` groups by theirs. `certainty` holds for ``psms``, ``peptides``
-    and ``proteins`` the targets and decoys accepted and the 95 % interval of the share of false ones among the targets (``targets``,
-    ``decoys``, ``false_share_low``, ``false_share_high``; `engine.statistics.target_decoy.false_share_interval`). Of making the
-    index, which goes on beside reading, `stages` holds what it took longer.
-    `passes` were done so, whatever was asked for. `certainty` holds the PSMs of a ``second_pass`` too.
-    `top_proteins`: (accession, description, peptides, coverage) of the best groups.
+    `certainty` holds the PSMs of a ``second_pass`` too. Of making the index, which goes on beside reading, `stages` holds what it took
+    longer. `top_proteins`: (accession, description, peptides, coverage) of the best groups.
     """
 
-    n_spectra: int
-    n_searched: int
-    n_proteins_in_database: int
-    n_peptides_in_index: int
-    n_psms: int
-    n_peptides: int
-    n_sequences: int
-    n_proteins: int
-    certainty: dict[str, dict[str, float]]
     top_proteins: tuple[tuple[str, str, int, float], ...] = field(default=())
-    fdr: float = 0.01
-    has_decoys: bool = True
-    passes: tuple[SearchPass, ...] = ()
-
-    def counts(self) -> list[Count]:
-        """PSMs, peptides and protein groups at the false discovery rate, with how certain they are; all where there are no decoys."""
-        return [
-            Count.judged(number, one, several, known) if self.has_decoys else Count(number, one, several)
-            for number, one, several, known in (
-                (self.n_psms, "PSM", "PSMs", self.certainty["psms"]),
-                (self.n_peptides, "peptide", "peptides", self.certainty["peptides"]),
-                (self.n_proteins, "protein", "proteins", self.certainty["proteins"]),
-            )
-        ]
 
     def lines(self) -> list[str]:
-        """Lines that tell what was searched, what was found and how certain that is, and the best proteins."""
-        lines = [
-            f"{self.n_searched:,} of {counted(self.n_spectra, 'spectrum', 'spectra')} searched against "
-            f"{counted(self.n_proteins_in_database, 'protein')}",
-            *(one.sentence() for one in self.passes),
-            f"At {self.fdr * 100:.3g} % FDR:" if self.has_decoys else WITHOUT_DECOYS,
-        ]
-        more = "", f" ({counted(self.n_sequences, 'sequence')})", ""
-        lines += [one.line(text) for one, text in zip(self.counts(), more, strict=True)]
+        """As every search of spectra, and the best proteins."""
+        lines = super().lines()
         for accession, description, n_peptides, coverage in self.top_proteins:
             lines.append(f"  {accession:<24.24} {counted(n_peptides, 'peptide'):>13} {coverage * 100:5.1f} %  {description:.70}")
         return lines
-
-    def record(self) -> dict[str, Any]:
-        """As every summary, with the passes as ``run.json`` has them."""
-        return {**super().record(), "passes": [one.record() for one in self.passes]}

@@ -5,45 +5,25 @@ from __future__ import annotations
 from PySide6.QtWidgets import QWidget
 
 from engine.views.explanations import ExplanationFilter
-from gui.forms.numbers import NumberBox
-from gui.results.filter_bar import FilterBar, q_value_box
+from gui.results.mass_filter import MassFilterBar
 
 __all__ = ["ExplanationFilterBar"]
 
 
-class ExplanationFilterBar(FilterBar):
+class ExplanationFilterBar(MassFilterBar):
     """What to show of the explained spectra."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             "Peptide or spectrum",
             "Shows explanations by a peptide with this text, or with it in the name of one of the two spectra",
-            "Shows again what is accepted at the false discovery rate of the run",
+            "Shows explanations by a peptide of the same mass, or of another mass",
+            "modified",
+            "what is accepted only at a larger false discovery rate",
             parent,
         )
-        self._fdr = 0.01
-        self.q_value: NumberBox = q_value_box(self.fontMetrics())
-        self.kind = self._choices("Mass", "Shows explanations by a peptide of the same mass, or of another mass")
-        for text, kind in (("any mass", None), ("same mass", "same"), ("modified", "modified")):
-            self.kind.addItem(text, kind)
-        help_text = "Hides what is accepted only at a larger false discovery rate; 1 shows everything"
-        self._add_number(self.q_value, "&q-value ≤", "Largest q-value", help_text)
-        self._add(self.kind, "&Mass")
-        self.open(0.01)
 
     @property
     def chosen(self) -> ExplanationFilter:
         """What is asked for."""
-        q_value = self.q_value.value()
-        return ExplanationFilter(self.text.text(), None if q_value >= 1 else q_value, self.kind.currentData())
-
-    def open(self, fdr: float) -> None:
-        """Show what is accepted at `fdr`; tells nobody."""
-        self._fdr = fdr
-        self.blockSignals(True)
-        self._reset_fields()
-        self.blockSignals(False)
-
-    def _usual(self) -> None:
-        self.q_value.setValue(self._fdr)
-        self.kind.setCurrentIndex(0)
+        return ExplanationFilter(self.text.text(), self._largest, self.kind.currentData())

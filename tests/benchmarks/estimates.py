@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.estimates --data FOLDER [--kinds identify cluster ...] [--scratch DIR]
 
-FOLDER is the unpacked test data; the samples that ship are used too. Of each kind of command the first ones are run, so that the machine
+FOLDER is the unpacked test data; the samples that ship are used too. First the processor is calibrated, as a user would do. Of each kind of command the first ones are run, so that the machine
 knows how fast its host is; `first_error` is how far the estimate of the very first was off, which knew nothing. Then the others, of other
 files and sizes, are estimated and run: `error`. All are processes of their own, on two cores, with a cache of their own.
 """
@@ -105,6 +105,7 @@ def main() -> int:
     rows: list[tuple[str, list[float]]] = []
     with tempfile.TemporaryDirectory(prefix="proteoscope-estimates-", dir=options.scratch) as name:
         os.environ["PROTEOSCOPE_CACHE"] = str(Path(name) / "cache")
+        called(["devices", "--calibrate", "--json"], 2)
         for kind, (learnt, asked) in commands(options.data.absolute(), Path(name)).items():
             if options.kinds and kind not in options.kinds:
                 continue

@@ -1,0 +1,62 @@
+"""What summaries of searches of spectra against proteins share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine.matches.search_passes import SearchPass
+from engine.results.counts import WITHOUT_DECOYS, Count, counted
+from engine.summary import Summary
+
+__all__ = ["MatchSummary"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchSummary(Summary):
+    """Matches counted at the false discovery rate, targets only.
+
+    `n_peptides` counts peptidoforms by their own q-values (target rows of the peptide table), `n_sequences` the different sequences among
+    them, `n_proteins` groups by theirs. `certainty` holds for ``psms``, ``peptides`` and ``proteins`` the targets and decoys accepted and
+    the 95 % interval of the share of false ones among the targets (``targets``, ``decoys``, ``false_share_low``, ``false_share_high``;
+    `engine.statistics.target_decoy.false_share_interval`). `passes` were done so, whatever was asked for.
+    """
+
+    n_spectra: int
+    n_searched: int
+    n_proteins_in_database: int
+    n_peptides_in_index: int
+    n_psms: int
+    n_peptides: int
+    n_sequences: int
+    n_proteins: int
+    certainty: dict[str, dict[str, float]]
+    fdr: float = 0.01
+    has_decoys: bool = True
+    passes: tuple[SearchPass, ...] = ()
+
+    def counts(self) -> list[Count]:
+        """PSMs, peptides and protein groups at the false discovery rate, with how certain they are; all where there are no decoys."""
+        return [
+            Count.judged(number, one, several, known) if self.has_decoys else Count(number, one, several)
+            for number, one, several, known in (
+                (self.n_psms, "PSM", "PSMs", self.certainty["psms"]),
+                (self.n_peptides, "peptide", "peptides", self.certainty["peptides"]),
+                (self.n_proteins, "protein", "proteins", self.certainty["proteins"]),
+            )
+        ]
+
+    def lines(self) -> list[str]:
+        """Lines that tell what was searched, what was found and how certain that is."""
+        lines = [
+            f"{self.n_searched:,} of {counted(self.n_spectra, 'spectrum', 'spectra')} searched against "
+            f"{counted(self.n_proteins_in_database, 'protein')}",
+            *(one.sentence() for one in self.passes),
+            f"At {self.fdr * 100:.3g} % FDR:" if self.has_decoys else WITHOUT_DECOYS,
+        ]
+        more = "", f" ({counted(self.n_sequences, 'sequence')})", ""
+        return lines + [one.line(text) for one, text in zip(self.counts(), more, strict=True)]
+
+    def record(self) -> dict[str, Any]:
+        """As every summary, with the passes as ``run.json`` has them."""
+        return {**super().record(), "passes": [one.record() for one in self.passes]}
