@@ -12,6 +12,7 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from engine.errors import InputError
@@ -109,19 +110,20 @@ def test_two_runs_are_compared_from_the_page_of_one(window: MainWindow, tmp_path
     _page_of_first(window, qtbot)
     (action,) = window.run_actions.page.compare_menu.actions()
     action.trigger()
-    assert window.comparison is not None
-    qtbot.waitUntil(lambda: not window.comparison.is_busy)
+    assert window.comparisons.view is not None
+    qtbot.waitUntil(lambda: not window.comparisons.view.is_busy)
 
 
 def test_a_report_is_written_behind_the_window(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project = project_with_search(tmp_path / "p")
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
-    window.run_actions._report_folder = str(tmp_path)
     run = project.runs()[-1]
-    from gui.tasks import ReportTask
-
-    window.run_actions.report_asked.emit(ReportTask(window.search.search, project.folder, run, tmp_path / "out"))
+    qtbot.mouseClick(window.run_actions.page.report_button, Qt.MouseButton.LeftButton)
+    dialog = window.run_actions.page.findChild(QFileDialog)
+    assert dialog is not None
+    dialog.fileSelected.emit(str(tmp_path / "out"))
+    dialog.close()
     qtbot.waitUntil(lambda: window.queue.is_idle and (tmp_path / "out" / f"{run.id}.html").is_file())
 
 
