@@ -47,7 +47,7 @@ __all__ = [
 STEPS = ("read", "index", "plan", "score", "report")
 _START_SECONDS = 0.4  # what is no step: imports
 _BASE_BYTES = 250e6  # of the program with what it has loaded
-_RECOGNISED = ("spectra", "proteins", "identifications")  # sorts that a file shows by its beginning
+_RECOGNISED = ("spectra", "proteins", "identifications", "libraries")  # sorts that a file shows by its beginning
 _MOST_BYTES = 1 << 22  # of a record that is read
 _WITHOUT_SECONDS = 0.02  # of what the host does beside kernels, where these could not be measured
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from engine.entry import FileSort
-from gui.forms.file_survey import Survey
+from gui.forms.file_survey import FileSurvey, Survey
 from gui.message_bar import MessageBar
 from gui.searches import SearchPages
 
@@ -22,23 +24,30 @@ class Drops(QObject):
 
     Parameters
     ----------
-    searches : gives all searches, the one that the user is at first. bar : tells that there is nothing to use.
+    searches : gives all searches, the one that the user is at first. survey : looks at files. bar : tells that there is nothing to use.
 
     Signals
     -------
-    project_dropped : the folder of a project to open. page_asked : the page to show. failed : the text of an error.
+    message : a line for the status bar. project_dropped : the folder of a project to open. page_asked : the page to show.
+    failed : the text of an error.
     """
 
+    message = Signal(str)
     project_dropped = Signal(object)
     page_asked = Signal(object)
     failed = Signal(str)
 
-    def __init__(self, searches: Callable[[], list[SearchPages]], bar: MessageBar, parent: QObject) -> None:
+    def __init__(self, searches: Callable[[], list[SearchPages]], survey: FileSurvey, bar: MessageBar, parent: QObject) -> None:
         super().__init__(parent)
-        self._searches, self._bar = searches, bar
+        self._searches, self._survey, self._bar = searches, survey, bar
 
-    def take(self, target: QWidget | None, found: Survey) -> None:
-        """Take what was found. `target`: what it was dropped on."""
+    def take(self, paths: Sequence[Path], target: QWidget | None) -> None:
+        """Look at files and folders, and take what is among them. `target`: what they were dropped on, if on anything."""
+        self.message.emit("Looking at the files")
+        self._survey.all_within(paths, partial(self._take, target))
+
+    def _take(self, target: QWidget | None, found: Survey) -> None:
+        self.message.emit("")
         self._bar.clear_complaint()
         problems = [file.problem for file in found.files if file.problem]
         searches = self._searches()

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QToolBar
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QToolBar, QToolButton
 
 from engine.entry import Search
 from gui.dialogs import about
@@ -179,9 +179,17 @@ class Menus:
         toolbar.setMovable(False)
         toolbar.setIconSize(QSize(20, 20))
         toolbar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        toolbar.addActions([*self.new.values(), self.open])
+        # A button for each search would leave a window of usual width no room for those behind them.
+        searches = QMenu("New search", self._window)
+        searches.addActions(list(self.new.values()))
+        set_icon(searches.menuAction(), "new")
+        toolbar.addAction(searches.menuAction())
+        button = toolbar.widgetForAction(searches.menuAction())
+        assert isinstance(button, QToolButton)
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        toolbar.addActions([self.open, self.run])
         toolbar.addSeparator()
-        toolbar.addAction(self.results)
+        toolbar.addActions([self.form, self.results, self.devices])
         self._window.addToolBar(toolbar)
 
     def _action(

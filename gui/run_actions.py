@@ -1,7 +1,8 @@
-"""What can be done with a run of the open project: its page, its title and note, search again, report, folder, delete and undo."""
+"""What can be done with a run of the open project: its page, its title and note, resume, search again, report, folder, delete and undo."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from PySide6.QtWidgets import QFileDialog
 from engine.errors import ParameterError, ProteoscopeError
 from engine.project import Project, RunNote, RunRecord
 from gui.forms.prefill import FormPrefill
+from gui.project_pane import run_text
+from gui.resuming import resume_task
 from gui.tables.worker import TableWorker
 from gui.tasks import ReportTask
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from gui.project_pane import ProjectPane
     from gui.results.run_page import RunPage
     from gui.searches import SearchPages
+    from gui.task_queue import TaskQueue
 
 __all__ = ["RunActions"]
 
@@ -34,7 +38,7 @@ class RunActions(QObject):
     -------
     page_made : the page of a run, which nobody has seen yet. page_shown : it is to come to the front.
     results_asked : a run whose results are to be shown.
-    comparison_asked : runs to compare. form_shown : the kind of search whose form is to come to the front. report_asked : a `ReportTask`.
+    comparison_asked : runs to compare. form_shown : the kind of search whose form is to come to the front.
     deleted : the run, before its results are let go. failed : the text of an error. message : a line for the status bar.
     """
 
@@ -43,20 +47,20 @@ class RunActions(QObject):
     results_asked = Signal(RunRecord)
     comparison_asked = Signal(list)
     form_shown = Signal(str)
-    report_asked = Signal(object)
     deleted = Signal(RunRecord)
     failed = Signal(str)
     message = Signal(str)
 
-    def __init__(self, pane: ProjectPane, searches: dict[str, SearchPages], bar: MessageBar, parent: QObject) -> None:
+    def __init__(self, pane: ProjectPane, searches: dict[str, SearchPages], tasks: TaskQueue, bar: MessageBar, parent: QObject) -> None:
         super().__init__(parent)
-        self._pane, self._searches, self._bar = pane, searches, bar
+        self._pane, self._searches, self._tasks, self._bar = pane, searches, tasks, bar
         self.made_page: RunPage | None = None
         """The page of a run, where it has been asked for."""
         self._reader = TableWorker(None, self)
         self._deleted: dict[Path, list[str]] = {}
         self._report_folder = ""
         pane.about_asked.connect(self.show_page)
+        pane.resume_asked.connect(self.resume)
         pane.discard_asked.connect(self.delete)
 
     @property
@@ -131,6 +135,27 @@ class RunActions(QObject):
         self.page.show_problem("")
         self._pane.refresh_titles()
 
+    def tell_no_results(self, run: RunRecord) -> None:
+        """Say why a run of the open project has no results to show, and offer to resume one that can be."""
+        why = run_text(run) if run.kind in self._searches else "this version of the program cannot show its kind"
+        if self._pane.resume_action.isEnabled():
+            self._bar.tell(f"This run has no results yet, and can be resumed: {why}", "attention", "Resume", partial(self.resume, run))
+        else:
+            self._bar.tell(f"This run has no results: {why}", "attention")
+
+    def resume(self, run: RunRecord) -> None:
+        """Queue a run of the open project that was stopped, to go on."""
+        project = self._pane.project
+        if project is None or self._tasks.is_resuming(project.folder, run.id):
+            return
+        try:
+            task = resume_task(project, run.id)
+        except ProteoscopeError as error:
+            self.failed.emit(str(error))
+            return
+        self._bar.clear()
+        self._tasks.add(task)
+
     def search_again(self, run: RunRecord) -> None:
         """Fill the form of a run's search with its files and parameters, and show it."""
         project, pages = self._pane.project, self._searches.get(run.kind)
@@ -169,7 +194,8 @@ class RunActions(QObject):
 
         def ask(name: str) -> None:
             self._report_folder = name
-            self.report_asked.emit(ReportTask(pages.search, project.folder, run, Path(name)))
+            self._bar.clear()
+            self._tasks.add(ReportTask(pages.search, project.folder, run, Path(name)))
 
         dialog.fileSelected.connect(ask)
         dialog.open()

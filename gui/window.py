@@ -7,27 +7,24 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QMoveEvent, QResizeEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QCloseEvent
 
 from engine.errors import ProteoscopeError
 from engine.jobs import Job
 from engine.project import Project, RunRecord
 from gui.closing import Closing
+from gui.comparisons import Comparisons
 from gui.drops import Drops
-from gui.forms.file_survey import FileSurvey, Survey
 from gui.forms.prefill import NOTHING, FormPrefill
 from gui.garbage import GarbageCollector
 from gui.help.assistance import Assistance
+from gui.job_news import JobNews
 from gui.menus import Menus
-from gui.project_pane import run_text
 from gui.recent_projects import RecentProjects
-from gui.resuming import resume_task
 from gui.run_actions import RunActions
-from gui.searches import SearchPages, search_pages
+from gui.searches import SearchPages
 from gui.settings import SettingsFile
 from gui.side_dialogs import SideDialogs
-from gui.start_page import StartPage
 from gui.task_projects import TaskProjects, project_dialog
 from gui.tasks import SearchTask, WritingTask
 from gui.theme import Theme, ThemeChoice
@@ -36,7 +33,6 @@ from gui.window_memory import WindowMemory
 
 if TYPE_CHECKING:
     from gui.forms.search_form import SearchForm
-    from gui.results.comparison_view import ComparisonView
     from gui.results.run_view import RunView
 
 __all__ = ["MainWindow"]
@@ -49,24 +45,14 @@ class MainWindow(WindowFrame):
         super().__init__()
         self.settings, self.theme = settings, theme
         self.closing = Closing(self, self.queue)
-        self.survey = FileSurvey(self)
         self._garbage = GarbageCollector(lambda: self.queue.is_idle, self)
-        self.searches = search_pages(self.survey, self.devices, self)
-        self.search = next(iter(self.searches.values()))
-        """The kind of search that the user is at: the actions of form, run and results are about it."""
-        self.start_page = StartPage(search.search for search in self.searches.values())
-        self.run_actions = RunActions(self.project_pane, self.searches, self.message_bar, self)
-        self.comparison: ComparisonView | None = None
-        """The runs that are compared, while they are."""
-        self._form_is_as_run = False
-        self._left_results: RunView | None = None
-        """The results that were shown last."""
+        self.run_actions = RunActions(self.project_pane, self.searches, self.tasks, self.message_bar, self)
+        self.comparisons = Comparisons(self.pages, settings, self)
+        self.news = JobNews(self)
         self.memory = WindowMemory(self, settings, self.searches, self.tasks)
-        self.pages.addWidget(self.start_page)
-        self.pages.addWidget(self.device_page)
         searches, docks = [search.search for search in self.searches.values()], (self.dock_project, self.dock_jobs, self.dock_log)
-        self.dialogs = SideDialogs(self._from_here, self._project_folder, self.survey, self.tasks, self)
-        self.drops = Drops(self._from_here, self.message_bar, self)
+        self.dialogs = SideDialogs(self.searches_from_here, self._project_folder, self.survey, self.tasks, self)
+        self.drops = Drops(self.searches_from_here, self.survey, self.message_bar, self)
         self.task_projects = TaskProjects(self._knows_project, self)
         self.menus = Menus(self, self, self.dialogs, searches, docks)
         self.assistance = Assistance(self, self.menus.help)
@@ -74,16 +60,6 @@ class MainWindow(WindowFrame):
         self._connect()
         self._restore()
         self.memory.begin()
-
-    @property
-    def form(self) -> SearchForm:
-        """The form of the kind of search that the user is at."""
-        return self.search.form
-
-    @property
-    def results(self) -> RunView:
-        """The results of the kind of search that the user is at."""
-        return self.search.results
 
     # Projects
 
@@ -123,13 +99,7 @@ class MainWindow(WindowFrame):
         if run.status != "done" or search is None:
             if self.search.made_results is not None:
                 self.search.made_results.clear()
-            why = run_text(run) if search is not None else "this version of the program cannot show its kind"
-            if self.project_pane.resume_action.isEnabled():
-                self.message_bar.tell(
-                    f"This run has no results yet, and can be resumed: {why}", "attention", "Resume", partial(self.resume_run, run)
-                )
-            else:
-                self.message_bar.tell(f"This run has no results: {why}", "attention")
+            self.run_actions.tell_no_results(run)
             return
         self.message_bar.clear_complaint()
         # What is shown already keeps its filter, its choices and its place.
@@ -137,57 +107,22 @@ class MainWindow(WindowFrame):
             search.results.show_run(project, run.id)
         self.show_page(search.results)
 
-    def resume_run(self, run: RunRecord) -> None:
-        """Queue a run of the open project that was stopped, to go on."""
-        project = self.project_pane.project
-        if project is None or self.tasks.is_resuming(project.folder, run.id):
-            return
-        try:
-            task = resume_task(project, run.id)
-        except ProteoscopeError as error:
-            self.tell_error(str(error))
-            return
-        self.message_bar.clear()
-        self.tasks.add(task)
-
     def compare_runs(self, runs: list[RunRecord]) -> None:
         """Show runs of the open project side by side."""
-        project = self.project_pane.project
-        if project is None:
-            return
-        from gui.results.comparison_view import ComparisonView
-
-        self._close_comparison()
-        self.message_bar.clear_complaint()
-        self.comparison = ComparisonView(project, [run.id for run in runs])
-        self.comparison.failed.connect(self.tell_error)
-        self.comparison.message.connect(self.tell_briefly)
-        self.pages.addWidget(self.comparison)
-        self.comparison.restore_state(self.settings.values.comparison_layout)
-        self.show_page(self.comparison)
+        if self.project_pane.project is not None:
+            self.message_bar.clear_complaint()
+            self.show_page(self.comparisons.begin(self.project_pane.project, runs))
 
     def _let_go(self, run: RunRecord) -> None:
         """Show nothing of a run that was deleted."""
-        for results in self._made_results():
+        for results in self.made_results():
             if results.run is not None and results.run.id == run.id:
                 results.clear()
-        self._close_comparison()
+        self.comparisons.close()
         if self.pages.currentWidget() is self.run_actions.made_page:
             self.show_page(self.form)
 
-    def _close_comparison(self) -> None:
-        if self.comparison is not None:
-            self.settings.values.comparison_layout = self.comparison.state()
-            self.comparison.clear()
-            self.pages.removeWidget(self.comparison)
-            self.comparison.deleteLater()
-            self.comparison = None
-
     # Searches
-
-    def new_search(self, kind: str) -> None:
-        """Show the form of a kind of search."""
-        self.show_page(self.searches[kind].form)
 
     def try_sample(self, kind: str) -> None:
         """Show the form of a kind of search, filled with files that ship with the program."""
@@ -228,7 +163,7 @@ class MainWindow(WindowFrame):
         self.message_bar.clear()
         self._take_project(project)
         self.form.set_project_folder(project.folder)
-        self._form_is_as_run = True
+        self.news.is_awaited = True
         self.tasks.add(task)
 
     def _knows_project(self, folder: Path) -> bool:
@@ -245,7 +180,7 @@ class MainWindow(WindowFrame):
     def _follow_project(self, before: Path, now: Path) -> None:
         """Have a project that has gone to another folder in all forms."""
         self.recent_projects.forget(before)
-        for form in self._made_forms():
+        for form in self.made_forms():
             if form.project_folder() == before:
                 form.set_project_folder(now)
 
@@ -270,28 +205,11 @@ class MainWindow(WindowFrame):
         """Ask the running job to stop."""
         self.tasks.cancel_running()
 
-    # Pages
+    # Pages and jobs
 
-    def show_devices(self) -> None:
-        """Show the page of what can compute."""
-        self.show_page(self.device_page)
-
-    def show_form(self) -> None:
-        """Show the form of the kind of search that the user is at."""
-        self.show_page(self.form)
-
-    def show_results(self) -> None:
-        """Show the results of the kind of search that the user is at; where it has none, those that were left last."""
-        made = self.search.made_results
-        is_empty = made is None or not (made.is_busy or made.run is not None)
-        self.show_page(self._left_results if is_empty and self._left_results is not None else self.results)
-
-    def show_page(self, page: QWidget) -> None:
-        """Bring a page to the front; its kind of search is the one that the user is at from now on."""
-        self.search = next((search for search in self.searches.values() if search.has_page(page)), self.search)
-        left = self.pages.currentWidget()
-        self._left_results = next((one for one in self._made_results() if one is left and one.run is not None), self._left_results)
-        self.pages.setCurrentWidget(page)
+    def _reflect_page(self) -> None:
+        """Let the menus say which page is shown, and what can be done on it."""
+        page = self.pages.currentWidget()
         self.menus.form.setChecked(page is self.search.made_form)
         self.menus.results.setChecked(page is self.search.made_results)
         self.menus.devices.setChecked(page is self.device_page)
@@ -301,62 +219,32 @@ class MainWindow(WindowFrame):
         shown = self.search.made_results
         self.menus.export.setEnabled(shown is not None and shown.export_action.isEnabled())
 
-    # Events of Qt
-
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802, D102 - Qt's name
-        super().resizeEvent(event)
-        self.memory.save_soon()
-
-    def moveEvent(self, event: QMoveEvent) -> None:  # noqa: N802, D102 - Qt's name
-        super().moveEvent(event)
-        self.memory.save_soon()
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802, D102 - Qt's name
-        if any(url.isLocalFile() for url in event.mimeData().urls()):
-            event.acceptProposedAction()
-
-    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802, D102 - Qt's name
-        event.acceptProposedAction()
-        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
-        self._take_files(paths, self.childAt(event.position().toPoint()))
-
     def open_files(self, paths: Sequence[Path]) -> None:
         """Open a project, which its folder or the file in it stands for, or bring files to the forms that they are for."""
         folder = paths[0].parent if paths[0].name == "project.sqlite" else paths[0]
         if len(paths) == 1 and (folder / "project.sqlite").is_file():
             self.open_project(folder)
         else:
-            self._take_files(paths, None)
-
-    def _take_files(self, paths: Sequence[Path], target: QWidget | None) -> None:
-        self.statusBar().showMessage("Looking at the files")
-
-        def take(found: Survey) -> None:
-            self.statusBar().clearMessage()
-            self.drops.take(target, found)
-
-        self.survey.all_within(paths, take)
+            self.drops.take(paths, None)
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802, D102 - Qt's name
         if not self.closing.may_close():
             event.ignore()
             return
         self._garbage.stop()
-        self._close_comparison()
+        self.comparisons.close()
         self.run_actions.close()
         self.memory.end()
         self.survey.close()
         self.device_page.close_worker()
-        for form in self._made_forms():
+        for form in self.made_forms():
             form.estimate.stop()
         self.devices.close()
         self.tasks.close()
         self.log.detach()
-        for results in self._made_results():
+        for results in self.made_results():
             results.clear()
         event.accept()
-
-    # Jobs
 
     def _on_ended(self, job: Job, task: SearchTask | WritingTask) -> None:
         self.project_pane.refresh()
@@ -364,29 +252,8 @@ class MainWindow(WindowFrame):
             self._remember_project(self.project_pane.project)
         if self.closing.is_agreed:
             self.closing.close_if_idle()
-        elif job.state == "failed":
-            if job.error_report:
-                self.tell_fault(f"{job.title} failed: {job.error}", job.error_report)
-            else:
-                self.message_bar.tell(str(job.error), "wrong", "Show log", self.show_log)
-        elif job.state == "done" and isinstance(task, SearchTask):
-            self._announce(job, task)
-        elif job.state == "done":
-            assert isinstance(task, WritingTask)
-            text, made = f"{job.title}: {self.tasks.outcome(job)}", task.library_search()
-            if made is None:
-                self.message_bar.tell(text, "good")
-            else:
-                self.message_bar.tell(text, "good", "Search spectra in it", partial(self.search_library, FormPrefill(*made)))
-
-    def _announce(self, job: Job, task: SearchTask) -> None:
-        """Show the results, or offer to, where the user has begun something else."""
-        run_id = job.result.run_id
-        if self._form_is_as_run and self.pages.currentWidget() not in self._made_results() and self.queue.is_idle:
-            self._show_results_of(task.project_folder, run_id)
         else:
-            show = partial(self._show_results_of, task.project_folder, run_id)
-            self.message_bar.tell(f"{job.title}: {self.tasks.outcome(job)}", "good", "Show results", show)
+            self.news.tell(job, task)
 
     def _show_results_of(self, folder: Path, run_id: str) -> None:
         project = self.project_pane.project
@@ -417,12 +284,12 @@ class MainWindow(WindowFrame):
         if self.project_pane.project is not None and self.project_pane.project.folder == project.folder:
             self.project_pane.refresh()
         else:
-            for results in self._made_results():
+            for results in self.made_results():
                 if results.is_used:
                     results.clear()
-            self._close_comparison()
+            self.comparisons.close()
             self.project_pane.show_project(project)
-            for form in self._made_forms():
+            for form in self.made_forms():
                 form.offer_project(project.folder)
         self.setWindowTitle(f"{project.folder.name} – Proteoscope")
         self._remember_project(project)
@@ -449,17 +316,16 @@ class MainWindow(WindowFrame):
         for part in (self.start_page, self.run_actions.made_page, self.message_bar, self.jobs, self.log):
             if part is not None:
                 part.redraw()
-        for form in self._made_forms():
+        for form in self.made_forms():
             form.redraw()
-
-    def _from_here(self) -> list[SearchPages]:
-        """All searches, the one that the user is at first."""
-        return [self.search, *(search for search in self.searches.values() if search is not self.search)]
 
     # Making of the window
 
     def _connect(self) -> None:
         self.theme.changed.connect(self._redraw)
+        self.page_shown.connect(self._reflect_page)
+        self.frame_changed.connect(self.memory.save_soon)
+        self.files_dropped.connect(self.drops.take)
         self.start_page.new_asked.connect(self.new_search)
         self.start_page.sample_asked.connect(self.try_sample)
         self.start_page.open_asked.connect(self.ask_for_project)
@@ -472,13 +338,11 @@ class MainWindow(WindowFrame):
         self.device_button.clicked.connect(self.show_devices)
         self.project_pane.run_chosen.connect(self.show_run)
         self.project_pane.comparison_asked.connect(self.compare_runs)
-        self.project_pane.resume_asked.connect(self.resume_run)
         self.run_actions.page_made.connect(self.pages.addWidget)
         self.run_actions.page_shown.connect(lambda: self.show_page(self.run_actions.page))
         self.run_actions.results_asked.connect(self.show_run)
         self.run_actions.comparison_asked.connect(self.compare_runs)
         self.run_actions.form_shown.connect(self.new_search)
-        self.run_actions.report_asked.connect(self.export)
         self.run_actions.deleted.connect(self._let_go)
         self.run_actions.failed.connect(self.tell_error)
         self.run_actions.message.connect(self.tell_briefly)
@@ -486,6 +350,11 @@ class MainWindow(WindowFrame):
         self.task_projects.asking.connect(self._before_question)
         self.task_projects.moved.connect(self._follow_project)
         self.task_projects.failed.connect(self.tell_error)
+        self.comparisons.failed.connect(self.tell_error)
+        self.comparisons.message.connect(self.tell_briefly)
+        self.news.results_asked.connect(self._show_results_of)
+        self.news.library_search_asked.connect(self.search_library)
+        self.drops.message.connect(self.statusBar().showMessage)
         self.drops.project_dropped.connect(self.open_project)
         self.drops.page_asked.connect(self.show_page)
         self.dialogs.help_asked.connect(self.assistance.show_setting)
@@ -519,15 +388,9 @@ class MainWindow(WindowFrame):
         results.export_action.enabledChanged.connect(self._enable_export)
         results.message.connect(self.tell_briefly)
 
-    def _made_forms(self) -> list[SearchForm]:
-        return [search.made_form for search in self.searches.values() if search.made_form is not None]
-
-    def _made_results(self) -> list[RunView]:
-        return [search.made_results for search in self.searches.values() if search.made_results is not None]
-
     def _note_touch(self, search: SearchPages) -> None:
         if search is not self.search:
             # What it has learned of the open project is nothing that the user changed.
             return
         self.message_bar.clear_hint()
-        self._form_is_as_run = False
+        self.news.is_awaited = False

@@ -1,29 +1,34 @@
-"""What the window is made of: message bar and pages in the middle, docks around them, the status bar; and what is told in them."""
+"""What the window is made of: message bar and pages in the middle, docks around them, the status bar; which page is shown, and what is
+told."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMoveEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from gui.device_page import DeviceButton, DevicePage
 from gui.devices import DeviceSurvey
 from gui.dialogs import CrashDialog, report_text
 from gui.docks import add_dock
+from gui.forms.file_survey import FileSurvey
 from gui.icons import icon
 from gui.job_dock import JobDock
 from gui.log_dock import LogDock
 from gui.message_bar import MessageBar
 from gui.project_pane import ProjectPane
+from gui.searches import SearchPages, search_pages
+from gui.start_page import StartPage
 from gui.task_queue import TaskQueue
 from gui.tasks import CalibrationTask
 
 if TYPE_CHECKING:
-    from gui.searches import SearchPages
+    from gui.forms.search_form import SearchForm
+    from gui.results.run_view import RunView
     from gui.settings import SettingsFile
-    from gui.start_page import StartPage
 
 __all__ = ["WindowFrame"]
 
@@ -31,13 +36,19 @@ _MESSAGE_MS = 8_000
 
 
 class WindowFrame(QMainWindow):
-    """The parts and their places. It does nothing with a project: the window does, and has the searches, the one that the user is at, and
-    the first page besides."""
+    """The parts and their places, and the pages of all searches. It does nothing with a project: the window does.
+
+    Signals
+    -------
+    page_shown : another page came to the front. files_dropped : the paths, and the widget that they were dropped on, or None.
+    frame_changed : the window was moved or has another size.
+    """
 
     settings: SettingsFile
-    searches: dict[str, SearchPages]
-    search: SearchPages
-    start_page: StartPage
+
+    page_shown = Signal()
+    files_dropped = Signal(list, object)
+    frame_changed = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,6 +64,15 @@ class WindowFrame(QMainWindow):
         self.progress_text.setTextFormat(Qt.TextFormat.PlainText)
         self.device_button = DeviceButton(self.devices)
         self.device_page = DevicePage(self.devices, self.bridge, self.tasks.running)
+        self.survey = FileSurvey(self)
+        self.searches = search_pages(self.survey, self.devices, self)
+        self.search = next(iter(self.searches.values()))
+        """The kind of search that the user is at: the actions of form, run and results are about it."""
+        self._left_results: RunView | None = None
+        """The results that were shown last."""
+        self.start_page = StartPage(search.search for search in self.searches.values())
+        self.pages.addWidget(self.start_page)
+        self.pages.addWidget(self.device_page)
         self._lay_out()
         self.jobs.cancel_asked.connect(self.queue.cancel)
         self.device_page.cancel_asked.connect(self.queue.cancel)
@@ -66,9 +86,57 @@ class WindowFrame(QMainWindow):
         """Open a project, and show the results of its last run."""
         raise NotImplementedError
 
+    # Pages
+
+    @property
+    def form(self) -> SearchForm:
+        """The form of the kind of search that the user is at."""
+        return self.search.form
+
+    @property
+    def results(self) -> RunView:
+        """The results of the kind of search that the user is at."""
+        return self.search.results
+
+    def made_forms(self) -> list[SearchForm]:
+        """The forms that were asked for so far."""
+        return [search.made_form for search in self.searches.values() if search.made_form is not None]
+
+    def made_results(self) -> list[RunView]:
+        """The views of results that were asked for so far."""
+        return [search.made_results for search in self.searches.values() if search.made_results is not None]
+
+    def searches_from_here(self) -> list[SearchPages]:
+        """All searches, the one that the user is at first."""
+        return [self.search, *(search for search in self.searches.values() if search is not self.search)]
+
     def new_search(self, kind: str) -> None:
         """Show the form of a kind of search."""
-        raise NotImplementedError
+        self.show_page(self.searches[kind].form)
+
+    def show_devices(self) -> None:
+        """Show the page of what can compute."""
+        self.show_page(self.device_page)
+
+    def show_form(self) -> None:
+        """Show the form of the kind of search that the user is at."""
+        self.show_page(self.form)
+
+    def show_results(self) -> None:
+        """Show the results of the kind of search that the user is at; where it has none, those that were left last."""
+        made = self.search.made_results
+        is_empty = made is None or not (made.is_busy or made.run is not None)
+        self.show_page(self._left_results if is_empty and self._left_results is not None else self.results)
+
+    def show_page(self, page: QWidget) -> None:
+        """Bring a page to the front; its kind of search is the one that the user is at from now on."""
+        self.search = next((search for search in self.searches.values() if search.has_page(page)), self.search)
+        left = self.pages.currentWidget()
+        self._left_results = next((one for one in self.made_results() if one is left and one.run is not None), self._left_results)
+        self.pages.setCurrentWidget(page)
+        self.page_shown.emit()
+
+    # What is told
 
     def tell_briefly(self, text: str) -> None:
         """Tell what need not be read, for some seconds."""
@@ -91,6 +159,27 @@ class WindowFrame(QMainWindow):
         """Bring the log to the front."""
         self.dock_log.show()
         self.dock_log.raise_()
+
+    # Events of Qt
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802, D102 - Qt's name
+        super().resizeEvent(event)
+        self.frame_changed.emit()
+
+    def moveEvent(self, event: QMoveEvent) -> None:  # noqa: N802, D102 - Qt's name
+        super().moveEvent(event)
+        self.frame_changed.emit()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802, D102 - Qt's name
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802, D102 - Qt's name
+        event.acceptProposedAction()
+        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+        self.files_dropped.emit(paths, self.childAt(event.position().toPoint()))
+
+    # Making of the window
 
     def _calibrate(self, task: CalibrationTask) -> None:
         self.device_page.follow(self.tasks.add(task), task.device)

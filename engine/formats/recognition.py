@@ -86,6 +86,7 @@ _MISPLACED: dict[tuple[str, str], tuple[str, str]] = {
     ("proteins", "spectra"): (
         "is a file of spectra ({}), where a FASTA file of proteins belongs", "Give it among the spectra, and a FASTA file of proteins here"
     ),
+    ("libraries", "spectra"): ("is {}, where a spectral library belongs", "Give it as SPECTRA"),
     ("identifications", "spectra"): ("is {}, where results of a search engine belong", "Give it with --spectra"),
 }  # fmt: skip
 """What is said of a file of the second sort where one of the first is wanted."""
@@ -99,7 +100,7 @@ def recognise_as(source: ByteSource, sort: str) -> FileFormat:
     InputError : it is in no known format, or of another sort, and what to do with it.
     """
     found = recognise(source)
-    if found.sort != sort:
+    if found.sort != sort and not (sort == "libraries" and found.library_reader):
         usual = "is {}, where results of a search engine belong", f"Give {names_of('identifications')}"
         reason, remedy = _MISPLACED.get((sort, found.sort), usual)
         raise InputError(source.path, reason.format(found.name), remedy=remedy)

@@ -19,6 +19,7 @@ __all__ = [
     "format_of_name",
     "formats_of",
     "has_suffix_of",
+    "library_suffixes",
     "names_of",
     "suffixes_of",
 ]
@@ -294,6 +295,15 @@ def formats_of(sort: str) -> tuple[FileFormat, ...]:
 def suffixes_of(sort: str) -> tuple[str, ...]:
     """The suffixes that files of a sort may have, without ``.gz``."""
     return tuple(suffix for one in formats_of(sort) for suffix in one.suffixes)
+
+
+def library_suffixes() -> tuple[str, ...]:
+    """The suffixes of files of spectra that may be libraries too, where their spectra say what they are of.
+
+    >>> library_suffixes()
+    ('.mgf',)
+    """
+    return tuple(suffix for one in formats_of("spectra") if one.library_reader for suffix in one.suffixes)
 
 
 def names_of(sort: str) -> str:

@@ -58,9 +58,9 @@ LIBRARY_SEARCH = Search(
         Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
         Input(
             "library", "Spectral libraries", "libraries", "LIBRARY",
-            f"spectral library ({names_of('libraries')}); may be given several times",
+            f"spectral library ({names_of('libraries')}, or MGF with SEQ= or NAME= lines); may be given several times",
             option="--library", is_kept=True, wanted="a spectral library", one="library",
-            hint=f"one or more libraries ({names_of('libraries')})",
+            hint=f"one or more libraries ({names_of('libraries')}, or MGF with SEQ= or NAME= lines)",
         ),
         Input(
             "database", "Protein databases", "proteins", "FASTA", "proteins in which peptides are placed; may be given several times",

@@ -21,8 +21,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.entry import FileSort, Input
+from engine.entry import Input
 from engine.formats.letters import InputContent, SequenceCount, worth_a_warning
+from engine.formats.registry import library_suffixes
 from gui.forms.field import Outlined
 from gui.forms.file_survey import SORTS, FileKind, FileSurvey, SortOfFiles, Survey
 from gui.icons import icon, set_icon
@@ -71,6 +72,7 @@ class FileList(QWidget):
         super().__init__()
         self._takes_broken = takes_broken
         self._asked, self._sort, self._survey = asked, SORTS[asked.sort], survey
+        self._sorts = frozenset(asked.sorts)
         self._known: dict[Path, FileKind] = {}
         self.counts: dict[Path, SequenceCount] = {}
         """What the FASTA and FASTQ files hold that have been counted."""
@@ -171,9 +173,9 @@ class FileList(QWidget):
         """Whether it is known of every file what it is."""
         return all(path in self._known for path in self.paths)
 
-    def take(self, found: Survey, sort: FileSort | None = None) -> None:
-        """Add the files of a sort that were found, or of all that belong here."""
-        self.add(path for one in ([sort] if sort else self._asked.sorts) for path in found.of_sort(one))
+    def take(self, found: Iterable[FileKind]) -> None:
+        """Add those files of a survey that belong here."""
+        self.add(file.path for file in found if file.sorts & self._sorts)
 
     def add(self, paths: Iterable[Path]) -> None:
         """Add files; one that is there already stays once."""
@@ -268,8 +270,8 @@ class FileList(QWidget):
 
     def _take_found(self, folder: Path, found: Survey) -> None:
         """Add what belongs here of a folder, and tell what does not."""
-        self.take(found)
-        others = [file for file in (*found.files, *found.left_out) if file.sort not in self._asked.sorts]
+        self.take(found.files)
+        others = [file for file in (*found.files, *found.left_out) if not file.sorts & self._sorts]
         taken = len(found.files) + len(found.left_out) - len(others)
         names = ", ".join(file.path.name for file in others[:_MAXIMUM_NAMED])
         more = f" and {len(others) - _MAXIMUM_NAMED} more" if len(others) > _MAXIMUM_NAMED else ""
@@ -295,7 +297,12 @@ class FileList(QWidget):
             self._survey.count(found.path, lambda count: self._learn_count(found.path, count))
         if found.sort in self._asked.sorts and self._asked.sort == "structures" and found.path not in self.structure_counts:
             self._survey.count_structures(found, lambda count: self._learn_structures(found.path, count))
-        elif found.sort == "spectra" and found.path.is_file() and len(self._asked_of_spectra) < _MAXIMUM_SPECTRA_FILES:
+        elif (
+            found.sort == "spectra"
+            and found.sort in self._sorts
+            and found.path.is_file()
+            and len(self._asked_of_spectra) < _MAXIMUM_SPECTRA_FILES
+        ):
             self._asked_of_spectra.add(found.path)
             self._survey.look_into_spectra(found.path, lambda content: self._learn_spectra(found.path, content))
         self._showing.start()
@@ -336,12 +343,14 @@ class FileList(QWidget):
     def _fault(self, known: FileKind) -> str:
         if self._takes_project and known.sort != "project":
             return f"{known.path} is no project; choose the folder of one"
-        if known.problem or known.sort in self._asked.sorts:
+        if known.problem or known.sorts & self._sorts:
             return known.problem
         if known.sort is None or known.sort in ("structure database", "project"):
             return f"{known.path.name} is a {known.format}; give files here"
         if (known.sort, self._asked.sort) == ("proteins", "spectra"):
             return f"{known.path.name} is a {known.format} file of sequences; add it to the protein databases"
+        if known.sort == "spectra" and self._asked.sort == "libraries" and known.path.name.lower().endswith(library_suffixes()):
+            return f"{known.path.name} holds spectra ({known.format}) that do not say what they are of (SEQ=, NAME=): no spectral library"
         return f"{known.path.name} holds {SORTS[known.sort].held} ({known.format}), not {self._sort.held}"
 
     def _show_state(self) -> None:

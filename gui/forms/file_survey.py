@@ -17,8 +17,9 @@ from engine.entry import FileSort
 from engine.errors import InputError, ProteoscopeError
 from engine.formats.fastq import is_fastq
 from engine.formats.letters import SequenceCount, count_sequences
-from engine.formats.recognition import recognise
-from engine.formats.registry import bare_name, has_suffix_of, names_of, suffixes_of
+from engine.formats.libraries.mgf import names_its_spectra
+from engine.formats.recognition import HEAD_BYTES, recognise
+from engine.formats.registry import bare_name, has_suffix_of, library_suffixes, names_of, suffixes_of
 from engine.formats.sources import DATA_FOLDERS, ByteSource
 from engine.formats.vendor import converter_of, unreadable, vendor_format
 from engine.project import Project, is_project
@@ -49,7 +50,8 @@ class SortOfFiles(NamedTuple):
     @property
     def suffixes(self) -> tuple[str, ...]:
         """The endings of their names, without ``.gz``; folders have none."""
-        return tuple(suffix for sort in self.sorts for suffix in suffixes_of(sort))
+        annotated = library_suffixes() if "libraries" in self.sorts else ()
+        return tuple(dict.fromkeys([*(suffix for sort in self.sorts for suffix in suffixes_of(sort)), *annotated]))
 
     @property
     def name_filter(self) -> str:
@@ -79,13 +81,22 @@ SORTS: dict[FileSort, SortOfFiles] = {
 
 @dataclass(frozen=True)
 class FileKind:
-    """A file and what it is: of which sort, None with the `problem` that it has. `format` as its name, `size` in bytes."""
+    """A file and what it is: of which sort, None with the `problem` that it has. `format` as its name, `size` in bytes.
+
+    `is_annotated`: its spectra say what they are of, so that it can be a spectral library too.
+    """
 
     path: Path
     sort: FileSort | None
     format: str = ""
     size: int = 0
     problem: str = ""
+    is_annotated: bool = False
+
+    @property
+    def sorts(self) -> frozenset[FileSort]:
+        """All that it can be taken for."""
+        return frozenset(([] if self.sort is None else [self.sort]) + (["libraries"] if self.is_annotated else []))
 
 
 @dataclass
@@ -103,9 +114,9 @@ class Survey:
         """Sorts of the files."""
         return {file.sort for file in self.files if file.sort is not None}
 
-    def of_sort(self, sort: FileSort) -> list[Path]:
+    def of_sort(self, sort: FileSort) -> list[FileKind]:
         """The files of one sort."""
-        return [file.path for file in self.files if file.sort == sort]
+        return [file for file in self.files if file.sort == sort]
 
 
 class SearchedRun(NamedTuple):
@@ -142,7 +153,8 @@ def file_kind(path: Path) -> FileKind:
                 if not is_structure(path):
                     raise
                 return FileKind(path, "structures", "structure", source.size)
-            return FileKind(path, written_as.sort, written_as.name, source.size)
+            is_annotated = bool(written_as.library_reader) and names_its_spectra(source.peek(HEAD_BYTES))
+            return FileKind(path, written_as.sort, written_as.name, source.size, is_annotated=is_annotated)
     except ProteoscopeError as error:
         return FileKind(path, None, problem=str(error))
     except OSError as error:

@@ -162,9 +162,12 @@ class SearchForm(QWidget):
         target : what they were dropped on.
         """
         for sort in found.sorts & self.search.sorts:
+            files = found.of_sort(sort)
             parts = [one for one in self.inputs.values() if sort in one.asked.sorts]
-            under = [part for part in parts if target is not None and part.isAncestorOf(target)]
-            next(iter([*under, *(part for part in parts if part.is_empty), parts[-1]])).files.take(found, sort)
+            # What can be taken for two sorts is of that on which it was dropped.
+            fitting = [one for one in self.inputs.values() if all(file.sorts.intersection(one.asked.sorts) for file in files)]
+            under = [part for part in fitting if target is not None and part.isAncestorOf(target)]
+            next(iter([*under, *(part for part in parts if part.is_empty), parts[-1]])).files.take(files)
 
     def take_sample(self) -> None:
         """Have files that ship with the program, with the preset that suits them; none where it goes on from results of another."""

@@ -75,6 +75,7 @@ def place_labels(
         is_free &= ~_overlap(tried, boxes[:n_boxes]).any(axis=1)
         is_free &= ~(_cross(lines, boxes[:n_boxes]).any(axis=1) & has_leader)
         is_free &= ~_cross(leaders[:n_leaders], tried).any(axis=0)
+        is_free &= ~(_meet(lines, leaders[:n_leaders]).any(axis=1) & has_leader)
         is_free &= ~_covers_peak(tried, lines, lines_x, lines_y)
         if not is_free.any():
             continue
@@ -103,6 +104,18 @@ def _cross(lines: Values, boxes: Values) -> NDArray[np.bool_]:
     slope = (line[..., 2] - line[..., 0]) / np.maximum(line[..., 3] - line[..., 1], 1e-9)
     ends = [line[..., 0] + slope * (at - line[..., 1]) for at in (high, low)]
     return (high < low) & (np.maximum(*ends) > box[..., 0] - 1) & (np.minimum(*ends) < box[..., 2] + 1)
+
+
+def _meet(some: Values, others: Values) -> NDArray[np.bool_]:
+    """(n, m) whether lines cross or touch each other: the ends of each lie on two sides of the other."""
+    one, other = some[:, None], others[None]
+    return (_side(one, other[..., :2]) * _side(one, other[..., 2:]) <= 0) & (_side(other, one[..., :2]) * _side(other, one[..., 2:]) <= 0)
+
+
+def _side(line: Values, place: Values) -> Values:
+    """On which side of lines places are, by its sign."""
+    across, along = line[..., 2] - line[..., 0], line[..., 3] - line[..., 1]
+    return across * (place[..., 1] - line[..., 1]) - along * (place[..., 0] - line[..., 0])
 
 
 def _covers_peak(boxes: Values, leaders: Values, lines_x: Values, lines_y: Values) -> NDArray[np.bool_]:

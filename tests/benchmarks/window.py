@@ -289,7 +289,7 @@ def measure_stalls(folder: Path, where_above: float, is_prepared: bool) -> None:
     for name in ("comparison, first time", "comparison, again"):
         with journey.step(name):
             window.compare_runs(list(runs[:2]))
-            journey.wait(0.1, lambda: window.comparison is not None and not window.comparison.is_busy)
+            journey.wait(0.1, lambda: window.comparisons.view is not None and not window.comparisons.view.is_busy)
     for shortcut in ("show_devices", "new_database"):
         with journey.step(shortcut):
             getattr(window, shortcut)()

@@ -603,7 +603,7 @@ class Photographer:
         self.wait_for(window.results)
         window.project_pane.runs.selectAll()
         window.project_pane.compare_action.trigger()
-        view = window.comparison
+        view = window.comparisons.view
         self.wait_for(view)
         self.take("79-comparison")
         view.tabs.setCurrentIndex(1)

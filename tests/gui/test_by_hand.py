@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QToolBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from gui.help.help_window import HelpWindow
@@ -88,6 +88,17 @@ def test_a_preset_over_edited_values_is_undone_by_the_keyboard(shown: MainWindow
     hand.press("ctrl", "z")
     qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] == before + 1)
     assert not form.presets.undo_button.isVisible()
+
+
+def test_every_button_above_the_pages_is_in_sight_with_its_word(shown: MainWindow, qtbot: QtBot) -> None:
+    bar = shown.findChild(QToolBar, "toolbar")
+    assert isinstance(bar, QToolBar)
+    for width in (1280, 1024):
+        shown.resize(width, 800)
+        qtbot.waitUntil(lambda: shown.width() <= width)  # noqa: B023 - waited for at once
+        buttons = [bar.widgetForAction(action) for action in bar.actions() if not action.isSeparator()]
+        assert all(button.visibleRegion().boundingRect() == button.rect() and button.text() for button in buttons)
+    assert [action.text() for action in shown.menus.new.values()] == [action.text() for action in bar.actions()[0].menu().actions()]
 
 
 def test_letters_are_chosen_from_the_menu_and_remembered(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:

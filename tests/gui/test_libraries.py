@@ -15,10 +15,14 @@ from engine.formats.libraries.reading import read_libraries
 from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.searches import run_search, search_of_kind
+from gui.forms.file_survey import file_kind
 from gui.prediction_dialog import PredictionDialog
 from gui.results.export import ExportDialog
 from gui.window import MainWindow
-from tests.gui.test_window import click
+from tests.engine.library_search.test_search import as_mgf, files, planted, rows_of
+from tests.gui.test_window import click, drop
+
+__all__ = ["files"]
 
 PROTEINS = ">P1 of a test\nMKAADESTLRPEPTMIDECKLLNWWYEVAAAKGGSLNMVVK\n"
 
@@ -96,3 +100,34 @@ def test_a_run_is_searched_in_the_library_that_was_made_of_it(window: MainWindow
     window.resize(1280, 800)
     qtbot.wait(800)
     shot(window, "library-results")
+
+
+def test_mgf_that_says_what_its_spectra_are_of_is_searched_as_a_library(files: tuple[Path, Path], window: MainWindow, qtbot: QtBot) -> None:
+    run, library = files[0], as_mgf(files[1])
+    assert file_kind(library).sorts == {"spectra", "libraries"} and file_kind(run).sorts == {"spectra"}
+    window.resize(1280, 800)
+    window.new_search("library")
+    form = window.form
+    qtbot.waitUntil(form.run_button.isVisible)
+    lists = form.file_lists
+    for name, path in (("spectra", run), ("library", library)):
+        form.scroll_area.ensureWidgetVisible(lists[name].lines)
+        drop(window, path, at=lists[name].lines.mapTo(window, lists[name].lines.rect().center()))
+        qtbot.waitUntil(lambda: lists[name].paths == [path] and lists[name].is_examined)  # noqa: B023 - waited for at once
+    assert not lists["library"].problem() and "*.mgf" in lists["library"]._name_filters()[0]
+    shot(window, "library-from-mgf")
+    form.set_project_folder(run.parent / "project")
+    qtbot.waitUntil(form.run_button.isEnabled)
+    with qtbot.waitSignal(window.bridge.finished, timeout=120_000):
+        click(form.run_button)
+    qtbot.waitUntil(lambda: window.results.run is not None and not window.results.is_busy)
+    matches = {row["spectrum_id"]: row["peptide"] for row in rows_of(run.parent / "project" / "exports" / "matches.tsv")}
+    assert matches.items() >= planted().items()
+
+
+def test_spectra_that_do_not_say_what_they_are_of_are_no_library(files: tuple[Path, Path], window: MainWindow, qtbot: QtBot) -> None:
+    window.new_search("library")
+    chosen = window.form.file_lists["library"]
+    chosen.add([files[0]])
+    qtbot.waitUntil(lambda: "do not say what they are of (SEQ=, NAME=)" in chosen.message.text())
+    chosen.clear()

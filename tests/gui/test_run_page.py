@@ -10,12 +10,14 @@ import pytest
 
 pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from engine.errors import InputError
 from engine.project import Project, RunNote
+from gui.theme import colours
 from gui.window import MainWindow
 from tests.engine.views.compared_projects import project_with_runs
 from tests.engine.views.search_projects import project_with_search
@@ -109,20 +111,50 @@ def test_two_runs_are_compared_from_the_page_of_one(window: MainWindow, tmp_path
     _page_of_first(window, qtbot)
     (action,) = window.run_actions.page.compare_menu.actions()
     action.trigger()
-    assert window.comparison is not None
-    qtbot.waitUntil(lambda: not window.comparison.is_busy)
+    assert window.comparisons.view is not None
+    qtbot.waitUntil(lambda: not window.comparisons.view.is_busy)
 
 
 def test_a_report_is_written_behind_the_window(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project = project_with_search(tmp_path / "p")
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
-    window.run_actions._report_folder = str(tmp_path)
     run = project.runs()[-1]
-    from gui.tasks import ReportTask
-
-    window.run_actions.report_asked.emit(ReportTask(window.search.search, project.folder, run, tmp_path / "out"))
+    qtbot.mouseClick(window.run_actions.page.report_button, Qt.MouseButton.LeftButton)
+    dialog = window.run_actions.page.findChild(QFileDialog)
+    assert dialog is not None
+    dialog.fileSelected.emit(str(tmp_path / "out"))
+    dialog.close()
     qtbot.waitUntil(lambda: window.queue.is_idle and (tmp_path / "out" / f"{run.id}.html").is_file())
+
+
+def test_the_folder_of_a_run_is_opened(window: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[QUrl] = []
+    # The desktop's own program would open on the screen of whoever runs the tests.
+    monkeypatch.setattr("gui.run_actions.QDesktopServices.openUrl", lambda url: opened.append(url) or True)
+    project = project_with_search(tmp_path / "p")
+    _opened(window, project.folder, qtbot)
+    _page_of_first(window, qtbot)
+    qtbot.mouseClick(window.run_actions.page.folder_button, Qt.MouseButton.LeftButton)
+    assert [Path(url.toLocalFile()) for url in opened] == [project.folder / "results" / project.runs()[-1].id]
+
+
+def test_a_failed_run_is_deleted_and_comes_back_and_warnings_stand_first(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    project = Project.create_or_open(tmp_path / "p")
+    with pytest.raises(InputError), project.run("identify", {"enzyme": "trypsin"}) as run:
+        run.log("info", "the second thing said")
+        run.log("warning", "something odd")
+        raise InputError("x.mzML", "is cut off")
+    window.open_project(project.folder)
+    _page_of_first(window, qtbot)
+    page = window.run_actions.page
+    text = page.text.toPlainText()
+    assert -1 < text.index("Warning: something odd") < text.index("the second thing said")
+    assert page.text.toHtml().count(colours().attention) >= 1
+    qtbot.mouseClick(page.delete_button, Qt.MouseButton.LeftButton)
+    assert not window.project_pane.records
+    qtbot.mouseClick(window.message_bar.button, Qt.MouseButton.LeftButton)
+    assert [one.id for one in window.project_pane.records] == [run.id] and project.verify() == []
 
 
 def test_failed_runs_have_a_page_and_names_of_a_stranger_are_text(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:

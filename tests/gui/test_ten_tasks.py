@@ -187,7 +187,7 @@ def test_two_runs_are_compared(window: MainWindow, results: IdentificationView, 
     hand.click(runs.viewport(), runs.visualItemRect(runs.item(other)).center(), holding=("ctrl",))
     qtbot.waitUntil(pane.compare_button.isVisible)
     hand.click(pane.compare_button)
-    qtbot.waitUntil(lambda: window.comparison is not None and window.pages.currentWidget() is window.comparison)
+    qtbot.waitUntil(lambda: window.comparisons.view is not None and window.pages.currentWidget() is window.comparisons.view)
 
 
 @pytest.mark.parametrize("kind", ["explain", "quantify"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from engine.chemistry.noted_peptides import parse_peptide
 from engine.chemistry.peptidoforms import Peptidoform, parse
 from engine.errors import ParameterError
@@ -11,9 +13,19 @@ from engine.formats.libraries.text_entries import Line, TextLibrary, last_of
 from engine.formats.sources import ByteSource
 from engine.jobs.progress import Progress
 
-__all__ = ["MgfLibrary", "read_mgf"]
+__all__ = ["MgfLibrary", "names_its_spectra", "read_mgf"]
 
 _KEYS_OF_NAMES = ("NAME", "COMPOUND_NAME", "TITLE", "SPECTRUMID")
+
+_SAID = re.compile(
+    rb"^[ \t]*(?:SEQ|NAME|COMPOUND_NAME|SPECTRUMID|FORMULA|MOLECULAR_FORMULA|INCHI|INCHIKEY|INCHIAUX|SMILES|ADDUCT)[ \t]*=[ \t]*[^\s]",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def names_its_spectra(beginning: bytes) -> bool:
+    """Whether an MGF file that begins so says what its spectra are of, as a library does: not those that an instrument measured."""
+    return _SAID.search(beginning) is not None
 
 
 def read_mgf(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:

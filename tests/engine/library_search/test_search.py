@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS, WATER_MASS
+from engine.command_line.main import main
 from engine.errors import InputError
 from engine.execution.resources import Resources
 from engine.formats.libraries.reading import read_libraries
@@ -57,6 +58,25 @@ def files(tmp_path, monkeypatch):
     return run, library
 
 
+def as_mgf(library: Path) -> Path:
+    """The entries of a library in MSP as spectra of MGF with ``SEQ=`` lines."""
+    spectra = []
+    for entry in library.read_text().split("Name: ")[1:]:
+        name, comment, _, *peaks = entry.strip().splitlines()
+        sequence, _, charge = name.partition("/")
+        precursor = comment.partition("Parent=")[2].split()[0]
+        lines = (f"TITLE=of {sequence}", f"SEQ={sequence}", f"PEPMASS={precursor}", f"CHARGE={charge}+", *peaks)
+        spectra.append("\n".join(("BEGIN IONS", *lines, "END IONS")))
+    made = library.with_suffix(".mgf")
+    made.write_text("\n".join(spectra))
+    return made
+
+
+def planted() -> dict[str, str]:
+    """The peptides whose spectra are in the run as they are, by the titles of these."""
+    return {sequence: sequence for number, sequence in enumerate(peptides()) if number % 2 == 0 and number % 10}
+
+
 def rows_of(path: Path):
     with path.open() as file:
         return list(csv.DictReader(file, delimiter="\t"))
@@ -77,6 +97,18 @@ def test_planted_peptides_are_found_with_their_proteins(files, tmp_path, similar
     psms = {row["spectrum_id"]: row for row in rows_of(tmp_path / "p" / "exports" / "psms.tsv") if row["is_decoy"] == "false"}
     assert all(psms[name]["proteins"] == f"P{peptides().index(name)}" for name in plain)
     assert all(abs(float(psms[name]["mass_error_ppm"])) < 1 and float(psms[name]["similarity"]) > 0.9 for name in plain)
+
+
+def test_mgf_that_says_what_its_spectra_are_of_is_a_library_on_the_command_line(files, tmp_path, capsys):
+    run, library = files[0], as_mgf(files[1])
+    command = ["library", str(run), "--library", str(library), "--out", str(tmp_path / "p"), "--device", "cpu"]
+    assert main(["estimate", *command]) == 0
+    assert main(command) == 0
+    matches = {row["spectrum_id"]: row["peptide"] for row in rows_of(tmp_path / "p" / "exports" / "matches.tsv")}
+    assert matches.items() >= planted().items()
+    (tmp_path / "list.ms2").write_text("H\tx\nS\t1\t1\t500.0\nZ\t2\t999.0\n100 1\n")
+    assert main(["estimate", *command[:3], str(tmp_path / "list.ms2"), *command[4:]]) == 2
+    assert "is MS2, where a spectral library belongs. Give it as SPECTRA" in capsys.readouterr().err
 
 
 def test_shifted_spectra_are_found_by_an_open_search_and_named(files, tmp_path):

@@ -442,8 +442,8 @@ def test_folders_are_searched_for_what_a_search_needs(tmp_path: Path, qtbot: QtB
     survey.all_within([tmp_path], answers.append)
     qtbot.waitUntil(lambda: bool(answers))
     survey.close()
-    assert [path.name for path in answers[0].of_sort("spectra")] == ["a.MGF"]
-    assert [path.name for path in answers[0].of_sort("proteins")] == ["b.fasta"]
+    assert [file.path.name for file in answers[0].of_sort("spectra")] == ["a.MGF"]
+    assert [file.path.name for file in answers[0].of_sort("proteins")] == ["b.fasta"]
     assert [file.path.name for file in answers[0].left_out] == ["notes.txt"]
 
 

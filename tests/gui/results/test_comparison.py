@@ -205,9 +205,9 @@ def test_sizes_of_a_comparison_are_kept(project: Project, make_window: Callable[
     sizes = []
     for _ in range(2):
         window.compare_runs(project.runs())
-        assert window.comparison is not None
-        settle(window.comparison, qtbot)
-        splitters = window.comparison.findChildren(QSplitter)
+        assert window.comparisons.view is not None
+        settle(window.comparisons.view, qtbot)
+        splitters = window.comparisons.view.findChildren(QSplitter)
         sizes.append([splitter.sizes() for splitter in splitters])
         for splitter in splitters:
             splitter.setSizes([300, 700])
@@ -278,7 +278,7 @@ def test_runs_are_chosen_in_the_list_and_compared(project: Project, make_window:
     pane.runs.selectAll()
     assert pane.selected_run is None and pane.compare_action.text() == "&Compare 3 runs"
     qtbot.mouseClick(pane.compare_button, Qt.MouseButton.LeftButton)
-    view = window.comparison
+    view = window.comparisons.view
     assert view is not None and view.run_ids == ("identify-0001", "identify-0002", "identify-0003")
     assert window.pages.currentWidget() is view
     settle(view, qtbot)

@@ -82,6 +82,29 @@ def test_crowded_labels_stand_apart_from_their_peaks_with_a_line() -> None:
     assert [one.foot is not None for one in placed[1:]] == [True] * 4
 
 
+def test_lines_from_labels_to_their_peaks_never_cross() -> None:
+    """Each pair of lines by the definition, a common place by solving for it, over random spectra that are crowded enough."""
+
+    def have_common_place(one: np.ndarray, other: np.ndarray) -> bool:
+        (from_one, to_one), (from_other, to_other) = one, other
+        directions = np.column_stack((to_one - from_one, from_other - to_other))
+        if abs(np.linalg.det(directions)) < 1e-9:
+            return False
+        shares = np.linalg.solve(directions, from_other - from_one)
+        return bool(((shares > 1e-9) & (shares < 1 - 1e-9)).all())
+
+    n_lines = 0
+    for seed in range(200):
+        generator = np.random.default_rng(seed)
+        n = int(generator.integers(5, 60))
+        x, y, widths = generator.uniform(0, 600, n), generator.uniform(20, 300, n), generator.uniform(15, 60, n)
+        placed = place_labels(x, y, widths, 12.0, 300 - y, x, y, (0.0, 0.0, 600.0, 300.0))
+        lines = [np.array([[one.foot, one.top + 12], [x[one.label], y[one.label]]]) for one in placed if one.foot is not None]
+        n_lines += len(lines)
+        assert not any(have_common_place(one, other) for i, one in enumerate(lines) for other in lines[:i])
+    assert n_lines > 1000
+
+
 def test_labels_on_the_screen_do_not_overlap_at_any_zoom(view: SpectrumView) -> None:
     counts = []
     for low, high in ((100, 1400), (300, 900), (500, 620), (560, 575)):

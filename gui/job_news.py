@@ -1,0 +1,70 @@
+"""What the window tells of jobs that have ended: errors, what was written, and results, at once to whoever waits for them."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.jobs import Job
+from gui.forms.prefill import FormPrefill
+from gui.tasks import SearchTask, WritingTask
+from gui.window_frame import WindowFrame
+
+__all__ = ["JobNews"]
+
+
+class JobNews(QObject):
+    """Tells what became of jobs.
+
+    Parameters
+    ----------
+    window : in which it is told.
+
+    Signals
+    -------
+    results_asked : the folder of a project and the id of its run whose results are to be shown. library_search_asked : the library that
+    was made is to be searched; with what the form begins with.
+    """
+
+    results_asked = Signal(Path, str)
+    library_search_asked = Signal(object)
+
+    def __init__(self, window: WindowFrame) -> None:
+        super().__init__(window)
+        self._window = window
+        self.is_awaited = False
+        """Whether the user has touched no form since a search was queued, and so waits for its results."""
+
+    def tell(self, job: Job, task: SearchTask | WritingTask) -> None:
+        """Tell how a job ended; of a cancelled one there is nothing to tell."""
+        window = self._window
+        if job.state == "failed" and job.error_report:
+            window.tell_fault(f"{job.title} failed: {job.error}", job.error_report)
+        elif job.state == "failed":
+            window.message_bar.tell(str(job.error), "wrong", "Show log", window.show_log)
+        elif job.state == "done":
+            if isinstance(task, SearchTask):
+                self._tell_search(job, task)
+            else:
+                self._tell_writing(job, task)
+
+    def _tell_search(self, job: Job, task: SearchTask) -> None:
+        """Show the results, or offer to, where the user has begun something else."""
+        window, show = self._window, partial(self.results_asked.emit, task.project_folder, job.result.run_id)
+        if self.is_awaited and window.pages.currentWidget() not in window.made_results() and window.queue.is_idle:
+            show()
+        else:
+            window.message_bar.tell(self._outcome(job), "good", "Show results", show)
+
+    def _tell_writing(self, job: Job, task: WritingTask) -> None:
+        made = task.library_search()
+        if made is None:
+            self._window.message_bar.tell(self._outcome(job), "good")
+        else:
+            search = partial(self.library_search_asked.emit, FormPrefill(*made))
+            self._window.message_bar.tell(self._outcome(job), "good", "Search spectra in it", search)
+
+    def _outcome(self, job: Job) -> str:
+        return f"{job.title}: {self._window.tasks.outcome(job)}"
