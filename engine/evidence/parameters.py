@@ -59,6 +59,10 @@ class EvidenceParameters(SearchParameters):
         30.0, gt=0, le=200, title="Contacts up to", unit="Å", group=_SITES,
         help="Modified residues and lysines whose Cα lie as near are listed as pairs; 30 Å is the reach of common cross-linkers.",
     )  # fmt: skip
+    minimum_separation: int = parameter(
+        6, ge=1, le=1000, title="Contacts from", unit="residues apart", group=_SITES,
+        help="Neighbours in the sequence lie near each other in any fold: pairs nearer along it than this are not listed.",
+    )  # fmt: skip
 
     @field_validator("proteins")
     @classmethod

@@ -169,7 +169,7 @@ def _evidence(
     return Evidence(
         proteins, peptides, places, residues, conservation, sites, mapped, rows, placed_sites(sites, residues, mapped, rows, progress),
         missed_stretches(proteins, residues, mapped, rows, progress),
-        near_pairs(residues, sites, mapped, rows, parameters.contact_distance, progress),
+        near_pairs(residues, sites, mapped, rows, parameters.contact_distance, parameters.minimum_separation, progress),
         shared_peptides(peptides, places, len(proteins)), structures.chains.names,
     )  # fmt: skip
 

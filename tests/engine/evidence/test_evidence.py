@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from Bio import Align
 from Bio.PDB import PDBParser
+from numpy.typing import NDArray
 from pyteomics import mass
 
 from engine.chemistry.enzymes import digest, enzyme
@@ -178,6 +179,40 @@ def test_sites_and_contacts_are_measured_in_plain_coordinates(project: Path, run
         near = min(a.pos.dist(b.pos) for a in atoms[int(first["author_number"])] for b in atoms[int(second["author_number"])])
         assert one["atom_distance"] == pytest.approx(near, abs=1e-3)
         assert one["first_residue"] == "K" or one["is_modified"]
+
+
+@pytest.mark.parametrize(("distance", "separation"), [(30.0, 6), (12.0, 1), (25.0, 40)])
+def test_contacts_are_all_pairs_that_are_near_in_space_and_not_along_the_sequence(
+    project: Path, albumin: Path, distance: float, separation: int
+) -> None:
+    options = {} if (distance, separation) == (30.0, 6) else {"contact_distance": distance, "minimum_separation": separation}
+    done = run_search("evidence", {"project": [project], "structures": [albumin]}, device="cpu", threads=2, **options)
+    assert done.run_id is not None
+    proteins = {number: one["sequence"] for number, one in enumerate(rows(project, done.run_id, PROTEINS))}
+    sites = {(one["protein"], one["position"]) for one in rows(project, done.run_id, SITES)}
+    nearest = {number: one["protein"] for number, one in enumerate(rows(project, done.run_id, CHAINS)) if one["rank"] == 1}
+    places = {str(residue.seqid): np.array(residue["CA"][0].pos.tolist()) for residue in gemmi.read_structure(str(albumin))[0]["A"]}
+    standing: dict[int, dict[int, NDArray[np.float64]]] = {}
+    for one in rows(project, done.run_id, MAPPED_RESIDUES):
+        if one["chain_row"] in nearest and one["author_number"] is not None and one["chain_residue"] is not None:
+            protein, position = nearest[one["chain_row"]], one["position"]
+            if proteins[protein][position - 1] == "K" or (protein, position) in sites:
+                standing.setdefault(protein, {})[position] = places[one["author_number"]]
+    wanted = {
+        (protein, a, b): apart
+        for protein, known in standing.items()
+        for a, here in known.items()
+        for b, there in known.items()
+        if b - a >= separation and (apart := float(np.linalg.norm(here - there))) <= distance
+    }
+    found = rows(project, done.run_id, CONTACTS)
+    assert {(one["protein"], one["first_position"], one["second_position"]) for one in found} == set(wanted) and len(wanted) > 10
+    for one in found:
+        key = one["protein"], one["first_position"], one["second_position"]
+        assert one["alpha_distance"] == pytest.approx(wanted[key], abs=1e-3)
+        assert one["is_modified"] == ((key[0], key[1]) in sites or (key[0], key[2]) in sites)
+    # Those that tell the most come first: modified ones, and of these the nearest.
+    assert found == sorted(found, key=lambda one: (one["protein"], not one["is_modified"], one["alpha_distance"]))
 
 
 def test_what_was_missed_is_what_no_peptide_covers_and_enzymes_would_show_it(project: Path, run: str, proteins: dict[str, str]) -> None:
