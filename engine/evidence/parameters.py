@@ -51,6 +51,10 @@ class EvidenceParameters(SearchParameters):
         50, ge=3, le=1000, title="Homologues of a protein", unit="sequences", group=_SITES,
         help="The best of the sequences given as homologues, among which the conservation of its residues is counted.",
     )  # fmt: skip
+    fixed_sites: bool = parameter(
+        False, title="Show fixed modifications", group=_SITES,
+        help="Make sites of fixed modifications too, which every such residue carries: carbamidomethyl, labels.",
+    )  # fmt: skip
     surface_exposure: float = parameter(
         0.25, ge=0, le=1, title="Surface from", group=_SITES,
         help="Part of the greatest area of a residue that water must touch for it to lie on the surface.",

@@ -322,6 +322,7 @@ def test_the_demo_identifies_the_sample_and_shows_it_on_the_structure_that_ships
     sites = rows(project.folder, run, SITES)
     lysines = [one for one in sites if one["modification"] == "Guanidinyl" and one["site_probability"] > 0.9]
     assert {one["residue"] for one in lysines} == {"K"} and {one["place"] for one in sites} >= {"surface", "buried"}
+    assert "Carbamidomethyl" not in {one["modification"] for one in sites}, "which the search looked for on all cysteines"
     assert nearest["n_sites"] == len({one["position"] for one in sites if one["accession"] == nearest["accession"]})
     assert any(one["is_modified"] for one in rows(project.folder, run, CONTACTS))
     assert main(["demo", "evidence", "--out", str(out), "--set", "run=x"]) == 2
