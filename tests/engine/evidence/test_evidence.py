@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -183,8 +184,9 @@ def test_sites_and_contacts_are_measured_in_plain_coordinates(project: Path, run
 
 @pytest.mark.parametrize(("distance", "separation"), [(30.0, 6), (12.0, 1), (25.0, 40)])
 def test_contacts_are_all_pairs_that_are_near_in_space_and_not_along_the_sequence(
-    project: Path, albumin: Path, distance: float, separation: int
+    project: Path, albumin: Path, tmp_path: Path, distance: float, separation: int
 ) -> None:
+    project = Path(shutil.copytree(project, tmp_path / "project"))
     options = {} if (distance, separation) == (30.0, 6) else {"contact_distance": distance, "minimum_separation": separation}
     done = run_search("evidence", {"project": [project], "structures": [albumin]}, device="cpu", threads=2, **options)
     assert done.run_id is not None
