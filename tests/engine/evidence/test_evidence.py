@@ -187,7 +187,9 @@ def test_contacts_are_all_pairs_that_are_near_in_space_and_not_along_the_sequenc
     project: Path, albumin: Path, tmp_path: Path, distance: float, separation: int
 ) -> None:
     project = Path(shutil.copytree(project, tmp_path / "project"))
-    options = {} if (distance, separation) == (30.0, 6) else {"contact_distance": distance, "minimum_separation": separation}
+    options: dict[str, Any] = (
+        {} if (distance, separation) == (30.0, 6) else {"contact_distance": distance, "minimum_separation": separation}
+    )
     done = run_search("evidence", {"project": [project], "structures": [albumin]}, device="cpu", threads=2, **options)
     assert done.run_id is not None
     proteins = {number: one["sequence"] for number, one in enumerate(rows(project, done.run_id, PROTEINS))}
