@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.arrays import offsets_of
-from engine.chemistry.modifications import parse_modification
 from engine.chemistry.peptidoforms import Peptidoform, parse
 from engine.clustering.tables import EXPLAINED
 from engine.errors import InputError, ParameterError
 from engine.evidence.parameters import EvidenceParameters
 from engine.matches.columns import EXPORTED_PSMS, PROTEINS
+from engine.matches.fixed_modifications import FixedModifications, fixed_of_parameters, on_all_residues
 from engine.matches.source_run import identified_run
 from engine.project import Project
 from engine.results.arrow import in_one
@@ -47,14 +46,14 @@ _POSITIONS = 1 << 20  # more than a peptide has residues
 class SourceTables(NamedTuple):
     """Tables that evidence is taken from: of the identification `run`, and of the explanation that goes on from it where that was meant.
 
-    `fixed`: names of modifications that every such residue carries, as far as the run tells, with the residue.
+    `fixed`: modifications that every such residue carries, as far as the run's parameters tell.
     """
 
     run: str
     psms: Path
     proteins: Path
     spectra: Path
-    fixed: frozenset[tuple[str, str]]
+    fixed: FixedModifications
     explained: Path | None = None
 
 
@@ -117,6 +116,12 @@ class IdentifiedPeptides:
     def __len__(self) -> int:
         return len(self.peptides)
 
+    def carried_by_all(self) -> FixedModifications:
+        """Modifications that every such residue carries."""
+        carried = self.modifications
+        names = [carried.names[code] for code in carried.name.tolist()]
+        return on_all_residues(self.sequences, np.diff(carried.offsets), carried.position, names)
+
 
 class ProteinEntry(NamedTuple):
     """The first protein of a group: accession, names of the others, what the database says of it, its residues, q-value of the group."""
@@ -147,18 +152,7 @@ def source_tables(folder: Path, run: str) -> SourceTables:
     found = identified_run(folder, run, (_MODIFIED,))
     if found.proteins is None:
         raise InputError(folder, f"run {found.run} has no table of proteins", remedy=_REMEDY)
-    return SourceTables(found.run, found.psms, found.proteins, found.spectra, _fixed(found.parameters), explained)
-
-
-def _fixed(parameters: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
-    """What a run calls its fixed modifications; none that this version cannot read."""
-    found = set[tuple[str, str]]()
-    named = parameters.get("fixed_modifications")
-    for text in named if isinstance(named, list | tuple) else ():
-        with suppress(ParameterError):
-            one = parse_modification(str(text))
-            found |= {(one.name, residue) for residue in one.residues}
-    return frozenset(found)
+    return SourceTables(found.run, found.psms, found.proteins, found.spectra, fixed_of_parameters(found.parameters), explained)
 
 
 def identified_peptides(tables: SourceTables, maximum_q_value: float) -> IdentifiedPeptides:

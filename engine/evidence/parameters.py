@@ -51,6 +51,10 @@ class EvidenceParameters(SearchParameters):
         50, ge=3, le=1000, title="Homologues of a protein", unit="sequences", group=_SITES,
         help="The best of the sequences given as homologues, among which the conservation of its residues is counted.",
     )  # fmt: skip
+    fixed_sites: bool = parameter(
+        False, title="Show fixed modifications", group=_SITES,
+        help="Make sites of fixed modifications too, which every such residue carries: carbamidomethyl, labels.",
+    )  # fmt: skip
     surface_exposure: float = parameter(
         0.25, ge=0, le=1, title="Surface from", group=_SITES,
         help="Part of the greatest area of a residue that water must touch for it to lie on the surface.",
@@ -58,6 +62,10 @@ class EvidenceParameters(SearchParameters):
     contact_distance: float = parameter(
         30.0, gt=0, le=200, title="Contacts up to", unit="Å", group=_SITES,
         help="Modified residues and lysines whose Cα lie as near are listed as pairs; 30 Å is the reach of common cross-linkers.",
+    )  # fmt: skip
+    minimum_separation: int = parameter(
+        6, ge=1, le=1000, title="Contacts from", unit="residues apart", group=_SITES,
+        help="Neighbours in the sequence lie near each other in any fold: pairs nearer along it than this are not listed.",
     )  # fmt: skip
 
     @field_validator("proteins")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.arrays import offsets_of, ranges
 from engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry, known_sums
 from engine.jobs.progress import Progress
+from engine.matches.fixed_modifications import C_END, N_END, NONE_FIXED, FixedModifications
 from engine.peptides.occurrences import occurrences_of
 
 __all__ = ["Places", "ResidueEvidence", "Sites", "places_of", "residue_evidence", "sites_of"]
@@ -122,10 +123,10 @@ def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEnt
     return ResidueEvidence(offsets, letters, counts[0], counts[1], q_value)
 
 
-def sites_of(peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Places, fixed: Collection[tuple[str, str]] = ()) -> Sites:
+def sites_of(peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Places, fixed: FixedModifications = NONE_FIXED) -> Sites:
     """Modified residues. What an end of a peptide carries is at its first or last residue.
 
-    `fixed`: names with residues that all carry them, which say nothing of one of these, and are left out.
+    `fixed`: what all residues of a kind, or all ends, carry, which says nothing of one of these, and is left out.
     """
     carried = peptides.modifications
     spans, rows = ranges(carried.offsets[places.peptide], carried.offsets[places.peptide + 1])
@@ -135,9 +136,12 @@ def sites_of(peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Pl
     protein, name = places.protein[place], carried.name[rows]
     is_fixed = np.zeros((len(carried.names) + 1, 256), np.bool_)
     number = {one: k for k, one in enumerate(carried.names)}
-    for text, residue in fixed:
-        is_fixed[number.get(text, len(carried.names)), ord(residue)] = True
-    kept = np.flatnonzero(~is_fixed[name, residues.letters[residues.offsets[protein] + position]])
+    ends = {N_END: 0, C_END: 1}  # no letters
+    for text, where in fixed:
+        is_fixed[number.get(text, len(carried.names)), ends[where] if where in ends else ord(where)] = True
+    inside = start + carried.position[rows] - 1
+    there = residues.letters[residues.offsets[protein] + position]
+    kept = np.flatnonzero(~is_fixed[name, np.where(inside < start, 0, np.where(inside >= end, 1, there))])
     protein, position, name, rows, peptide = protein[kept], position[kept], name[kept], rows[kept], places.peptide[place[kept]]
     order = np.lexsort((peptide, name, position, protein))
     protein, position, name, rows, peptide = protein[order], position[order], name[order], rows[order], peptide[order]

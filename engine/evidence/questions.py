@@ -175,10 +175,11 @@ def _nearest_ligands(one: MappedChain, rows: NDArray[np.int64]) -> tuple[list[st
 
 
 def near_pairs(
-    residues: ResidueEvidence, sites: Sites, mapped: Sequence[MappedChain], rows: MappedRows, distance: float, progress: Progress
-) -> Pairs:
-    """Modified residues and lysines of each protein's nearest chain whose Cα lie within a distance; of each chain the pairs with a modified
-    one first, and of these the nearest."""
+    residues: ResidueEvidence, sites: Sites, mapped: Sequence[MappedChain], rows: MappedRows, distance: float, separation: int,
+    progress: Progress,
+) -> Pairs:  # fmt: skip
+    """Modified residues and lysines of each protein's nearest chain whose Cα lie within a distance (Å), and which are at least so many
+    residues of the protein apart; of each chain the pairs with a modified one first, and of these the nearest."""
     is_site = np.zeros(len(residues.letters), np.bool_)
     is_site[residues.offsets[sites.protein] + sites.position] = True
     is_wanted = (residues.letters == ord("K")) | is_site
@@ -189,7 +190,8 @@ def near_pairs(
         first, last = int(rows.offsets[number]), int(rows.offsets[number + 1])
         some = (first + np.flatnonzero(is_wanted[rows.place[first:last]]))[:_MAXIMUM_OF_A_PROTEIN]
         apart = np.linalg.norm(rows.alpha[some, None] - rows.alpha[None, some], axis=2)
-        a, b = np.nonzero(np.triu(apart <= distance, 1))
+        along = np.abs(rows.position[some, None] - rows.position[None, some])
+        a, b = np.nonzero(np.triu((apart <= distance) & (along >= separation), 1))
         own = is_site[rows.place[some]]
         order = np.lexsort((b, a, apart[a, b], ~(own[a] | own[b])))
         a, b = a[order], b[order]

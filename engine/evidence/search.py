@@ -31,6 +31,7 @@ from engine.evidence.summary import EvidenceSummary
 from engine.evidence.tables import HOMOLOGUES, PROTEINS, TABLES, file_of
 from engine.execution.resources import Resources
 from engine.jobs.progress import Progress
+from engine.matches.fixed_modifications import NONE_FIXED, FixedModifications
 from engine.project.paths import EXPORTS
 from engine.results.reader import TableFile
 from engine.results.separated import DIGITS, write_separated
@@ -163,15 +164,26 @@ def _evidence(
     progress = resources.progress
     places = places_of(peptides, proteins, progress)
     residues = residue_evidence(peptides, proteins, places)
-    sites = sites_of(peptides, residues, places, tables.fixed)
+    sites = sites_of(peptides, residues, places, _fixed(peptides, tables, parameters, progress))
     mapped = mapped_chains(near, proteins, structures, resources)
     rows = MappedRows.of(mapped, residues)
     return Evidence(
         proteins, peptides, places, residues, conservation, sites, mapped, rows, placed_sites(sites, residues, mapped, rows, progress),
         missed_stretches(proteins, residues, mapped, rows, progress),
-        near_pairs(residues, sites, mapped, rows, parameters.contact_distance, progress),
+        near_pairs(residues, sites, mapped, rows, parameters.contact_distance, parameters.minimum_separation, progress),
         shared_peptides(peptides, places, len(proteins)), structures.chains.names,
     )  # fmt: skip
+
+
+def _fixed(peptides: IdentifiedPeptides, tables: SourceTables, parameters: EvidenceParameters, progress: Progress) -> FixedModifications:
+    """What makes no site; where the run names none, as an imported one, what all residues of a kind carry."""
+    if parameters.fixed_sites:
+        return NONE_FIXED
+    found = tables.fixed or peptides.carried_by_all()
+    if found and not tables.fixed:
+        names = ", ".join(f"{name} ({where})" for name, where in sorted(found))
+        progress.message(f"All residues of their kind carry {names}, which therefore makes no site; fixed_sites shows it")
+    return found
 
 
 def _write(found: Evidence, parameters: EvidenceParameters, request: SearchRequest, run: SearchRun[_Read]) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,10 @@ from engine.chemistry.annotated_modifications import annotated_modification
 from engine.chemistry.peptidoforms import parse
 from engine.errors import ParameterError
 from engine.formats.features import FEATURE_GROUPS, FEATURE_KINDS
+from engine.matches.fixed_modifications import C_END, N_END, NONE_FIXED, FixedModifications
 
 __all__ = [
+    "CarriedModification",
     "Coverage",
     "PlacedPeptide",
     "ProteinFeature",
@@ -99,12 +101,15 @@ class Coverage:
         return float(self.covered.mean()) if len(self.covered) else 0.0
 
 
-def cover(title: str, sequence: str, peptides: Iterable[Mapping[str, Any]], description: str = "") -> Coverage:
+def cover(
+    title: str, sequence: str, peptides: Iterable[Mapping[str, Any]], description: str = "", fixed: FixedModifications = NONE_FIXED
+) -> Coverage:
     """Place peptides in a protein, at every place where they fit; leucine and isoleucine, of equal mass, are the same.
 
     Parameters
     ----------
-    peptides : with ``row``, ``peptide``, ``sequence``, ``n_psms`` and ``q_value``.
+    peptides : with ``row``, ``peptide``, ``sequence``, ``n_psms`` and ``q_value``. fixed : what all residues of a kind carry, which is
+        not shown.
 
     Examples
     --------
@@ -119,18 +124,36 @@ def cover(title: str, sequence: str, peptides: Iterable[Mapping[str, Any]], desc
         wanted = str(peptide["sequence"]).replace("I", "L")
         # A look-ahead finds places that overlap, too.
         found += [(match.start(), match.start() + len(wanted), peptide) for match in re.finditer(f"(?={re.escape(wanted)})", alike)]
-    return covered_by(title, sequence, found, description)
+    return covered_by(title, sequence, found, description, lambda one: (one.name, one.where) not in fixed)
 
 
-def covered_by(title: str, sequence: str, found: Iterable[tuple[int, int, Mapping[str, Any]]], description: str = "") -> Coverage:
-    """A protein with peptides at known places: first residue from 0, the one behind the last, and the peptide as `cover` takes it."""
+class CarriedModification(NamedTuple):
+    """What a peptide carries at its place: the residue of the protein, from 0, the modification's name and mass (Da), and what carries it:
+    the letter of the residue, or an end of the peptide (`engine.matches.fixed_modifications`)."""
+
+    place: int
+    name: str
+    mass: float
+    where: str
+
+
+def _is_any(one: CarriedModification) -> bool:
+    return True
+
+
+def covered_by(
+    title: str, sequence: str, found: Iterable[tuple[int, int, Mapping[str, Any]]], description: str = "",
+    is_shown: Callable[[CarriedModification], bool] = _is_any,
+) -> Coverage:  # fmt: skip
+    """A protein with peptides at known places: first residue from 0, the one behind the last, and the peptide as `cover` takes it.
+    `is_shown`: which of what they carry is marked."""
     covered = np.zeros(len(sequence), np.bool_)
     modified: dict[int, list[str]] = {}
     lanes: list[int] = []
     placed = []
     for start, end, peptide in sorted(found, key=lambda one: (one[0], -one[1])):
         covered[start:end] = True
-        changes = _modifications(str(peptide["peptide"]), start, end)
+        changes = tuple((one.place, one.name) for one in _modifications(str(peptide["peptide"]), start, end) if is_shown(one))
         for residue, name in changes:
             if name not in modified.setdefault(residue, []):
                 modified[residue].append(name)
@@ -195,10 +218,16 @@ def feature_lanes(features: Collection[ProteinFeature], groups: Collection[str])
     return placed
 
 
-def _modifications(peptide: str, start: int, end: int) -> tuple[tuple[int, str], ...]:
+def _modifications(peptide: str, start: int, end: int) -> list[CarriedModification]:
     try:
-        placed = parse(peptide).modifications
+        parsed = parse(peptide)
     except ParameterError:
-        return ()
+        return []
+    n = len(parsed.sequence)
     # Those of the ends are drawn at the first and the last residue.
-    return tuple((min(max(start + position - 1, start), end - 1), name) for position, name, _ in placed)
+    return [
+        CarriedModification(
+            min(max(start + at - 1, start), end - 1), name, mass, N_END if at < 1 else C_END if at > n else parsed.sequence[at - 1]
+        )
+        for at, name, mass in parsed.modifications
+    ]

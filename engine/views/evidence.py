@@ -25,7 +25,7 @@ from engine.structures.reading import read_structure
 from engine.structures.sources import DATABASE_FILE
 from engine.views.aligned_pair import IDENTICAL, MISMATCH, AlignedPair
 from engine.views.conditions import Condition, Is, contains_in
-from engine.views.coverage import Coverage, PlacedPeptide, covered_by
+from engine.views.coverage import CarriedModification, Coverage, PlacedPeptide, covered_by
 from engine.views.finished_run import FinishedRun
 from engine.views.tables import TableSource
 from engine.views.traces import Trace, trace_beside, trace_of_query
@@ -38,6 +38,7 @@ __all__ = [
 _GONE = "Put the file back as it was, or show the peptides on structures again"
 _DASH, _X = "-", "X"
 _MAXIMUM_SKIPPED = 100_000  # residues of a chain between aligned ones
+_SAME_MASS = 0.001  # Da, by which a modification of a peptide is known among the sites
 _NEAREST_ATOMS = 3  # pairs that say how a chain lies on another
 
 
@@ -129,11 +130,21 @@ def protein_evidence(source: TableSource, protein: int) -> ProteinEvidence:
     n_psms[position[is_there] - 1] = residues["n_psms"].to_numpy()[is_there]
     conservation = np.full(n, np.nan)
     conservation[position[is_there] - 1] = residues["conservation"].to_numpy().astype(np.float64)[is_there]
-    rows = source.query("SELECT file_row_number AS row, position FROM sites WHERE protein = ? ORDER BY row DESC", [protein]).to_pylist()
+    rows = source.query(
+        "SELECT file_row_number AS row, position, mass FROM sites WHERE protein = ? ORDER BY row DESC", [protein]
+    ).to_pylist()
     rows = [one for one in rows if 1 <= one["position"] <= n]
     is_modified = np.zeros(n, np.bool_)
     is_modified[[one["position"] - 1 for one in rows]] = True
-    coverage = covered_by(accession, sequence, places, found[0]["description"])
+    # What makes no site, as what all residues of a kind carry, is marked nowhere.
+    carried: dict[int, list[float]] = {}
+    for one in rows:
+        carried.setdefault(one["position"] - 1, []).append(one["mass"])
+
+    def makes_a_site(one: CarriedModification) -> bool:
+        return any(abs(mass - one.mass) <= _SAME_MASS for mass in carried.get(one.place, ()))
+
+    coverage = covered_by(accession, sequence, places, found[0]["description"], makes_a_site)
     sites = {one["position"] - 1: one["row"] for one in rows}
     return ProteinEvidence(protein, accession, coverage, n_psms, is_modified, conservation, sites, tuple(_folds(source, protein, n)))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.views.drawings import Bar, Curve, Drawing, Ink, Label, Shape, Stroke, shortened
+from engine.views.drawings import Bar, Curve, Drawing, Ink, Label, Shape, Stroke, shortened, text_width
 from engine.views.evidence import Fold, ProteinEvidence
 from engine.views.ticks import nice_ticks
 
@@ -19,7 +21,8 @@ _SEEN, _MISSED, _MODIFIED, _CHAIN = 0, 1, 3, 5
 _SIDE, _TALLEST, _FRAME = 400.0, 360.0, 26.0
 _NEIGHBOURS = 4.6  # Å between Cα of residues that are joined
 _TOGETHER = 6  # bonds that are drawn as one line, at one depth
-_MAXIMUM_BONDS, _MAXIMUM_NAMES = 20_000, 30
+_MAXIMUM_BONDS, _MAXIMUM_NAMES = 20_000, 60
+_LETTERS = 8.0
 
 
 def draw_protein(protein: ProteinEvidence) -> Drawing:
@@ -93,12 +96,11 @@ def draw_fold(protein: ProteinEvidence, fold: Fold) -> Drawing | None:
         x, y = flat[first : last + 1].T
         shapes += [Curve(x, y, "background", 5.0), Curve(x, y, inks[int(kind[first])], 2.2)]
     modified = np.flatnonzero(evidence.is_modified[:n] & is_place)
-    for k, row in enumerate(modified.tolist()):
+    names = [protein.name_of(int(place)) for place in evidence.position[modified].tolist()]
+    for row, name in zip(modified.tolist(), names, strict=True):
         x, y = flat[row].tolist()
-        name = protein.name_of(int(evidence.position[row]))
         shapes.append(Bar(x - 3, y - 3, 6, 6, _MODIFIED, True, tip=f"{name}, {trace.label(row)} of {trace.name}"))
-        if k < _MAXIMUM_NAMES:
-            shapes.append(Label(x + 4, y - 3, name))
+    shapes += _names_beside(flat[modified], names, height - 30)
     told: tuple[tuple[str, Ink], ...] = (
         ("covered", _SEEN),
         ("never seen", _MISSED),
@@ -111,6 +113,24 @@ def draw_fold(protein: ProteinEvidence, fold: Fold) -> Drawing | None:
     title = f"{trace.name}, {fold.near.values['kind']}, {fold.near.values['identity'] * 100:.1f} % identity{remote}"
     shapes.append(Label(0, 11, shortened(title, _SIDE, 8), is_bold=True))
     return Drawing(_SIDE, height, f"{protein.accession} on {trace.name}", tuple(shapes))
+
+
+def _names_beside(dots: NDArray[np.float64], names: Sequence[str], height: float) -> list[Label]:
+    """Names beside their dots where no other name and no other dot stands; one that has no such place is left to its tip."""
+    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in dots.tolist()]
+    labels: list[Label] = []
+    for (x, y), name in zip(dots[:_MAXIMUM_NAMES].tolist(), names, strict=False):
+        width = text_width(name, _LETTERS)
+        for left, base in (
+            (x + 4, y - 3), (x + 4, y + 8), (x - 4 - width, y - 3), (x - 4 - width, y + 8), (x - width / 2, y - 6), (x - width / 2, y + 12),
+        ):  # fmt: skip
+            box = (left, base - _LETTERS, left + width, base + 1)
+            is_inside = box[0] >= 0 and box[2] <= _SIDE and box[1] >= _FRAME / 2 and box[3] <= height
+            if is_inside and not any(box[0] < one[2] and one[0] < box[2] and box[1] < one[3] and one[1] < box[3] for one in taken):
+                taken.append(box)
+                labels.append(Label(left, base, name))
+                break
+    return labels
 
 
 def _seen_from(place: NDArray[np.float64], is_place: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -11,6 +11,8 @@ import numpy as np
 
 from engine.errors import ProteoscopeError
 from engine.formats.feature_tables import FEATURES
+from engine.matches.fixed_modifications import NONE_FIXED, FixedModifications, fixed_of_parameters, on_all_residues
+from engine.results.arrow import in_one
 from engine.results.columns import MARK_COLUMNS
 from engine.results.counts import Count
 from engine.views.annotation import AnnotatedSpectrum, annotate_match, ions_to_show
@@ -44,6 +46,7 @@ __all__ = [
     "coverage_of_group",
     "facets",
     "filter_conditions",
+    "fixed_modifications",
     "marked",
     "mass_error_histogram",
     "places_of",
@@ -261,8 +264,28 @@ def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedS
     return annotate_match(*psm_of_row(source, row, run), ions_to_show(run.parameters))
 
 
-def coverage_of_group(source: TableSource, row: int, fdr: float) -> Coverage:
-    """Where the peptides that are accepted at `fdr` lie in the first protein of the group at `row` of the protein groups.
+def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModifications:
+    """What all residues of a kind carry: the run's fixed modifications; where it names none, as one that is imported, what its accepted
+    matches tell. `source`: any table of the run."""
+    import pyarrow.compute as pc
+
+    named = fixed_of_parameters(run.parameters)
+    if named:
+        return named
+    found = source.query(
+        "SELECT DISTINCT sequence, modification_positions AS positions, modification_names AS names FROM psms "
+        "WHERE rank = 1 AND NOT is_decoy AND q_value <= ?",
+        [run.fdr],
+    )
+    positions, names = in_one(found["positions"]), in_one(found["names"])
+    lengths = pc.list_value_length(positions).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    at = pc.list_flatten(positions).to_numpy(zero_copy_only=False).astype(np.int64)
+    return on_all_residues(found["sequence"].to_pylist(), lengths, at, pc.list_flatten(names).to_pylist())
+
+
+def coverage_of_group(source: TableSource, row: int, fdr: float, fixed: FixedModifications = NONE_FIXED) -> Coverage:
+    """Where the peptides that are accepted at `fdr` lie in the first protein of the group at `row` of the protein groups; what all residues
+    of a kind carry (`fixed_modifications`) is not marked.
 
     Raises
     ------
@@ -277,7 +300,7 @@ def coverage_of_group(source: TableSource, row: int, fdr: float) -> Coverage:
     peptides = source.query(
         f"SELECT file_row_number AS row, peptide, sequence, n_psms, q_value FROM peptides{where} ORDER BY row", parameters
     ).to_pylist()
-    found = cover(first, protein["sequence"], peptides, protein["description"] or "")
+    found = cover(first, protein["sequence"], peptides, protein["description"] or "", fixed)
     if FEATURES.name not in source.paths:
         return found
     features = source.query("SELECT kind, first, last, description FROM features WHERE accession = ? ORDER BY file_row_number", [first])

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
 from engine.entry import Search
 from engine.identification.entry import IDENTIFICATION
+from engine.matches.fixed_modifications import FixedModifications
 from engine.views.annotation import ions_to_show
 from engine.views.coverage import Coverage
 from engine.views.finished_run import FinishedRun
@@ -23,6 +24,7 @@ from engine.views.identification import (
     coverage_of_group,
     facets,
     filter_conditions,
+    fixed_modifications,
     mass_error_histogram,
     places_of,
     psm_of_row,
@@ -71,6 +73,8 @@ class IdentificationView(RunView):
         self.psms.keeps_a_choice = True
         self._run: FinishedRun | None = None
         self._matches: TableSource | None = None
+        self._fixed: list[FixedModifications] = []
+        """What all residues of a kind carry, once it has been looked up for the run."""
         self.marker = RowMarker("psms", self)
         self._wanted: dict[str, int] = {}
         self.pane = MatchPane()
@@ -173,6 +177,7 @@ class IdentificationView(RunView):
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self._run = run
+        self._fixed = []
         self.marker.open(run)
         self.spectra.open(run)
         self._look()
@@ -342,15 +347,16 @@ class IdentificationView(RunView):
             self._show_again()
 
     def _cover(self, row: int) -> None:
-        source, fdr = self._statistics, self._run.fdr if self._run is not None else 0.01
-        if source is None:
+        source, run, known = self._statistics, self._run, self._fixed
+        if source is None or run is None:
             return
-        self._statistician.submit(
-            "coverage",
-            lambda: _coverage(source, row, fdr),
-            self._show_coverage,
-            lambda error: self.coverage.show_coverage(None, str(error)),
-        )
+
+        def read() -> Coverage:
+            if not known:
+                known.append(fixed_modifications(source, run))
+            return _coverage(source, row, run.fdr, known[0])
+
+        self._statistician.submit("coverage", read, self._show_coverage, lambda error: self.coverage.show_coverage(None, str(error)))
 
     def _show_coverage(self, coverage: Coverage) -> None:
         self.coverage.show_coverage(coverage)
@@ -385,9 +391,9 @@ class IdentificationView(RunView):
         return None if position is None else panel.model.values(position)
 
 
-def _coverage(source: TableSource, row: int, fdr: float) -> Coverage:
+def _coverage(source: TableSource, row: int, fdr: float, fixed: FixedModifications) -> Coverage:
     """The map of the protein group at `row`, with a title."""
-    found = coverage_of_group(source, row, fdr)
+    found = coverage_of_group(source, row, fdr, fixed)
     share = QLocale().toString(found.fraction * 100, "f", 1)
     title = f"{found.title}: {share} % of {QLocale().toString(len(found.sequence))} residues. {found.description}".rstrip()
     return replace(found, title=title)

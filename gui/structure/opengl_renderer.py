@@ -2,7 +2,9 @@
 
 A widget that is drawn by OpenGL itself would have Qt take the whole window down and put it up again when the first one appears (half a
 second, with its focus lost), and draw all of the window through OpenGL from then on. So there is a context of its own, whose pictures are
-read back: 1 ms for 800 x 600 pixels. Functions are taken from Qt's context, which knows whether they are GLX's, EGL's, WGL's or Apple's.
+read back: 1 ms for 800 x 600 pixels. Where nothing but colours has changed since the last picture, only the triangles that have other ones
+are drawn again, over what they were: of twenty chains a peptide is a twentieth. Functions are taken from Qt's context, which knows whether
+they are GLX's, EGL's, WGL's or Apple's.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +51,10 @@ _MAXIMUM_TRIANGLES, _MAXIMUM_IN_SOFTWARE = 1_000_000, 110_000
 _LARGEST_PICTURE = 8192
 
 _COLOUR_BUFFER, _DEPTH_BUFFER, _DEPTH_TEST, _CULL_FACE, _TRIANGLES = 0x4000, 0x100, 0x0B71, 0x0B44, 0x0004
+_LESS, _LESS_OR_EQUAL = 0x0201, 0x0203
 _FLOAT, _BYTE, _UNSIGNED_BYTE, _UNSIGNED_INT, _RENDERER, _NO_ERROR = 0x1406, 0x1400, 0x1401, 0x1405, 0x1F01, 0
+_FEW_TRIANGLES = 8000
+"""Of bodies, the smallest, that are drawn anew in each picture, as side chains, which come and go."""
 _POINT_BYTES = 16
 """Of a vertex: three floats of its place, four bytes of its normal."""
 
@@ -93,6 +99,16 @@ class _Uploaded:
     colours: QOpenGLBuffer
     triangles: QOpenGLBuffer
     n_indices: int
+    drawn: Body | None = None
+    """With the colours of which it stands in the picture that is kept."""
+
+    def changed(self) -> NDArray[np.uint32]:
+        """(k,) corners of its triangles that have other colours than in the picture that is kept."""
+        if self.drawn is None or self.drawn is self.body:
+            return np.zeros(0, np.uint32)
+        is_other = (self.drawn.colours != self.body.colours).any(axis=1)
+        triangles = self.body.mesh.triangles
+        return np.ascontiguousarray(triangles[is_other[triangles].any(axis=1)], np.uint32).ravel()
 
     def colour(self, body: Body) -> None:
         """Take the colours of another body of the same mesh."""
@@ -107,6 +123,28 @@ class _Uploaded:
     def destroy(self) -> None:
         for buffer in (self.points, self.colours, self.triangles):
             buffer.destroy()
+
+
+class _Seen(NamedTuple):
+    """From where bodies are seen, and how."""
+
+    camera: Camera
+    sphere: Sphere
+    look: Look
+    size: QSize
+
+
+class _Last(NamedTuple):
+    """What stands in the picture that is kept."""
+
+    seen: _Seen
+    bodies: list[_Uploaded]
+
+    def is_same(self, seen: _Seen, bodies: list[_Uploaded]) -> bool:
+        """Whether the same bodies are seen from the same place, in whatever colours."""
+        mine = self.seen
+        is_seen_so = mine.camera is seen.camera and mine.sphere is seen.sphere and mine.look == seen.look and mine.size == seen.size
+        return is_seen_so and len(bodies) == len(self.bodies) and all(a is b for a, b in zip(bodies, self.bodies, strict=True))
 
 
 class OpenGLRenderer:
@@ -129,7 +167,8 @@ class OpenGLRenderer:
         self._context = QOpenGLContext()
         self._context.setFormat(wanted)
         self._uploaded: dict[tuple[int, int], _Uploaded] = {}
-        self._frames: dict[bool, QOpenGLFramebufferObject] = {}
+        self._frames: dict[str, QOpenGLFramebufferObject] = {}
+        self._last: _Last | None = None
         if not self._context.create() or not self._context.makeCurrent(self._surface):
             raise RenderingError("this display gives no OpenGL context")
         try:
@@ -147,15 +186,45 @@ class OpenGLRenderer:
         if max(size.width(), size.height()) > _LARGEST_PICTURE:
             raise RenderingError(f"pictures have at most {_LARGEST_PICTURE} pixels on a side")
         with self._current():
-            frame = self._frame(size, is_smooth)
-            if not frame.isValid() or not frame.bind():
-                raise RenderingError("OpenGL refuses a picture of this size")
-            self._draw(self._kept(bodies), camera, sphere, look, size)
+            kept = self._kept(bodies)
+            seen = _Seen(camera, sphere, look, size)
+            frame = self._drawn_whole(kept, seen) if is_smooth else self._drawn_where_changed(kept, seen)
             if self._functions.glGetError() != _NO_ERROR:
+                self._last = None
                 raise RenderingError("OpenGL reports an error")
             image = frame.toImage()
             frame.release()
         return image
+
+    def _drawn_whole(self, bodies: Sequence[_Uploaded], seen: _Seen) -> QOpenGLFramebufferObject:
+        frame = self._bound("smooth", seen.size)
+        self._draw([(one, None) for one in bodies], seen)
+        return frame
+
+    def _drawn_where_changed(self, bodies: Sequence[_Uploaded], seen: _Seen) -> QOpenGLFramebufferObject:
+        """A picture without smooth edges; the last one with new colours where nothing else has changed."""
+        few = _small(bodies) if QOpenGLFramebufferObject.hasOpenGLFramebufferBlit() else []
+        many = [one for one in bodies if one not in few]
+        frame = self._bound("plain", seen.size)
+        if not many:
+            self._last = None
+            self._draw([(one, None) for one in few], seen)
+            return frame
+        if self._last is not None and self._last.is_same(seen, many):
+            self._draw([(one, corners) for one in many if len(corners := one.changed())], seen, clears=False)
+        else:
+            self._draw([(one, None) for one in many], seen)
+        self._last = _Last(seen, many)
+        for one in many:
+            one.drawn = one.body
+        if not few:
+            return frame
+        frame.release()
+        above = self._bound("above", seen.size)
+        QOpenGLFramebufferObject.blitFramebuffer(above, frame, _COLOUR_BUFFER | _DEPTH_BUFFER)
+        above.bind()
+        self._draw([(one, None) for one in few], seen, clears=False)
+        return above
 
     def close(self) -> None:
         """Delete all buffers."""
@@ -164,6 +233,7 @@ class OpenGLRenderer:
                 one.destroy()
             self._uploaded.clear()
             self._frames.clear()
+            self._last = None
             self._program.removeAllShaders()
             self._context.doneCurrent()
 
@@ -194,15 +264,22 @@ class OpenGLRenderer:
         finally:
             self._context.doneCurrent()
 
-    def _frame(self, size: QSize, is_smooth: bool) -> QOpenGLFramebufferObject:
-        """What is drawn into; one of each kind is kept until another size is asked for."""
-        frame = self._frames.get(is_smooth)
+    def _bound(self, name: str, size: QSize) -> QOpenGLFramebufferObject:
+        """What is drawn into; one of each name is kept until another size is asked for.
+
+        Raises
+        ------
+        RenderingError : OpenGL has none of this size.
+        """
+        frame = self._frames.get(name)
         if frame is None or frame.size() != size:
             wanted = QOpenGLFramebufferObjectFormat()
             wanted.setAttachment(QOpenGLFramebufferObject.Attachment.Depth)
-            wanted.setSamples(_SAMPLES if is_smooth else 0)
-            self._frames.pop(is_smooth, None)
-            frame = self._frames[is_smooth] = QOpenGLFramebufferObject(size, wanted)
+            wanted.setSamples(_SAMPLES if name == "smooth" else 0)
+            self._frames.pop(name, None)
+            frame = self._frames[name] = QOpenGLFramebufferObject(size, wanted)
+        if not frame.isValid() or not frame.bind():
+            raise RenderingError("OpenGL refuses a picture of this size")
         return frame
 
     def _kept(self, bodies: Sequence[Body]) -> list[_Uploaded]:
@@ -222,11 +299,14 @@ class OpenGLRenderer:
                 self._uploaded[key] = _uploaded(body)
         return [self._uploaded[key] for key in wanted]
 
-    def _draw(self, bodies: Sequence[_Uploaded], camera: Camera, sphere: Sphere, look: Look, size: QSize) -> None:
+    def _draw(self, bodies: Sequence[tuple[_Uploaded, NDArray[np.uint32] | None]], seen: _Seen, *, clears: bool = True) -> None:
+        """Draw bodies, or some of their triangles by their corners; onto what is there where that is not cleared."""
+        camera, sphere, look, size = seen
         gl, program, background = self._functions, self._program, look.background
         gl.glViewport(0, 0, size.width(), size.height())
-        gl.glClearColor(background.redF(), background.greenF(), background.blueF(), 1.0)
-        gl.glClear(_COLOUR_BUFFER | _DEPTH_BUFFER)
+        if clears:
+            gl.glClearColor(background.redF(), background.greenF(), background.blueF(), 1.0)
+            gl.glClear(_COLOUR_BUFFER | _DEPTH_BUFFER)
         gl.glEnable(_DEPTH_TEST)
         # Bodies are closed: what looks away is never seen, and would take two thirds of the time.
         gl.glEnable(_CULL_FACE)
@@ -245,17 +325,31 @@ class OpenGLRenderer:
         place, normal, colour = (program.attributeLocation(name) for name in ("place", "normal", "colour"))
         for at in (place, normal, colour):
             program.enableAttributeArray(at)
-        for body in bodies:
+        for body, corners in bodies:
             body.points.bind()
             program.setAttributeBuffer(place, _FLOAT, 0, 3, _POINT_BYTES)
             program.setAttributeBuffer(normal, _BYTE, 12, 3, _POINT_BYTES)
             body.colours.bind()
             program.setAttributeBuffer(colour, _UNSIGNED_BYTE, 0, 3, 4)
-            body.triangles.bind()
-            gl.glDrawElements(_TRIANGLES, body.n_indices, _UNSIGNED_INT, VoidPtr(0))  # type: ignore[arg-type]
+            triangles = body.triangles if corners is None else _buffer(QOpenGLBuffer.Type.IndexBuffer, corners)
+            triangles.bind()
+            # The same triangle lies where it lay.
+            gl.glDepthFunc(_LESS if corners is None else _LESS_OR_EQUAL)
+            n = body.n_indices if corners is None else len(corners)
+            gl.glDrawElements(_TRIANGLES, n, _UNSIGNED_INT, VoidPtr(0))  # type: ignore[arg-type]
+            if corners is not None:
+                triangles.destroy()
         for at in (place, normal, colour):
             program.disableAttributeArray(at)
         program.release()
+
+
+def _small(bodies: Sequence[_Uploaded]) -> list[_Uploaded]:
+    """The smallest, as many as together have few triangles; in their order."""
+    sizes = np.array([one.n_indices // 3 for one in bodies], np.int64)
+    by_size = np.argsort(sizes, kind="stable")
+    few = by_size[np.cumsum(sizes[by_size]) <= _FEW_TRIANGLES]
+    return [bodies[k] for k in np.sort(few).tolist()]
 
 
 def _refuse_where_there_is_none() -> None:
@@ -279,7 +373,11 @@ def _uploaded(body: Body) -> _Uploaded:
     )  # fmt: skip
 
 
-def _colours(body: Body) -> NDArray[np.uint8]:
+def _colours(body: Body) -> NDArray:
+    """Four bytes of each vertex, the last of which nobody reads; those of a scene have it already."""
+    packed: NDArray | None = body.colours.base
+    if packed is not None and packed.dtype == np.uint32 and packed.shape == (len(body.mesh.vertices),):
+        return packed
     colours = np.zeros((len(body.mesh.vertices), 4), np.uint8)
     colours[:, :3] = body.colours
     return colours

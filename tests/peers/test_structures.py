@@ -12,6 +12,7 @@ from engine.errors import InputError
 from engine.structures.exposure import ChainAtoms, read_chain_atoms, residue_areas
 from engine.structures.reading import read_structure
 from engine.structures.superposition import superpose, superpose_many, tm_scores
+from tests.benchmarks.exposure import areas_of
 from tests.engine.evidence.evidence_projects import write_albumin
 from tests.peers.structure_peers import dssp_areas, dssp_states, installed, tm_align, tm_score
 
@@ -57,6 +58,20 @@ def test_exposure_is_that_of_dssp(tmp_path):
     wanted = np.array([theirs["A", number, ""] for number in chains.author_number.tolist()])
     assert own.sum() == pytest.approx(wanted.sum(), rel=0.01)
     assert np.corrcoef(own, wanted)[0, 1] > 0.999
+
+
+@pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")
+def test_exposure_of_many_chains_lies_within_five_percent_of_dssps(shared_data, tmp_path):
+    files = sorted((shared_data / "structures" / "pdbchains").iterdir())[::8]
+    found = [areas for path in files if (areas := areas_of(path, tmp_path)) is not None]
+    assert len(found) >= 20
+    for one in found:
+        assert one.own.sum() == pytest.approx(one.theirs.sum(), rel=0.05), one.name
+    own, theirs, greatest = (np.concatenate([getattr(one, name) for one in found]) for name in ("own", "theirs", "greatest"))
+    touched = theirs >= 20
+    assert np.median(np.abs(own[touched] / theirs[touched] - 1)) < 0.05
+    # What lies on the surface for one does for the other.
+    assert ((own / greatest >= 0.25) == (theirs / greatest >= 0.25)).mean() > 0.98
 
 
 @pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")

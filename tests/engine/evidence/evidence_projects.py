@@ -15,7 +15,7 @@ from engine.structures.reading import read_structure
 from tests.engine.imported.small_results import PROTON
 from tests.searching import import_results
 
-OXIDATION = 15.994915
+OXIDATION, ALKYLATION = 15.994915, 57.021464
 HUMAN_PART = slice(100, 260)
 
 
@@ -38,10 +38,12 @@ def made_proteins(sequence: str) -> dict[str, str]:
     return {"RELATIVE": relative, "TWIN": sequence[HUMAN_PART] + "WWWWWWWWWW" + sequence[:20], "NOWHERE": "HWHWHWWHWHK" * 3 + "WHHWHHWWK"}
 
 
-def write_identification(folder: Path, proteins: dict[str, str], out: Path | None = None, n_psms: int = 0) -> Path:
+def write_identification(
+    folder: Path, proteins: dict[str, str], out: Path | None = None, n_psms: int = 0, is_alkylated: bool = False
+) -> Path:
     """A project with an imported identification: fully cut peptides, some oxidised; in `folder`, beside its files, or at `out`.
 
-    `n_psms`: about how many, one to three of each peptide where it is not told.
+    `n_psms`: about how many, one to three of each peptide where it is not told. `is_alkylated`: every cysteine is carbamidomethylated.
     """
     (folder / "proteins.fasta").write_text("".join(f">{name} made\n{sequence}\n" for name, sequence in proteins.items()))
     spectra, rows, scan = [], ["PSMId\tscore\tq-value\tposterior_error_prob\tpeptide\tproteinIds"], 10
@@ -50,7 +52,10 @@ def write_identification(folder: Path, proteins: dict[str, str], out: Path | Non
         for span in digest(sequence, enzyme("Trypsin"), minimum_length=7, maximum_length=25)[::2]:
             peptide = sequence[span.start : span.stop]
             at = peptide.find("M")
-            found[peptide] = (f"{peptide[: at + 1]}[+{OXIDATION:.4f}]{peptide[at + 1 :]}", OXIDATION) if at >= 0 else (peptide, 0.0)
+            written, added = (f"{peptide[: at + 1]}[+{OXIDATION:.4f}]{peptide[at + 1 :]}", OXIDATION) if at >= 0 else (peptide, 0.0)
+            if is_alkylated:
+                written, added = written.replace("C", f"C[+{ALKYLATION:.4f}]"), added + ALKYLATION * peptide.count("C")
+            found[peptide] = written, added
     for k, (peptide, (written, added)) in enumerate(found.items()):
         for _ in range(1 + k % 3 if not n_psms else 1 + n_psms // len(found)):
             scan += 1

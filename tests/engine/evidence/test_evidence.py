@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from Bio import Align
 from Bio.PDB import PDBParser
+from numpy.typing import NDArray
 from pyteomics import mass
 
 from engine.chemistry.enzymes import digest, enzyme
@@ -180,6 +182,43 @@ def test_sites_and_contacts_are_measured_in_plain_coordinates(project: Path, run
         assert one["first_residue"] == "K" or one["is_modified"]
 
 
+@pytest.mark.parametrize(("distance", "separation"), [(30.0, 6), (12.0, 1), (25.0, 40)])
+def test_contacts_are_all_pairs_that_are_near_in_space_and_not_along_the_sequence(
+    project: Path, albumin: Path, tmp_path: Path, distance: float, separation: int
+) -> None:
+    project = Path(shutil.copytree(project, tmp_path / "project"))
+    options: dict[str, Any] = (
+        {} if (distance, separation) == (30.0, 6) else {"contact_distance": distance, "minimum_separation": separation}
+    )
+    done = run_search("evidence", {"project": [project], "structures": [albumin]}, device="cpu", threads=2, **options)
+    assert done.run_id is not None
+    proteins = {number: one["sequence"] for number, one in enumerate(rows(project, done.run_id, PROTEINS))}
+    sites = {(one["protein"], one["position"]) for one in rows(project, done.run_id, SITES)}
+    nearest = {number: one["protein"] for number, one in enumerate(rows(project, done.run_id, CHAINS)) if one["rank"] == 1}
+    places = {str(residue.seqid): np.array(residue["CA"][0].pos.tolist()) for residue in gemmi.read_structure(str(albumin))[0]["A"]}
+    standing: dict[int, dict[int, NDArray[np.float64]]] = {}
+    for one in rows(project, done.run_id, MAPPED_RESIDUES):
+        if one["chain_row"] in nearest and one["author_number"] is not None and one["chain_residue"] is not None:
+            protein, position = nearest[one["chain_row"]], one["position"]
+            if proteins[protein][position - 1] == "K" or (protein, position) in sites:
+                standing.setdefault(protein, {})[position] = places[one["author_number"]]
+    wanted = {
+        (protein, a, b): apart
+        for protein, known in standing.items()
+        for a, here in known.items()
+        for b, there in known.items()
+        if b - a >= separation and (apart := float(np.linalg.norm(here - there))) <= distance
+    }
+    found = rows(project, done.run_id, CONTACTS)
+    assert {(one["protein"], one["first_position"], one["second_position"]) for one in found} == set(wanted) and len(wanted) > 10
+    for one in found:
+        key = one["protein"], one["first_position"], one["second_position"]
+        assert one["alpha_distance"] == pytest.approx(wanted[key], abs=1e-3)
+        assert one["is_modified"] == ((key[0], key[1]) in sites or (key[0], key[2]) in sites)
+    # Those that tell the most come first: modified ones, and of these the nearest.
+    assert found == sorted(found, key=lambda one: (one["protein"], not one["is_modified"], one["alpha_distance"]))
+
+
 def test_what_was_missed_is_what_no_peptide_covers_and_enzymes_would_show_it(project: Path, run: str, proteins: dict[str, str]) -> None:
     of_residues = rows(project, run, RESIDUES)
     names = [one["accession"] for one in rows(project, run, PROTEINS)]
@@ -287,6 +326,7 @@ def test_the_demo_identifies_the_sample_and_shows_it_on_the_structure_that_ships
     sites = rows(project.folder, run, SITES)
     lysines = [one for one in sites if one["modification"] == "Guanidinyl" and one["site_probability"] > 0.9]
     assert {one["residue"] for one in lysines} == {"K"} and {one["place"] for one in sites} >= {"surface", "buried"}
+    assert "Carbamidomethyl" not in {one["modification"] for one in sites}, "which the search looked for on all cysteines"
     assert nearest["n_sites"] == len({one["position"] for one in sites if one["accession"] == nearest["accession"]})
     assert any(one["is_modified"] for one in rows(project.folder, run, CONTACTS))
     assert main(["demo", "evidence", "--out", str(out), "--set", "run=x"]) == 2

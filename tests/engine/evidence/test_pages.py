@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.results.columns import Column
 from engine.searches import run_search
-from engine.views.drawings import Curve
+from engine.views.drawings import Curve, Label, text_width
 from engine.views.evidence import fold_of, protein_evidence
 from engine.views.evidence_drawings import draw_fold
 from engine.views.evidence_pages import write_pages
@@ -102,6 +103,27 @@ def test_the_fold_is_drawn_as_its_coordinates_lie(project: Project) -> None:
     # No mirror: a chain seen the same way from its mirror image is another drawing.
     spread = np.ptp(np.concatenate([one.x for one in lines])), np.ptp(np.concatenate([one.y for one in lines]))
     assert spread[0] >= spread[1]
+
+
+def test_names_of_modified_residues_stand_apart_and_in_the_picture(project: Project) -> None:
+    with open_run(project, str(project.latest("evidence"))) as run:
+        protein = protein_evidence(run.tables.source("proteins"), 0)
+        fold = fold_of(run, protein, protein.folds[0])
+    assert fold.trace is not None and fold.trace.evidence is not None
+    # Far more than there are, so that not all have room.
+    crowded = replace(fold.trace.evidence, is_modified=fold.trace.evidence.position >= 0)
+    drawing = draw_fold(protein, replace(fold, trace=replace(fold.trace, evidence=crowded)))
+    assert drawing is not None
+    names = {protein.name_of(place) for place in range(len(protein))}
+    boxes = [
+        (one.x, one.y - 8.0, one.x + text_width(one.text, 8.0), one.y)
+        for one in drawing.shapes
+        if isinstance(one, Label) and one.text in names
+    ]
+    assert len(boxes) > 10
+    for k, (left, top, right, bottom) in enumerate(boxes):
+        assert left >= 0 and top >= 0 and right <= drawing.width and bottom <= drawing.height
+        assert not any(left < other[2] and other[0] < right and top < other[3] and other[1] < bottom for other in boxes[:k])
 
 
 def test_long_and_foreign_texts_have_room(tmp_path: Path) -> None:

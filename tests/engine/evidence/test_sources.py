@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -16,13 +17,16 @@ from engine.chemistry.modifications import unimod
 from engine.chemistry.peptidoforms import parse
 from engine.command_line.main import main
 from engine.errors import InputError, ParameterError
-from engine.evidence.tables import PEPTIDE_PLACES, PROTEINS, SITES
+from engine.evidence.tables import CONTACTS, PEPTIDE_PLACES, PROTEINS, SITES
 from engine.project import Project
 from engine.results.columns import Table
 from engine.results.reader import read_stored
 from engine.searches import run_search
 from engine.structures.reading import read_structure
-from tests.engine.evidence.evidence_projects import write_albumin
+from engine.views.evidence import protein_evidence
+from engine.views.finished_run import open_run
+from engine.views.identification import coverage_of_group, fixed_modifications
+from tests.engine.evidence.evidence_projects import write_albumin, write_identification
 from tests.engine.evidence.made_runs import MadeRun, make_run
 from tests.engine.simulation import proteins_of
 
@@ -249,3 +253,50 @@ def test_the_tables_are_written_as_text_too(modified: tuple[Path, str, str]) -> 
     for line, one in zip(told, found, strict=True):
         told_probability = None if line["site_probability"] == "" else pytest.approx(float(line["site_probability"]))
         assert one["site_probability"] == told_probability
+
+
+# ------------------------------------------------------------------------------------------------------- fixed modifications
+
+
+def test_what_all_cysteines_carry_makes_no_site_of_an_imported_run_unless_it_is_asked_for(tmp_path: Path) -> None:
+    albumin = write_albumin(tmp_path)
+    project = write_identification(tmp_path, {ALBUMIN: read_structure(albumin).chains.sequence(0)}, is_alkylated=True)
+    peptides = stored(project, Project.open(project).runs()[-1].id, "psms")
+    carried = {name for one in peptides for name in one["modification_names"]}
+    assert carried == {"Carbamidomethyl", "Oxidation"}
+    where = {"project": [project], "structures": [albumin]}
+    plain = run_search("evidence", where, device="cpu", threads=2)
+    asked = run_search("evidence", where, device="cpu", threads=2, fixed_sites=True)
+    assert plain.run_id is not None and asked.run_id is not None
+    assert any("Carbamidomethyl (C)" in text for text in plain.messages)
+    assert {one["modification"] for one in rows(project, plain.run_id, SITES)} == {"Oxidation"}
+    assert {one["modification"] for one in rows(project, asked.run_id, SITES)} == carried
+    # Pairs, the fold and the coverage map mark what the table of sites has, and nothing else.
+    for run, letters in ((plain.run_id, {"M"}), (asked.run_id, {"M", "C"})):
+        with open_run(project, run) as opened:
+            shown = protein_evidence(opened.tables.source("proteins"), 0)
+        sequence = shown.coverage.sequence
+        assert {sequence[place] for place in shown.coverage.modified} == letters
+        assert {sequence[place] for one in shown.coverage.peptides for place, _ in one.modifications} == letters
+        assert set(shown.coverage.modified) == set(np.flatnonzero(shown.is_modified).tolist()) == set(shown.sites)
+        modified = {(one[f"{end}_position"], one[f"{end}_residue"]) for one in rows(project, run, CONTACTS) for end in ("first", "second")}
+        assert {letter for _, letter in modified} == letters | {"K"}
+
+
+def test_fixed_modifications_of_a_search_are_known_by_its_parameters(tmp_path: Path) -> None:
+    """With two cysteines, which could carry the same by chance, the parameters alone tell."""
+    protein = "MAAELVCAGSTEDLLKGGSTVAEDLYCKSAELLDDYTPAEEVLKSSTVEEPLMDAK"
+    made = make_run(tmp_path, {"MADE": protein, **dict(list(proteins_of(SAMPLE).items())[:N_OTHERS])}, {}, 3)
+    out = tmp_path / "project"
+    assert main(["identify", str(made.spectra), "--database", str(made.database), "--out", str(out), "--device", "cpu", "--quiet"]) == 0
+    run = Project.open(out).runs()[-1].id
+    assert any("Carbamidomethyl" in one["modification_names"] for one in accepted(out, run))
+    added = evidence_of(out, run, write_albumin(tmp_path))
+    assert "Carbamidomethyl" not in {one["modification"] for one in rows(out, added, SITES)}
+    with open_run(out, run) as opened:
+        source = opened.tables.source("proteins")
+        fixed = fixed_modifications(source, opened)
+        assert fixed == {("Carbamidomethyl", "C")}
+        for row in range(3):
+            assert any("C[" in one.peptide for one in coverage_of_group(source, row, 0.01).peptides) or row
+            assert "Carbamidomethyl" not in str(coverage_of_group(source, row, 0.01, fixed).modified)

@@ -52,5 +52,14 @@ PEPTIDES = [
 def test_modified_residues_are_where_the_peptide_has_them() -> None:
     coverage = cover("", SEQUENCE[:70], PEPTIDES)
     assert coverage.modified == {0: ("Acetyl",), 5: ("Carbamidomethyl",), 17: ("Oxidation",)}
+    # Of what every residue carries nothing is marked, neither in the sequence nor on the bars; an end is no residue.
+    fixed = frozenset({("Carbamidomethyl", "C"), ("Acetyl", "M"), ("Oxidation", "C")})
+    told = cover("", SEQUENCE[:70], PEPTIDES, fixed=fixed)
+    assert told.modified == {0: ("Acetyl",), 17: ("Oxidation",)}
+    assert {one for peptide in told.peptides for one in peptide.modifications} == {(0, "Acetyl"), (17, "Oxidation")}
+    assert cover("", SEQUENCE[:70], PEPTIDES, fixed=frozenset({("Acetyl", "N-term")})).modified == {
+        5: ("Carbamidomethyl",),
+        17: ("Oxidation",),
+    }
     assert SEQUENCE[5] == "C"
     assert SEQUENCE[17] == "M"

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -115,6 +116,41 @@ def test_other_colours_of_the_same_meshes_are_drawn_as_if_they_were_new(opengl: 
     twice = [scene.bodies(100_000)[0], Body(scene.bodies(100_000)[0].mesh, np.zeros_like(scene.bodies(100_000)[0].colours))]
     alone = drawn(opengl, scene, bodies=twice[:1], is_smooth=False)
     assert (drawn(opengl, scene, bodies=twice, is_smooth=False) == alone).all()
+
+
+def test_what_changes_its_colour_is_drawn_over_what_it_was_and_the_picture_is_that_of_a_new_one(
+    opengl: OpenGLRenderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gui.structure.opengl_renderer._FEW_TRIANGLES", 400)
+    scene = scene_of(8)
+    camera = Camera().facing(scene.points()).fitted(scene.points(), 4 / 3)
+    triangles: list[int] = []
+    draw = OpenGLRenderer._draw
+
+    def counted(self: OpenGLRenderer, bodies: Any, *args: Any, **more: Any) -> None:
+        triangles.extend((body.n_indices if corners is None else len(corners)) // 3 for body, corners in bodies)
+        draw(self, bodies, *args, **more)
+
+    monkeypatch.setattr(OpenGLRenderer, "_draw", counted)
+    generator = np.random.default_rng(4)
+    balls = spheres(scene.points()[:1] + np.array([[0.0, 0.0, 4.0]]), 2.0, 1)
+    ball = Body(balls, np.full((len(balls.vertices), 3), (20, 160, 20), np.uint8))
+    whole = sum(len(body.mesh.triangles) for body in scene.bodies(100_000))
+    for step in range(12):
+        first = int(generator.integers(0, 20))
+        scene.lit = {trace: (np.arange(len(trace)) >= first) & (np.arange(len(trace)) < first + 3) for trace in scene.traces}
+        if step == 7:
+            camera = camera.turned(40.0, 10.0)
+        if step == 4:
+            drawn(opengl, scene, camera)  # a smooth picture, of which the others know nothing
+        # What is picked comes and goes.
+        bodies = [*scene.bodies(100_000), *([ball] if step % 3 else [])]
+        triangles.clear()
+        found = drawn(opengl, scene, camera, bodies=bodies, is_smooth=False)
+        assert (sum(triangles) < whole / 2) == (step not in (0, 7)), "all is drawn where it is seen from elsewhere alone"
+        fresh = OpenGLRenderer()
+        assert (found == drawn(fresh, scene, camera, bodies=bodies, is_smooth=False)).all()
+        fresh.close()
 
 
 def test_nothing_is_a_picture_too(opengl: OpenGLRenderer) -> None:

@@ -1,0 +1,84 @@
+"""Modifications that say nothing of one residue, since all of its kind carry them: fixed ones, or what preparation left on all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of
+from engine.chemistry.modifications import Position, parse_modification, unimod, write_mass
+from engine.errors import ParameterError
+
+__all__ = ["C_END", "NONE_FIXED", "N_END", "FixedModifications", "fixed_of_parameters", "on_all_residues"]
+
+N_END, C_END = "N-term", "C-term"
+_ENDS: dict[str, Position] = {N_END: "peptide N-term", C_END: "peptide C-term"}
+_LEAST = 3  # residues of a kind, or ends, fewer of which may all carry the same by chance
+_OF_PREPARATION = frozenset({"Chemical derivative", "Isotopic label"})
+_OF_THIOLS = frozenset({"Artefact", "Multiple"})  # what else Unimod calls blocked cysteines: acrylamide's, MMTS's
+
+FixedModifications = frozenset[tuple[str, str]]
+"""Names of modifications, each with the letter of the residue that always carries it, or `N_END` or `C_END` of each peptide."""
+NONE_FIXED: FixedModifications = frozenset()
+
+
+def fixed_of_parameters(parameters: Mapping[str, Any]) -> FixedModifications:
+    """What a run calls its fixed modifications; none that this version cannot read.
+
+    >>> sorted(fixed_of_parameters({"fixed_modifications": ["Carbamidomethyl (C)", "TMT6plex (N-term)"]}))
+    [('Carbamidomethyl', 'C'), ('TMT6plex', 'N-term')]
+    """
+    found = set[tuple[str, str]]()
+    named = parameters.get("fixed_modifications")
+    for text in named if isinstance(named, list | tuple) else ():
+        with suppress(ParameterError):
+            one = parse_modification(str(text))
+            ends = [end for end, position in _ENDS.items() if position == one.position]
+            # One that Unimod has not is named by its mass in texts of peptides.
+            names = {one.name} if one.unimod_id is not None else {one.name, write_mass(one.mass)}
+            found |= {(name, place) for name in names for place in (ends or one.residues)}
+    return frozenset(found)
+
+
+def on_all_residues(
+    sequences: Sequence[str], lengths: NDArray[np.int64], position: NDArray[np.int64], names: Sequence[str]
+) -> FixedModifications:
+    """Modifications that every such residue of these peptides carries, as far as Unimod knows them as made by who prepares a sample: cells
+    can modify all that one sees too, as every tyrosine of peptides that were enriched by it.
+
+    Parameters
+    ----------
+    sequences : of n peptides, letters A to Z. lengths : (n,) how many modifications each carries. position : (m,) residues from 1, 0 and
+        one more for the ends. names : of the m.
+    """
+    residues = np.array([len(one) for one in sequences], np.int64)
+    owner = np.repeat(np.arange(len(sequences)), lengths)
+    is_inside = (position >= 1) & (position <= residues[owner])
+    letters = np.frombuffer("".join(sequences).encode(), np.uint8)
+    at = np.where(is_inside, offsets_of(residues)[owner] + position - 1, 0)
+    place = np.where(is_inside, np.append(letters, 0)[at], np.where(position <= 0, 0, 1))  # the ends are 0 and 1, no letters
+    known, code = np.unique(np.array(names, np.str_), return_inverse=True)
+    # A residue that carries the same twice carries it.
+    carried = np.unique(np.stack([code.reshape(-1), place, owner, position]), axis=1)[:2]
+    pairs, counts = np.unique(carried, axis=1, return_counts=True)
+    totals = np.bincount(letters, minlength=256)
+    totals[:2] = len(sequences)
+    found = set[tuple[str, str]]()
+    for (number, letter), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
+        if count >= max(_LEAST, totals[letter]):
+            where = (N_END, C_END)[letter] if letter < 2 else chr(letter)
+            found |= {(str(known[number]), where)} if _is_of_preparation(str(known[number]), where) else set()
+    return frozenset(found)
+
+
+def _is_of_preparation(name: str, where: str) -> bool:
+    """Whether Unimod lists a modification there as one that is made on purpose."""
+    if name not in unimod():
+        return False
+    sites = unimod().by_name(name).sites_covering("" if where in _ENDS else where, _ENDS.get(where, "anywhere"))
+    wanted = _OF_PREPARATION | _OF_THIOLS if where == "C" else _OF_PREPARATION
+    return any(one.classification in wanted for one in sites)
