@@ -40,6 +40,7 @@ __all__ = [
     "Search",
     "SearchRequest",
     "identifying_kinds",
+    "table_of_kind",
 ]
 
 Model = TypeVar("Model", bound="SearchParameters")
@@ -457,6 +458,12 @@ def identifying_kinds() -> frozenset[str]:
     search has imported the entry of that alone.
     """
     return frozenset(one.kind for one in _loaded(_SEARCHES) if one.identifies)
+
+
+def table_of_kind(kind: str, name: str) -> Table:
+    """A result table of another search, by its kind and name: what goes on from the runs of a search need not import it."""
+    search = next(one for one in _loaded(_SEARCHES) if one.kind == kind)
+    return next(one for one in search.result_tables if one.name == name)
 
 
 def _loaded(place: str) -> Any:

@@ -52,7 +52,7 @@ _FOLLOW_UPS = (
     ("library", "explain", "E&xplain unidentified spectra…"),
     ("library", "modified", "Find &modified peptides in unidentified spectra…"),
     ("modified", "identify", "Search a&gain with these modifications…"),
-    *((kind, "quantify", "How &much of each…") for kind in ("identify", "import", "library")),
+    *((kind, "quantify", "How &much of each…") for kind in ("identify", "import", "library", "modified", "explain")),
     *((kind, "evidence", "Show on s&tructures…") for kind in ("identify", "modified", "import", "explain", "library")),
 )
 """Of which search the results offer which other one, and in which words."""

@@ -19,6 +19,9 @@ Samples are the files of one identification, or of several runs (--run ID,ID). A
 columns file, sample, condition and replicate, and of isobaric labels the channel. Files of one sample are its fractions. Without it, each
 file, or each channel of each file, is a sample.
 
+An identification may also be an imported one, one by a spectral library or one of modified peptides. An explanation of unidentified spectra
+brings the identification that it goes on from, and adds the spectra that resemble a peptide of the same mass.
+
 --method counts takes numbers of spectra, label-free the areas of ion traces in MS1, tmt the reporter ions of isobaric labels
 (--label) in MS2. Conditions with two samples and more are compared: moderated t-tests, and false discovery rates by Benjamini and Hochberg.
 """
@@ -75,7 +78,9 @@ QUANTIFICATION = Search(
     kernels=("engine.quantification.compilation:TRACES",),
     modules=("engine.quantification.search",),
     expecting="engine.quantification.expecting",
-    tables="engine.quantification.tables:TABLES",
+    tables="engine.quantification.tables:RESULT_TABLES",
+    stored="engine.quantification.tables:STORED",
+    goes_on_from={"modified": frozenset(("psms", "proteins", "spectra")), "explain": frozenset(("explained",))},
     exports=(
         Export("tsv", "Tables, tab-separated"), Export("matrix", "Quantities with a column for each sample, tab-separated"),
         Export("msstats", "Ion traces or reporter ions for MSstats", (".tsv",)),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.chemistry.isotopes import AVERAGINE, ELEMENTS, element_counts, sequence_elements
 from engine.chemistry.modifications import unimod
+from engine.entry import table_of_kind
 from engine.errors import InputError
 from engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from engine.matches.source_run import SourceRun, identified_run
@@ -23,7 +24,7 @@ from engine.spectra.tables import SPECTRA
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Forms", "Identified", "Matches", "Proteins", "SourceFile", "Sources", "identified", "sources"]
+__all__ = ["QUANTIFIED_TOO", "Forms", "Identified", "Matches", "Proteins", "SourceFile", "Sources", "files_of_run", "identified", "sources"]
 
 _REMEDY = "Run the identification again"
 _PSMS = (
@@ -31,8 +32,14 @@ _PSMS = (
     "calculated_mass", "q_value", "rank", "is_decoy", "modification_names", "modification_masses",
 )  # fmt: skip
 _GROUPS = ("accessions", "description", "length", "is_decoy", "q_value")
+_EXPLAIN = "explain"
 _SHIFTED = frozenset({"modified"})
 """Kinds of runs that identify peptides too, with modifications that nobody listed."""
+QUANTIFIED_TOO = _SHIFTED | {_EXPLAIN}
+"""Kinds of runs besides identifications that are quantified."""
+_EXPLAINED = ("spectrum", "peptide", "charge", "q_value", "kind")
+_OF_SPECTRA = ("spectrum_index", "spectrum_id", "scan", "retention_time", "precursor_mz")
+_OF_PEPTIDES = ("sequence", "proteins", "calculated_mass", "modification_names", "modification_masses")
 _AVERAGINE_MASS = 111.1254
 
 
@@ -49,11 +56,14 @@ class SourceFile(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """Identifications, and the files that they read: those of each run, and all of them, each content once."""
+    """Identifications, and the files that they read: those of each run, and all of them, each content once; of each run the table of what
+    an explanation that was meant adds to it, None where none was.
+    """
 
     runs: tuple[SourceRun, ...]
     files_of_run: tuple[tuple[SourceFile, ...], ...]
     files: tuple[SourceFile, ...]
+    explained: tuple[Path | None, ...]
 
 
 @dataclass(frozen=True)
@@ -139,23 +149,38 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
     ------
     InputError : there is no project, or no such run, or one without proteins. ParameterError : a run is no identification.
     """
-    project, found = Project.open(folder), [identified_run(folder, name, _SHIFTED) for name in runs or ("",)]
+    project = Project.open(folder)
+    meant = [_explained_run(project, name) for name in runs or ("",)]
+    found = [identified_run(folder, name, _SHIFTED) for name, _ in meant]
     lacking = next((run for run in found if run.proteins is None), None)
     if lacking is not None:
         raise InputError(folder, f"run {lacking.run} has no table of proteins", remedy=_REMEDY)
-    files = tuple(_files_of(project, run.run) for run in found)
+    files = tuple(files_of_run(project, run.run) for run in found)
     if not all(files):
         raise InputError(
             folder,
             f"run {found[files.index(())].run} names no file of spectra",
             remedy="Take the run that it went on from, or search again",
         )
-    return Sources(tuple(found), files, tuple({one.content: one for own in reversed(files) for one in reversed(own)}.values())[::-1])
+    every = tuple({one.content: one for own in reversed(files) for one in reversed(own)}.values())[::-1]
+    return Sources(tuple(found), files, every, tuple(path for _, path in meant))
 
 
-def _files_of(project: Project, run: str) -> tuple[SourceFile, ...]:
+def _explained_run(project: Project, run: str) -> tuple[str, Path | None]:
+    """The identification that an explanation goes on from, with the table of explained spectra; any other run as it is."""
+    if not any(one.id == run and one.kind == _EXPLAIN and one.status == "done" for one in project.runs()):
+        return run, None
+    source = project.record(run).get("source_run")
+    if not isinstance(source, str):
+        raise InputError(project.folder, f"run {run} does not say which identification it explains", remedy="Explain the spectra again")
+    return source, project.table("explained", run)
+
+
+def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:
     """The files of spectra of a run, or of the run of the same project that it went on from; none where neither tells any."""
     known = {one.id for one in project.runs()}
+    # What an explanation has read is the table of the identification's spectra.
+    run, _ = _explained_run(project, run)
     for _ in range(len(known)):
         files = tuple(SourceFile(str(one.path), one.sha256 or "") for one in project.inputs(run) if one.kind == "spectra")
         before = project.record(run).get("source_run")
@@ -179,12 +204,15 @@ def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor
 
     numbers = {one.content: number for number, one in enumerate(found.files)}
     tables, proteins = [], _ProteinNames()
-    for number, (run, files) in enumerate(zip(found.runs, found.files_of_run, strict=True)):
+    for number, (run, files, explained) in enumerate(zip(found.runs, found.files_of_run, found.explained, strict=True)):
         file_of_row = _file_of_rows(run, [numbers[one.content] for one in files])
         with TableFile(run.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(file_of_row)}, remedy=_REMEDY) as source:
             table = source.read(_PSMS)
         wanted = pc.and_(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], psm_fdr))
-        table = table.filter(pc.fill_null(wanted, False)).combine_chunks()
+        is_accepted = pc.fill_null(wanted, False)
+        more = None if explained is None else _explained(explained, run, table, psm_fdr)
+        table = table.filter(is_accepted)
+        table = (table if more is None else pa.concat_tables([table, more])).combine_chunks()
         table = table.append_column("run", pa.array(np.full(len(table), number, np.int64)))
         tables.append(table.append_column("file", pa.array(file_of_row[table["spectrum"].to_numpy()])))
         proteins.add(run, protein_fdr)
@@ -193,6 +221,37 @@ def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor
     if not len(table):
         raise InputError(found.runs[0].psms, "holds no match up to psm_fdr", remedy="Raise psm_fdr, or take another run")
     return _columns(found.files, table, proteins, uses_razor=uses_razor)
+
+
+def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: float) -> pa.Table:
+    """Spectra that resemble an identified peptide of the same mass, as rows like `psms`; what differs in mass is another peptidoform, of
+    which nobody knows the modification, and is not quantified.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    remedy = "Explain the spectra again"
+    with TableFile(run.spectra, SPECTRA, _OF_SPECTRA, remedy=_REMEDY) as source:
+        spectra = source.read(_OF_SPECTRA)
+    with TableFile(path, table_of_kind(_EXPLAIN, "explained"), _EXPLAINED, remedy=remedy) as source:
+        table = source.read(_EXPLAINED)
+        table = table.filter(
+            pc.fill_null(pc.and_(pc.equal(table["kind"], "same"), pc.less_equal(table["q_value"], maximum_q_value)), False)
+        )
+        rows = table["spectrum"].to_numpy()
+        if len(rows) and rows.max() >= len(spectra):
+            raise source.damaged("tells of a spectrum that the identification has not", "spectrum")
+        targets = psms.filter(pc.and_(pc.equal(psms["rank"], 1), pc.invert(psms["is_decoy"])))
+        row_of = {name: row for row, name in reversed(list(enumerate(targets["peptide"].to_pylist())))}
+        names = table["peptide"].to_pylist()
+        if lacking := next((name for name in names if name not in row_of), None):
+            raise source.damaged(f"tells of peptide {lacking:.60}, which the identification has not", "peptide")
+    own, of = spectra.take(pa.array(rows)), targets.take(pa.array([row_of[name] for name in names], pa.int64()))
+    n = len(table)
+    columns = {name: own[name] for name in _OF_SPECTRA} | {name: of[name] for name in _OF_PEPTIDES}
+    columns |= {name: table[name] for name in ("spectrum", "peptide", "charge", "q_value")}
+    columns |= {"rank": pa.chunked_array([np.ones(n, np.int64)]), "is_decoy": pa.chunked_array([np.zeros(n, np.bool_)])}
+    return pa.table({one.name: in_one(columns[one.name]).cast(one.type) for one in psms.schema}, schema=psms.schema)
 
 
 def _file_of_rows(run: SourceRun, own: Sequence[int]) -> NDArray[np.int64]:

@@ -186,6 +186,9 @@ SAMPLES = Table.of(
 
 TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES, REPORTER_IONS)
 """From the protein to what it is measured by."""
+STORED = (REPORTER_IONS,)
+"""What no list of results shows; runs of versions before reporter ions lack it."""
+RESULT_TABLES = tuple(one for one in TABLES if one not in STORED)
 BY_SAMPLE = (PROTEINS, PEPTIDES, PEPTIDOFORMS)
 """Those that are also written with a column for each sample."""
 

@@ -16,6 +16,7 @@ from engine.errors import InputError
 from engine.formats.sources import ByteSource
 from engine.project import Project
 from engine.quantification.design import Design, read_design
+from engine.quantification.identified import QUANTIFIED_TOO, files_of_run
 from engine.quantification.labels import LabelName, label
 
 __all__ = [
@@ -72,17 +73,18 @@ def files_of_runs(folder: Path, runs: Sequence[str]) -> list[str]:
     InputError, StorageError : there is no project, or no such finished identification.
     """
     project, kinds = Project.open(folder), identifying_kinds()
-    done = {one.id: one for one in project.runs() if one.kind in kinds and one.status == "done"}
-    chosen = list(runs) or list(done)[-1:]
+    also = kinds | QUANTIFIED_TOO
+    done = {one.id: one.kind for one in project.runs() if one.kind in also and one.status == "done"}
+    newest = [name for name, kind in done.items() if kind in kinds] or list(done)
+    chosen = list(runs) or newest[-1:]
     missing = next((name for name in chosen if name not in done), None)
     if not chosen or missing is not None:
         what = "holds no finished identification" if missing is None else f"has no finished identification {missing:.60}"
         raise InputError(folder, what, remedy="Identify spectra into this project first")
     found: dict[str, str] = {}
     for name in chosen:
-        for one in project.inputs(name):
-            if one.kind == "spectra":
-                found.setdefault(one.sha256 or str(one.path), str(one.path))
+        for one in files_of_run(project, name):
+            found.setdefault(one.content, one.path)
     return list(found.values())
 
 

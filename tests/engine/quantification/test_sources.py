@@ -1,0 +1,110 @@
+"""Every kind of run that identifies peptides is quantified, as commands; counts against the runs' own tables, read plainly."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import resources
+from engine.command_line.main import main
+from engine.errors import InputError
+from engine.project import Project
+from engine.searches import run_search
+from engine.views.finished_run import open_run
+from engine.views.quantities import with_tables_by_sample
+from engine.views.quantity_design import files_of_runs
+from tests.engine.evidence.made_runs import make_run
+from tests.engine.simulation import proteins_of
+
+SAMPLE = resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
+
+
+def stored(project: Path, run: str, name: str) -> list[dict]:
+    return pq.read_table(Project.open(project).table(name, run)).to_pylist()
+
+
+def accepted(project: Path, run: str) -> dict[int, str]:
+    """Peptides of the spectra that a run identifies."""
+    rows = stored(project, run, "psms")
+    return {one["spectrum"]: one["peptide"] for one in rows if one["rank"] == 1 and not one["is_decoy"] and (one["q_value"] or 0) <= 0.01}
+
+
+def command(project: Path, run: str, *more: str) -> str:
+    """The run that ``proteoscope quantify`` adds."""
+    assert main(["quantify", str(project), "--run", run, *more, "--device", "cpu", "--threads", "2", "--quiet"]) == 0
+    added = Project.open(project).latest("quantify")
+    assert added is not None
+    return str(added)
+
+
+def counted(project: Path, run: str) -> Counter[str]:
+    """Spectra of each peptidoform that has some."""
+    return Counter({one["peptide"]: one["n_psms"] for one in stored(project, run, "peptidoform_quantities") if one["n_psms"]})
+
+
+@pytest.fixture(scope="module")
+def explained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """A project with an identification of the sample and its explanation, and both runs."""
+    folder = tmp_path_factory.mktemp("explained")
+    (folder / "proteins.fasta").write_bytes(gzip.decompress(SAMPLE.read_bytes()))
+    inputs = {"spectra": [resources.path("samples", "BSA1.mzML.gz")], "database": [folder / "proteins.fasta"]}
+    first = run_search("identify", inputs, project=folder / "p", device="cpu", threads=2, fragment_tolerance="0.5 Da")
+    second = run_search("explain", {"project": [folder / "p"]}, device="cpu", threads=2, bin_width=0.4, bin_spread=0.5, rarity=0.5)
+    assert first.run_id is not None and second.run_id is not None
+    return folder / "p", first.run_id, second.run_id
+
+
+def test_an_explanation_adds_spectra_of_the_same_mass(explained):
+    project, identified, explaining = explained
+    before = accepted(project, identified)
+    same = [one for one in stored(project, explaining, "explained") if one["q_value"] <= 0.01 and one["kind"] == "same"]
+    assert len(same) >= 3 and not before.keys() & {one["spectrum"] for one in same}
+    assert counted(project, command(project, identified, "--method", "counts")) == Counter(before.values())
+    together = Counter(before.values()) + Counter(one["peptide"] for one in same)
+    assert counted(project, command(project, explaining, "--method", "counts")) == together
+    assert files_of_runs(project, [explaining]) == files_of_runs(project, [identified])
+
+
+def test_an_explanation_is_quantified_by_ion_traces(explained):
+    project, identified, explaining = explained
+    quantities = []
+    for run in (identified, explaining):
+        added = command(project, run, "--method", "label-free")
+        rows = stored(project, added, "ion_traces")
+        quantities.append({(one["peptide"], one["charge"]) for one in rows})
+        assert Project.open(project).record(added)["source_runs"] == [identified]
+    assert quantities[0] <= quantities[1]
+
+
+def test_a_search_for_modified_peptides_is_quantified_and_offers_its_files(tmp_path):
+    made = make_run(tmp_path, dict(list(proteins_of(SAMPLE).items())[:40]), {"Phospho": "ST", "Acetyl": "K"}, 7, every=2)
+    project = tmp_path / "p"
+    found = run_search("modified", {"spectra": [made.spectra], "database": [made.database]}, project=project, device="cpu", threads=2)
+    assert found.run_id is not None
+    assert len(files_of_runs(project, [])) == len(files_of_runs(project, [found.run_id])) == 1
+    assert counted(project, command(project, found.run_id, "--method", "counts")) == Counter(accepted(project, found.run_id).values())
+
+
+def test_a_quantification_of_before_reporter_ions_opens_with_what_it_has(explained):
+    import sqlite3
+
+    project, identified, _ = explained
+    added = command(project, identified, "--method", "counts")
+    expected = stored(project, added, "protein_quantities")
+    path = Project.open(project).table("reporter_ions", added)
+    connection = sqlite3.connect(project / "project.sqlite")
+    with connection:
+        assert connection.execute("DELETE FROM results WHERE run = ? AND name = 'reporter_ions'", (added,)).rowcount == 1
+    connection.close()
+    path.unlink()
+    with open_run(project, added) as run:
+        assert len(with_tables_by_sample(run).proteins) == len({one["accession"] for one in expected})
+    assert main(["export", str(project), "--out", str(project.parent / "old"), "--run", added, "--format", "tsv"]) == 0
+    assert len((project.parent / "old" / "protein_quantities.tsv").read_text().splitlines()) == len(expected) + 1
+    assert len((project.parent / "old" / "reporter_ions.tsv").read_text().splitlines()) == 1
+    with pytest.raises(InputError):
+        Project.open(project).table("reporter_ions", added)
