@@ -120,7 +120,8 @@ class JobDialog(QDialog):
 
     def dropEvent(self, event: QDropEvent) -> None:
         event.acceptProposedAction()
-        self._survey.all_within([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()], self._files.take)
+        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+        self._survey.all_within(paths, lambda found: self._files.take(found.files))
 
     def buttons(self) -> QHBoxLayout:
         """The buttons, as they stand below the page."""

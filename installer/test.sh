@@ -45,6 +45,8 @@ check "audit" python installer/audit.py
 
 # Once for all processes of tests, which would each compile the same.
 check "compile" python -m engine.command_line compile --quiet
+# And Python's own: with PYTHONDONTWRITEBYTECODE each process that a test starts would compile all sources.
+check "bytecode" python -m compileall -q proteoscope engine kernels gui resources tests
 
 # Several processes, each with whole files: the fixtures of a module are made once. Arguments may say otherwise (-n 0: one process, which
 # a debugger needs).

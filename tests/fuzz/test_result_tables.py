@@ -11,7 +11,10 @@ from tests.fuzz.result_tables import KINDS
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(("options", "n"), [((), 12), (("--window",), 4)])
+@pytest.mark.parametrize(
+    ("options", "n"),
+    [((), 4), (("--window",), 2), pytest.param((), 40, marks=pytest.mark.long), pytest.param(("--window",), 12, marks=pytest.mark.long)],
+)
 def test_spoilt_results_of_every_kind_give_results_or_clear_errors(options, n):
     if options:
         pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not there", exc_type=ImportError)
