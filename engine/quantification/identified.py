@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -132,6 +132,7 @@ class Identified:
     ----------
     files : of spectra. sequences : peptides without modifications, s of them.
     protein : (s,) int64, the protein that each sequence counts for, -1 for none.
+    unrated : runs that know no error rate of proteins: all proteins of their accepted matches are taken.
     """
 
     files: tuple[SourceFile, ...]
@@ -140,6 +141,7 @@ class Identified:
     sequences: list[str]
     proteins: Proteins
     protein: NDArray[np.int64]
+    unrated: tuple[str, ...]
 
 
 def sources(folder: Path, runs: Sequence[str]) -> Sources:
@@ -215,7 +217,7 @@ def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor
         table = (table if more is None else pa.concat_tables([table, more])).combine_chunks()
         table = table.append_column("run", pa.array(np.full(len(table), number, np.int64)))
         tables.append(table.append_column("file", pa.array(file_of_row[table["spectrum"].to_numpy()])))
-        proteins.add(run, protein_fdr)
+        proteins.add(run, protein_fdr, set(in_one(table["proteins"]).flatten().to_pylist()))
     table = pa.concat_tables(tables)
     table = table.take(pa.array(_first_of_spectra(table)))
     if not len(table):
@@ -282,15 +284,21 @@ class _ProteinNames:
         self.accessions: list[list[str]] = []
         self.descriptions: list[str] = []
         self.lengths: list[int] = []
+        self.unrated: list[str] = []
 
-    def add(self, run: SourceRun, maximum_q_value: float) -> None:
+    def add(self, run: SourceRun, maximum_q_value: float, matched: Set[str]) -> None:
+        """Add the proteins of a run up to a q-value; where it knows none of any, those of the matches that were accepted (`matched`)."""
         assert run.proteins is not None
         with TableFile(run.proteins, PROTEINS, _GROUPS, remedy=_REMEDY) as source:
-            rows: list[dict[str, Any]] = source.read(_GROUPS).to_pylist()
+            rows: list[dict[str, Any]] = [row for row in source.read(_GROUPS).to_pylist() if not row["is_decoy"]]
+            is_rated = any(row["q_value"] is not None for row in rows)
+            if rows and not is_rated:
+                self.unrated.append(run.run)
             for row in rows:
-                if row["is_decoy"] or row["q_value"] is None or not row["q_value"] <= maximum_q_value:
-                    continue
                 names = [name for name in row["accessions"] if name]
+                is_accepted = row["q_value"] is not None and row["q_value"] <= maximum_q_value
+                if not is_accepted and (is_rated or matched.isdisjoint(names)):
+                    continue
                 if not names:
                     raise source.damaged("holds a protein without a name", "accessions")
                 number = next((self.number_of[name] for name in names if name in self.number_of), len(self.accessions))
@@ -328,7 +336,7 @@ def _columns(files: tuple[SourceFile, ...], table: pa.Table, names: _ProteinName
     proteins = Proteins(
         [one[0] for one in names.accessions], [one[1:] for one in names.accessions], names.descriptions, np.array(names.lengths, np.int64)
     )
-    return Identified(files, forms, matches, sequences, proteins, owner)
+    return Identified(files, forms, matches, sequences, proteins, owner, tuple(names.unrated))
 
 
 def _modification_elements(table: pa.Table) -> NDArray[np.float64]:

@@ -62,6 +62,11 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
         for name in design.left_out:
             run.progress.message(f"{name} is left out: the design does not name it", "warning")
         known = run.read()
+        if known.unrated:
+            run.progress.message(
+                f"{', '.join(known.unrated)}: no error rate of proteins is known; all proteins of accepted matches are quantified",
+                "warning",
+            )
         with run.step("score"):
             measured = _measured(known, design, request, parameters, run.resources(), spec.spool)
         run.device = measured.devices

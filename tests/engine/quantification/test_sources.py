@@ -89,6 +89,23 @@ def test_a_search_for_modified_peptides_is_quantified_and_offers_its_files(tmp_p
     assert counted(project, command(project, found.run_id, "--method", "counts")) == Counter(accepted(project, found.run_id).values())
 
 
+@pytest.mark.parametrize("method", ["counts", "label-free"])
+def test_a_run_that_knows_no_error_rate_of_proteins_is_quantified_with_all_of_them(tmp_path, method, capsys):
+    project = tmp_path / "p"
+    assert main(["demo", "library", "--out", str(project), "--device", "cpu", "--threads", "2"]) == 0
+    run = str(Project.open(project).latest("library"))
+    expected = Counter(accepted(project, run).values())
+    assert expected and all(one["q_value"] is None for one in stored(project, run, "proteins")), "or this test tests nothing"
+    capsys.readouterr()
+    assert main(["quantify", str(project), "--method", method, "--device", "cpu", "--threads", "2"]) == 0
+    assert "no error rate of proteins" in "".join(capsys.readouterr())
+    added = str(Project.open(project).latest("quantify"))
+    rows = stored(project, added, "peptidoform_quantities")
+    assert {one["peptide"] for one in rows} == set(expected)
+    if method == "counts":
+        assert counted(project, added) == expected
+
+
 def test_a_quantification_of_before_reporter_ions_opens_with_what_it_has(explained):
     import sqlite3
 
