@@ -13,7 +13,7 @@ from engine.parameters import read_preset
 from gui.conversion_dialog import ConversionDialog
 from gui.window import MainWindow
 from tests.engine.imported.small_results import write_spectra
-from tests.gui.test_window import click
+from tests.gui.test_window import click, drop
 from tests.searching import identify
 
 
@@ -27,6 +27,14 @@ def dialog(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> ConversionDialog
     found.spectra.add([write_spectra(tmp_path / "run.mgf")])
     qtbot.waitUntil(lambda: found.spectra.is_examined and found.stage.text() == "Choose a file to write")
     return found
+
+
+def test_files_that_are_dropped_are_taken(dialog: ConversionDialog, tmp_path: Path, qtbot: QtBot) -> None:
+    other = write_spectra(tmp_path / "other.mgf")
+    (tmp_path / "proteins.fasta").write_text(">P1\nPEPTIDER\n")
+    drop(dialog, other, tmp_path / "proteins.fasta")
+    qtbot.waitUntil(lambda: dialog.spectra.is_examined and len(dialog.spectra.paths) == 2)
+    assert dialog.spectra.paths == [tmp_path / "run.mgf", other]
 
 
 def finish(dialog: ConversionDialog, window: MainWindow, qtbot: QtBot) -> str:

@@ -66,7 +66,7 @@ def click(widget: Any) -> None:
     QTest.mouseClick(widget, Qt.MouseButton.LeftButton)
 
 
-def drop(window: MainWindow, *paths: Path, at: QPoint = QPoint(400, 300)) -> None:  # noqa: B008
+def drop(window: QWidget, *paths: Path, at: QPoint = QPoint(400, 300)) -> None:  # noqa: B008
     content = QMimeData()
     content.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
     buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
