@@ -13,12 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.arrays import offsets_of
 from engine.chemistry.peptidoforms import Peptidoform, parse
-from engine.clustering.tables import EXPLAINED
 from engine.errors import InputError, ParameterError
 from engine.evidence.parameters import EvidenceParameters
 from engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from engine.matches.fixed_modifications import FixedModifications, fixed_of_parameters, on_all_residues
-from engine.matches.source_run import identified_run
+from engine.matches.source_run import EXPLAIN_AGAIN, explained_run, explained_spectra, identified_run
 from engine.project import Project
 from engine.results.arrow import in_one
 from engine.results.reader import TableFile
@@ -33,13 +32,12 @@ __all__ = [
 ]  # fmt: skip
 
 _REMEDY = "Run the identification again"
-_EXPLAIN_AGAIN = "Explain the spectra again"
 _MODIFICATIONS = ("modification_positions", "modification_names", "modification_masses")
 _PSMS = ("peptide", "sequence", "q_value", "rank", "is_decoy", "spectrum", *_MODIFICATIONS)
 _SHIFTS = ("shift_position", "site_probability")
 _EXPLAINED = ("peptide", "q_value", "spectrum")
 _GROUPS = ("accessions", "description", "sequence", "is_decoy", "q_value")
-_EXPLAIN, _MODIFIED = "explain", "modified"
+_MODIFIED = "modified"
 _POSITIONS = 1 << 20  # more than a peptide has residues
 
 
@@ -142,13 +140,7 @@ def source_tables(folder: Path, run: str) -> SourceTables:
     InputError : there is no project, no such run, or its tables lack proteins. ParameterError : the run is of another kind.
     """
     project = Project.open(folder)
-    chosen = next((one for one in project.runs() if one.id == run and one.kind == _EXPLAIN and one.status == "done"), None)
-    explained = None
-    if chosen is not None:
-        source = project.record(chosen.id).get("source_run")
-        if not isinstance(source, str):
-            raise InputError(folder, f"run {chosen.id} does not say which identification it explains", remedy=_EXPLAIN_AGAIN)
-        run, explained = source, project.table(EXPLAINED.name, chosen.id)
+    run, explained = explained_run(project, run)
     found = identified_run(folder, run, (_MODIFIED,))
     if found.proteins is None:
         raise InputError(folder, f"run {found.run} has no table of proteins", remedy=_REMEDY)
@@ -250,14 +242,9 @@ def _best_probabilities(
 def _with_explained(found: IdentifiedPeptides, path: Path, intensities: NDArray[np.float64], maximum_q_value: float) -> IdentifiedPeptides:
     """The same with spectra that resemble identified ones; where a mass differs, nobody knows the place of what carries the difference."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    with TableFile(path, EXPLAINED, _EXPLAINED, remedy=_EXPLAIN_AGAIN) as source:
-        table = source.read(_EXPLAINED)
-        table = table.filter(pc.fill_null(pc.less_equal(table["q_value"], maximum_q_value), False))
-        spectrum = table["spectrum"].to_numpy()
-        if len(spectrum) and spectrum.max() >= len(intensities):
-            raise source.damaged("tells of a spectrum that the identification has not", "spectrum")
+    table = explained_spectra(path, _EXPLAINED, maximum_q_value, len(intensities))
+    spectrum = table["spectrum"].to_numpy()
     # The new ones behind those that are known.
     names = pa.concat_arrays([pa.array(found.peptides, pa.string()), in_one(table["peptide"]).cast("string")]).dictionary_encode()
     n, n_known = len(names.dictionary), len(found)
@@ -283,7 +270,7 @@ def _parsed(name: str, path: Path) -> Peptidoform:
     try:
         return parse(name)
     except ParameterError as error:
-        raise InputError(path, f"holds a peptide that is none ({error})", remedy=_EXPLAIN_AGAIN) from None
+        raise InputError(path, f"holds a peptide that is none ({error})", remedy=EXPLAIN_AGAIN) from None
 
 
 def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinEntry]:

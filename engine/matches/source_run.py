@@ -1,16 +1,16 @@
-"""The identification in a project that another search goes on from."""
+"""The identification in a project that another search goes on from, and the explanation of it that one may mean."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.chemistry.tolerance import Tolerance
-from engine.entry import identifying_kinds
+from engine.entry import identifying_kinds, table_of_kind
 from engine.errors import InputError, ParameterError
 from engine.files import storage_errors
 from engine.matches.columns import EXPORTED_PSMS, PROTEINS
@@ -19,8 +19,24 @@ from engine.results.arrow import in_one
 from engine.results.reader import TableFile
 from engine.spectra.tables import SPECTRA
 
-__all__ = ["SourceRun", "identified_places", "identified_run", "identified_spectra", "write_identified_proteins"]
+if TYPE_CHECKING:
+    import pyarrow as pa
 
+__all__ = [
+    "EXPLAIN",
+    "EXPLAIN_AGAIN",
+    "SourceRun",
+    "explained_run",
+    "explained_spectra",
+    "identified_places",
+    "identified_run",
+    "identified_spectra",
+    "write_identified_proteins",
+]
+
+EXPLAIN = "explain"
+"""The kind of runs that explain what an identification left."""
+EXPLAIN_AGAIN = "Explain the spectra again"
 _REMEDY = "Run the identification again"
 _LINE = 80  # letters of a sequence
 
@@ -74,6 +90,39 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
     for one in project.inputs(chosen.id):
         inputs[one.kind] = (*inputs.get(one.kind, ()), str(one.path))
     return SourceRun(chosen.id, spectra, psms, proteins, chosen.parameters, Tolerance.parse(str(tolerance)), inputs)
+
+
+def explained_run(project: Project, run: str) -> tuple[str, Path | None]:
+    """The identification that an explanation goes on from, with its table of explained spectra; any other run as it is, with None.
+
+    Raises
+    ------
+    InputError : the explanation does not say what it explains.
+    """
+    if not any(one.id == run and one.kind == EXPLAIN and one.status == "done" for one in project.runs()):
+        return run, None
+    source = project.record(run).get("source_run")
+    if not isinstance(source, str):
+        raise InputError(project.folder, f"run {run} does not say which identification it explains", remedy=EXPLAIN_AGAIN)
+    return source, project.table("explained", run)
+
+
+def explained_spectra(path: Path, columns: Sequence[str], maximum_q_value: float, n_spectra: int) -> pa.Table:
+    """These columns of the spectra that a table of explained ones accepts up to a q-value; among them ``spectrum`` and ``q_value``.
+
+    Raises
+    ------
+    InputError : the table is none of explained spectra, or tells of others than the identification's `n_spectra`.
+    """
+    import pyarrow.compute as pc
+
+    with TableFile(path, table_of_kind(EXPLAIN, "explained"), tuple(columns), remedy=EXPLAIN_AGAIN) as source:
+        table = source.read(tuple(columns))
+        table = table.filter(pc.fill_null(pc.less_equal(table["q_value"], maximum_q_value), False))
+        spectrum = table["spectrum"].to_numpy()
+        if len(spectrum) and spectrum.max() >= n_spectra:
+            raise source.damaged("tells of a spectrum that the identification has not", "spectrum")
+    return table
 
 
 def identified_spectra(path: Path, n_spectra: int, maximum_q_value: float) -> NDArray[np.int64]:

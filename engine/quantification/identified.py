@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from engine.chemistry.isotopes import AVERAGINE, ELEMENTS, element_counts, sequence_elements
 from engine.chemistry.modifications import unimod
-from engine.entry import table_of_kind
 from engine.errors import InputError
 from engine.matches.columns import EXPORTED_PSMS, PROTEINS
-from engine.matches.source_run import SourceRun, identified_run
+from engine.matches.source_run import EXPLAIN, EXPLAIN_AGAIN, SourceRun, explained_run, explained_spectra, identified_run
 from engine.project import Project
 from engine.results.arrow import in_one
 from engine.results.reader import TableFile
@@ -32,10 +31,9 @@ _PSMS = (
     "calculated_mass", "q_value", "rank", "is_decoy", "modification_names", "modification_masses",
 )  # fmt: skip
 _GROUPS = ("accessions", "description", "length", "is_decoy", "q_value")
-_EXPLAIN = "explain"
 _SHIFTED = frozenset({"modified"})
 """Kinds of runs that identify peptides too, with modifications that nobody listed."""
-QUANTIFIED_TOO = _SHIFTED | {_EXPLAIN}
+QUANTIFIED_TOO = _SHIFTED | {EXPLAIN}
 """Kinds of runs besides identifications that are quantified."""
 _EXPLAINED = ("spectrum", "peptide", "charge", "q_value", "kind")
 _OF_SPECTRA = ("spectrum_index", "spectrum_id", "scan", "retention_time", "precursor_mz")
@@ -152,7 +150,7 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
     InputError : there is no project, or no such run, or one without proteins. ParameterError : a run is no identification.
     """
     project = Project.open(folder)
-    meant = [_explained_run(project, name) for name in runs or ("",)]
+    meant = [explained_run(project, name) for name in runs or ("",)]
     found = [identified_run(folder, name, _SHIFTED) for name, _ in meant]
     lacking = next((run for run in found if run.proteins is None), None)
     if lacking is not None:
@@ -168,21 +166,11 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
     return Sources(tuple(found), files, every, tuple(path for _, path in meant))
 
 
-def _explained_run(project: Project, run: str) -> tuple[str, Path | None]:
-    """The identification that an explanation goes on from, with the table of explained spectra; any other run as it is."""
-    if not any(one.id == run and one.kind == _EXPLAIN and one.status == "done" for one in project.runs()):
-        return run, None
-    source = project.record(run).get("source_run")
-    if not isinstance(source, str):
-        raise InputError(project.folder, f"run {run} does not say which identification it explains", remedy="Explain the spectra again")
-    return source, project.table("explained", run)
-
-
 def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:
     """The files of spectra of a run, or of the run of the same project that it went on from; none where neither tells any."""
     known = {one.id for one in project.runs()}
     # What an explanation has read is the table of the identification's spectra.
-    run, _ = _explained_run(project, run)
+    run, _ = explained_run(project, run)
     for _ in range(len(known)):
         files = tuple(SourceFile(str(one.path), one.sha256 or "") for one in project.inputs(run) if one.kind == "spectra")
         before = project.record(run).get("source_run")
@@ -232,23 +220,16 @@ def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: floa
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    remedy = "Explain the spectra again"
     with TableFile(run.spectra, SPECTRA, _OF_SPECTRA, remedy=_REMEDY) as source:
         spectra = source.read(_OF_SPECTRA)
-    with TableFile(path, table_of_kind(_EXPLAIN, "explained"), _EXPLAINED, remedy=remedy) as source:
-        table = source.read(_EXPLAINED)
-        table = table.filter(
-            pc.fill_null(pc.and_(pc.equal(table["kind"], "same"), pc.less_equal(table["q_value"], maximum_q_value)), False)
-        )
-        rows = table["spectrum"].to_numpy()
-        if len(rows) and rows.max() >= len(spectra):
-            raise source.damaged("tells of a spectrum that the identification has not", "spectrum")
-        targets = psms.filter(pc.and_(pc.equal(psms["rank"], 1), pc.invert(psms["is_decoy"])))
-        row_of = {name: row for row, name in reversed(list(enumerate(targets["peptide"].to_pylist())))}
-        names = table["peptide"].to_pylist()
-        if lacking := next((name for name in names if name not in row_of), None):
-            raise source.damaged(f"tells of peptide {lacking:.60}, which the identification has not", "peptide")
-    own, of = spectra.take(pa.array(rows)), targets.take(pa.array([row_of[name] for name in names], pa.int64()))
+    table = explained_spectra(path, _EXPLAINED, maximum_q_value, len(spectra))
+    table = table.filter(pc.fill_null(pc.equal(table["kind"], "same"), False))
+    targets = psms.filter(pc.and_(pc.equal(psms["rank"], 1), pc.invert(psms["is_decoy"])))
+    row_of = {name: row for row, name in reversed(list(enumerate(targets["peptide"].to_pylist())))}
+    names = table["peptide"].to_pylist()
+    if lacking := next((name for name in names if name not in row_of), None):
+        raise InputError(path, f"tells of peptide {lacking:.60}, which the identification has not", remedy=EXPLAIN_AGAIN)
+    own, of = spectra.take(table["spectrum"]), targets.take(pa.array([row_of[name] for name in names], pa.int64()))
     n = len(table)
     columns = {name: own[name] for name in _OF_SPECTRA} | {name: of[name] for name in _OF_PEPTIDES}
     columns |= {name: table[name] for name in ("spectrum", "peptide", "charge", "q_value")}

@@ -42,9 +42,7 @@ class ClusterFilterBar(FilterBar):
 
     def open(self) -> None:
         """Show all of a run; tells nobody."""
-        self.blockSignals(True)
-        self._reset_fields()
-        self.blockSignals(False)
+        self._reset_quietly()
 
     def _usual(self) -> None:
         self.minimum_spectra.setValue(1)

@@ -26,4 +26,4 @@ class ExplanationFilterBar(MassFilterBar):
     @property
     def chosen(self) -> ExplanationFilter:
         """What is asked for."""
-        return ExplanationFilter(self.text.text(), self._largest, self.kind.currentData())
+        return ExplanationFilter(self.text.text(), self.largest_q_value, self.kind.currentData())

@@ -13,7 +13,7 @@ from gui.forms.field import Outlined
 from gui.forms.numbers import IntegerBox, NumberBox
 from gui.forms.wheel import ChoiceBox
 
-__all__ = ["FilterBar", "q_value_box"]
+__all__ = ["FilterBar", "RatedFilterBar", "q_value_box"]
 
 _TYPING_MS = 150
 
@@ -179,6 +179,12 @@ class FilterBar(QWidget):
             mark()
         self._later.stop()
 
+    def _reset_quietly(self) -> None:
+        """Show what is shown at first, and tell nobody."""
+        self.blockSignals(True)
+        self._reset_fields()
+        self.blockSignals(False)
+
     def _now(self) -> None:
         self._later.stop()
         self.filterChanged.emit()
@@ -186,6 +192,29 @@ class FilterBar(QWidget):
     def _take_focus(self) -> None:
         self.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.text.selectAll()
+
+
+class RatedFilterBar(FilterBar):
+    """One with a field for the largest q-value, `q_value`, which whoever derives from it puts in its place and sets in `_usual`."""
+
+    def __init__(self, looked_in: str, text_tip: str, parent: QWidget | None = None) -> None:
+        super().__init__(looked_in, text_tip, "Shows again what is accepted at the false discovery rate of the run", parent)
+        self._fdr = 0.01
+        self.q_value = q_value_box(self.fontMetrics())
+
+    @property
+    def largest_q_value(self) -> float | None:
+        """The largest q-value that is shown; None: everything is."""
+        q_value = self.q_value.value()
+        return None if q_value >= 1 else q_value
+
+    def open(self, fdr: float) -> None:
+        """Show what is accepted at `fdr`; 1: everything. Tells nobody."""
+        self._fdr = fdr
+        self._reset_quietly()
+
+    def _usual(self) -> None:
+        self.q_value.setValue(self._fdr)
 
 
 def q_value_box(metrics: QFontMetrics) -> NumberBox:

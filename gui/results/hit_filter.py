@@ -61,9 +61,7 @@ class HitFilterBar(FilterBar):
     def open(self, largest_e_value: float) -> None:
         """Show all hits of a run that reports up to this E-value; tells nobody."""
         self._largest = largest_e_value
-        self.blockSignals(True)
-        self._reset_fields()
-        self.blockSignals(False)
+        self._reset_quietly()
 
     def _percent(self) -> IntegerBox:
         box = IntegerBox(0, 100, "%")

@@ -6,23 +6,22 @@ from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
 from engine.views.identification import Facets, RowFilter
-from gui.results.filter_bar import FilterBar, q_value_box
+from gui.results.filter_bar import RatedFilterBar
 
 __all__ = ["IdentificationFilter"]
 
+_NOTHING_OFFERED = Facets((), ())
 
-class IdentificationFilter(FilterBar):
+
+class IdentificationFilter(RatedFilterBar):
     """What to show of proteins, peptides and PSMs."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             "Peptide, accession or description",
             "Shows what has this text in its peptide, its accession or its protein's description",
-            "Shows again what is accepted at the false discovery rate of the run",
             parent,
         )
-        self._fdr = 0.01
-        self.q_value = q_value_box(self.fontMetrics())
         self.charge = self._choices("Charge", "Shows PSMs of this charge only")
         self.modification = self._choices("Modification", "Shows peptides and PSMs with this modification only")
         self.modification.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
@@ -38,28 +37,24 @@ class IdentificationFilter(FilterBar):
         self._add(self.modification, "&Modification")
         self._add(self.decoys)
         self._add(self.marked)
-        self.open(0.01, Facets((), ()))
+        self.open(0.01)
 
     @property
     def chosen(self) -> RowFilter:
         """What is asked for."""
-        q_value = self.q_value.value()
         return RowFilter(
             self.text.text(),
-            None if q_value >= 1 else q_value,
+            self.largest_q_value,
             self.charge.currentData(),
             self.modification.currentData(),
             self.decoys.isChecked(),
             self.marked.isChecked(),
         )
 
-    def open(self, fdr: float, offered: Facets) -> None:
+    def open(self, fdr: float, offered: Facets = _NOTHING_OFFERED) -> None:
         """Offer what a run has, and show what is accepted at `fdr`; tells nobody."""
-        self._fdr = fdr
-        self.blockSignals(True)
         self.offer(offered)
-        self._reset_fields()
-        self.blockSignals(False)
+        super().open(fdr)
 
     def offer(self, offered: Facets) -> None:
         """Offer what a run has; what is chosen stays where it is still offered. Tells nobody."""
@@ -73,7 +68,7 @@ class IdentificationFilter(FilterBar):
             box.setCurrentIndex(max(0, box.findText(before)))
 
     def _usual(self) -> None:
-        self.q_value.setValue(self._fdr)
+        super()._usual()
         self.charge.setCurrentIndex(0)
         self.modification.setCurrentIndex(0)
         self.decoys.setChecked(False)

@@ -26,4 +26,4 @@ class LibraryFilterBar(MassFilterBar):
     @property
     def chosen(self) -> LibraryFilter:
         """What is asked for."""
-        return LibraryFilter(self.text.text(), self._largest, kind=self.kind.currentData())
+        return LibraryFilter(self.text.text(), self.largest_q_value, kind=self.kind.currentData())

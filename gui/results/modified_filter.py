@@ -6,7 +6,7 @@ from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from engine.views.modified import SURE, ModifiedFilter
-from gui.results.filter_bar import FilterBar, q_value_box
+from gui.results.filter_bar import RatedFilterBar
 from gui.results.structure_filter import OptionalNumberBox
 
 __all__ = ["ModifiedFilterBar"]
@@ -14,18 +14,15 @@ __all__ = ["ModifiedFilterBar"]
 _KINDS = (("any", None), ("named", "named"), ("another end", "end"), ("unnamed", "unnamed"), ("none", "none"))
 
 
-class ModifiedFilterBar(FilterBar):
+class ModifiedFilterBar(RatedFilterBar):
     """What to show of modifications, PSMs and proteins."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             "Peptide, modification or protein",
             "Shows what has this text in its peptide, its modification, its protein or its spectrum's name",
-            "Shows again what is accepted at the false discovery rate of the run",
             parent,
         )
-        self._fdr = 0.01
-        self.q_value = q_value_box(self.fontMetrics())
         self.lowest, self.highest = OptionalNumberBox(1.0, 0.0), OptionalNumberBox(1.0, 100.0)
         for box in (self.lowest, self.highest):
             box.setFixedWidth(self.fontMetrics().horizontalAdvance("-000.0000") + 30)
@@ -50,28 +47,20 @@ class ModifiedFilterBar(FilterBar):
     @property
     def chosen(self) -> ModifiedFilter:
         """What is asked for."""
-        q_value = self.q_value.value()
         return ModifiedFilter(
             self.text.text(),
             self.lowest.entered,
             self.highest.entered,
-            None if q_value >= 1 else q_value,
+            self.largest_q_value,
             self.kind.currentData(),
             self.sure.isChecked(),
             self.marked.isChecked(),
         )
 
-    def open(self, fdr: float) -> None:
-        """Show what is accepted at `fdr`; tells nobody."""
-        self._fdr = fdr
-        self.blockSignals(True)
-        self._reset_fields()
-        self.blockSignals(False)
-
     def _usual(self) -> None:
         for box in (self.lowest, self.highest):
             box.clear_value()
-        self.q_value.setValue(self._fdr)
+        super()._usual()
         self.kind.setCurrentIndex(0)
         self.sure.setChecked(False)
         self.marked.setChecked(False)

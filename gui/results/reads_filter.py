@@ -51,9 +51,7 @@ class ReadFilterBar(FilterBar):
 
     def open(self) -> None:
         """Show all of a run; tells nobody."""
-        self.blockSignals(True)
-        self._reset_fields()
-        self.blockSignals(False)
+        self._reset_quietly()
 
     def choose_gaps(self, number: int) -> None:
         """Show alignments with so many gaps alone; all again where it is these that are shown."""

@@ -124,9 +124,7 @@ class StructureFilterBar(FilterBar):
 
     def open(self) -> None:
         """Show all hits of a run; tells nobody."""
-        self.blockSignals(True)
-        self._reset_fields()
-        self.blockSignals(False)
+        self._reset_quietly()
 
     def show_columns(self, columns: ThresholdColumns | None) -> None:
         """Count in these hits from now on; None where there are none yet."""

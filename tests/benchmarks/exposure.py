@@ -11,10 +11,10 @@ where 25 % of the greatest area divides surface from inside (`elsewhere`, share)
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from engine.errors import InputError
 from engine.structures.exposure import GREATEST_AREA, read_chain_atoms, residue_areas
 from engine.structures.reading import read_structure
+from tests.benchmarks.figures import emit
 from tests.peers.structure_peers import dssp_areas, installed
 
 __all__ = ["Areas", "areas_of"]
@@ -81,7 +82,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="proteoscope-exposure-") as name:
         files = sorted(path for path in options.structures.iterdir() if path.is_file())[:: options.every]
         found = [areas for path in files if (areas := areas_of(path, Path(name))) is not None]
-    print(json.dumps({"figure": "exposure", "beside": "mkdssp", "files": len(files), **_summary(found)}))
+    emit({"figure": "exposure", "beside": "mkdssp"}, files=len(files), **_summary(found), date=str(date.today()))
 
 
 if __name__ == "__main__":
