@@ -23,6 +23,7 @@ from gui.labels import toned_label
 __all__ = ["PresetChoice"]
 
 _PRESET_FILTER = "Presets (*.toml)"
+_RUN = "run"  # as every search calls it
 _MAXIMUM_KEPT = 50
 """Steps that can be taken back."""
 
@@ -112,8 +113,8 @@ class PresetChoice(QWidget):
         path = path if path.suffix else path.with_suffix(".toml")
         try:
             # What is of one project has no place in a preset.
-            of_project = {one.name for one in self._model.describe() if one.editor == "run"}
-            write_preset(path, parameters.model_dump(mode="json", exclude=of_project), f"Saved from the window as {path.stem}")
+            content = parameters.model_dump(mode="json", exclude=self._of_project)
+            write_preset(path, content, f"Saved from the window as {path.stem}")
         except ProteoscopeError as error:
             self.failed.emit(str(error))
             return
@@ -196,14 +197,24 @@ class PresetChoice(QWidget):
         del self._replaced[:-_MAXIMUM_KEPT]
         self._show_undo()
 
+    @property
+    def _of_project(self) -> set[str]:
+        """Parameters that mean something in one project alone: the runs that a search goes on from."""
+        return {_RUN} & self._parameters.fields.keys()
+
     def _load(self, name: str) -> bool:
         try:
-            values = self._model.checked(read_preset(self._search.kind, name))
+            told = read_preset(self._search.kind, name)
+            values = self._model.checked(told).model_dump()
         except ProteoscopeError as error:
             self.failed.emit(str(error))
             return False
         is_shipped = name in preset_names(self._search.kind)
-        wanted = _Filled(name, preset_description(self._search.kind, name) if is_shipped else f"From {name}", values.model_dump())
+        # A run that was chosen stays: presets say nothing of it.
+        now = self._parameters.values()
+        kept = {one: now[one] for one in self._of_project - told.keys()}
+        description = preset_description(self._search.kind, name) if is_shipped else f"From {name}"
+        wanted = _Filled(name, description, values, values | kept)
         self._fill(wanted, f"Preset {wanted.preset_title}")
         return True
 

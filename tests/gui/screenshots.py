@@ -34,7 +34,7 @@ ERNECFLSHKDDSPDLPKLKPDPNTLCDEFKADEKKFWGKYLYEIARRHPYFYAPELLYYANKYNGVFQECCQAEDKGAC
 
 VIEWS = (
     *("start_and_form", "dialogs", "jobs_and_results", "sequence_search", "structure_search", "structures_3d"),
-    *("clustering", "explanation", "modified", "comparison", "reads", "runs", "evidence", "machine", "quantities"),
+    *("clustering", "explanation", "modified", "comparison", "reads", "runs", "library", "evidence", "machine", "quantities"),
 )
 """Methods of the photographer, in the order in which they are called; the first ones go on from each other."""
 
@@ -492,6 +492,20 @@ class Photographer:
         window.form.file_lists["spectra"].add([SAMPLES / "BSA1.mzML.gz"])
         self.wait(lambda: window.form.advice.isVisible())
         self.take("105-advice")
+
+    def library(self) -> None:
+        """The sample in a library of two other runs: matches, and one mirrored with its entry."""
+        from engine.command_line.main import main as run
+
+        window, project = self.window, self.temporary / "library"
+        run(["demo", "library", "--out", str(project), "--quiet", "--device", "cpu"])
+        window.resize(1280, 800)
+        window.open_project(project)
+        self.wait_for(window.searches["library"].results)
+        self.take("100-library")
+        window.resize(1024, 700)
+        self.take("101-library-narrow")
+        window.resize(1280, 860)
 
     def evidence(self) -> None:
         """Peptides of the sample on the structure of a relative: a protein, a peptide, and the fold by exposure."""

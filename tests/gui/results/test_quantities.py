@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
+from engine.command_line.main import main
 from engine.project import Project
 from engine.searches import search_of_kind
 from engine.views.drawings import Points
@@ -191,6 +192,28 @@ def test_counts_have_no_traces_and_are_shown(project: Project, tmp_path_factory,
     assert not widget.tables.isTabVisible(widget.tables.indexOf(widget.ions)) and not widget.details.isTabVisible(1)
     assert widget.profile.drawing is not None
     widget.clear()
+
+
+@pytest.mark.parametrize("kind", ["explain", "modified"])
+def test_the_button_above_other_results_leads_to_their_quantities(window: MainWindow, qtbot: QtBot, tmp_path, kind: str) -> None:
+    assert main(["demo", kind, "--out", str(tmp_path / "p"), "--device", "cpu", "--threads", "2", "--quiet"]) == 0
+    window.open_project(tmp_path / "p")
+    results = window.searches[kind].results
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is results)
+    settle(results, qtbot)
+    results.follow_ups["quantify"].trigger()
+    form = window.searches["quantify"].form
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is form)
+    run = Project.open(tmp_path / "p").latest(kind)
+    assert form.parameters.values()["run"] in (run, (run,))
+    form.presets.choose("counts")
+    assert form.parameters.values()["run"] in (run, (run,)), "a preset says nothing of the run"
+    qtbot.waitUntil(lambda: len(form.designs["design"].model.table.rows) == 1)
+    qtbot.waitUntil(form.run_button.isEnabled)
+    with qtbot.waitSignal(window.bridge.finished, timeout=60_000) as finished:
+        form.run_button.click()
+    assert finished.args[0].state == "done", finished.args[0].error
+    assert Project.open(tmp_path / "p").latest("quantify") is not None
 
 
 def test_all_formats_of_the_entry_are_exported_from_the_window(window: MainWindow, project: Project, qtbot: QtBot, tmp_path) -> None:
