@@ -179,16 +179,19 @@ def near_pairs(
     progress: Progress,
 ) -> Pairs:  # fmt: skip
     """Modified residues and lysines of each protein's nearest chain whose Cα lie within a distance (Å), and which are at least so many
-    residues of the protein apart; of each chain the pairs with a modified one first, and of these the nearest."""
+    residues of the protein apart; of each chain the pairs with a modified one first, and of these the nearest. Where a chain has more of
+    them than are looked at, that is told."""
     is_site = np.zeros(len(residues.letters), np.bool_)
     is_site[residues.offsets[sites.protein] + sites.position] = True
     is_wanted = (residues.letters == ord("K")) | is_site
     nearest = [number for number, one in enumerate(mapped) if one.near.rank == 1]
-    parts = []
+    parts, n_cut = [], 0
     progress.stage("Measuring what could touch", len(nearest))
     for number in nearest:
         first, last = int(rows.offsets[number]), int(rows.offsets[number + 1])
-        some = (first + np.flatnonzero(is_wanted[rows.place[first:last]]))[:_MAXIMUM_OF_A_PROTEIN]
+        every = first + np.flatnonzero(is_wanted[rows.place[first:last]])
+        some = every[:_MAXIMUM_OF_A_PROTEIN]
+        n_cut += len(some) < len(every)
         apart = np.linalg.norm(rows.alpha[some, None] - rows.alpha[None, some], axis=2)
         along = np.abs(rows.position[some, None] - rows.position[None, some])
         a, b = np.nonzero(np.triu((apart <= distance) & (along >= separation), 1))
@@ -197,6 +200,9 @@ def near_pairs(
         a, b = a[order], b[order]
         parts.append((some[a], some[b], apart[a, b], _atom_distances(mapped[number], rows.row[some], a, b)))
         progress.advance(1)
+    if n_cut:
+        chains = f"{n_cut} {'chain has' if n_cut == 1 else 'chains have'}"
+        progress.message(f"{chains} more than {_MAXIMUM_OF_A_PROTEIN} modified residues and lysines: contacts are those of the first ones")
     none = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     one, other, alpha, atoms = (np.concatenate(column) for column in zip(none, *parts, strict=True))
     return Pairs(one, other, is_site[rows.place[one]] | is_site[rows.place[other]], alpha, atoms)

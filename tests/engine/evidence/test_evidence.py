@@ -219,6 +219,18 @@ def test_contacts_are_all_pairs_that_are_near_in_space_and_not_along_the_sequenc
     assert found == sorted(found, key=lambda one: (one["protein"], not one["is_modified"], one["alpha_distance"]))
 
 
+def test_it_is_told_where_not_all_residues_are_looked_at_for_contacts(
+    project: Path, albumin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Path(shutil.copytree(project, tmp_path / "project"))
+    told = []
+    for most in (10_000, 20):
+        monkeypatch.setattr("engine.evidence.questions._MAXIMUM_OF_A_PROTEIN", most)
+        done = run_search("evidence", {"project": [project], "structures": [albumin]}, device="cpu", threads=2)
+        told.append([one for one in done.messages if "contacts are those of the first ones" in one])
+    assert not told[0] and len(told[1]) == 1 and "more than 20" in told[1][0]
+
+
 def test_what_was_missed_is_what_no_peptide_covers_and_enzymes_would_show_it(project: Path, run: str, proteins: dict[str, str]) -> None:
     of_residues = rows(project, run, RESIDUES)
     names = [one["accession"] for one in rows(project, run, PROTEINS)]
