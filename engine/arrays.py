@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Texts", "offsets_of", "pieces", "ranges", "take_runs"]
+__all__ = ["Texts", "offsets_of", "pieces", "ranges", "read_only", "take_runs"]
 
 _PIECE = 1 << 22
 
@@ -124,3 +124,14 @@ class Texts:
 
         offsets = (self.offsets - self.offsets[0]).astype(np.int32)
         return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(self.own)))
+
+
+def read_only(array: NDArray) -> NDArray:
+    """The same array, which cannot be written to by this name.
+
+    Kernels are compiled for arrays that can be written to and for others, as those that a file is mapped to: what comes from either is
+    given to them as read-only, so that no search compiles what another has not.
+    """
+    view = array.view()
+    view.setflags(write=False)
+    return view

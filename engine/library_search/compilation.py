@@ -13,6 +13,8 @@ __all__ = ["LIBRARY", "PREDICTION"]
 
 _SPECTRUM = "BEGIN IONS\nTITLE={0}\nPEPMASS={1}\nCHARGE=2+\n147.11 1\n275.17 2\n446.23 {0}\n560.2 4\nEND IONS\n"
 
+_ENTRY = "Name: GASPVK/2\nPrecursorMZ: 272.66\nNum peaks: 4\n147.11 1\n246.18 1\n343.23 1\n430.2 1\n"
+
 
 def _last() -> Callable[..., Any]:
     from kernels.cpu.library_search import _search
@@ -22,27 +24,22 @@ def _last() -> Callable[..., Any]:
 
 def _use() -> None:
     """Search next to nothing."""
-    import numpy as np
-    import pyarrow as pa
-
     from engine.execution.resources import Resources
     from engine.formats import read_spectra
+    from engine.formats.libraries.reading import read_libraries
     from engine.jobs.progress import Progress
     from engine.library_search.parameters import LibrarySearchParameters
     from engine.library_search.queries import Queries
     from engine.library_search.references import load_references, save_references
-    from engine.spectra.spectral_library import SpectralLibrary
 
-    text, resources = pa.array(["GASPVK"], pa.string()), Resources(1, progress=Progress())
-    one, none = np.ones(1, np.int64), pa.nulls(1, pa.string())
-    library = SpectralLibrary(
-        (Path("library.msp"),), one - 1, one, text, text, text, none, none, none, none, one * 2, np.array([272.66]), np.array([np.nan]),
-        np.zeros(1, np.bool_), one, np.array([0, 4]), np.array([147.11, 246.18, 343.23, 430.2]), np.ones(4, np.float32),
-    )  # fmt: skip
+    resources = Resources(1, progress=Progress())
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "spectra.mgf"
         path.write_text("".join(_SPECTRUM.format(i, 272.66 + i) for i in range(3)), encoding="ascii")
         spectra = read_spectra([path], threads=1, takes_negative=True)
+        path = Path(folder) / "library.msp"
+        path.write_text(_ENTRY, encoding="ascii")
+        library = read_libraries([path])
         for similarity in ("entropy", "cosine"):
             parameters = LibrarySearchParameters().changed(similarity=similarity, precursor_tolerance="100 Da", minimum_matched_peaks=1)
             own = Path(folder) / similarity

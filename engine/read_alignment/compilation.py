@@ -11,6 +11,8 @@ from engine.execution.compilation import Kernels
 
 __all__ = ["READS"]
 
+_LETTERS = 120
+
 
 def _last() -> Callable[..., Any]:
     from kernels.cpu.alignment_lines import write_paf_lines
@@ -36,19 +38,22 @@ def _use() -> None:
     from kernels.gapsmis_layouts import Alignments, GapRules, Sequences
 
     one, pair = Sequences(np.array([0, 1], np.int8), np.array([0, 2])), np.zeros(1, np.int64)
-    rules = GapRules(np.array([[2, -3], [-3, 2]], np.int32) * 100_000, 5, 2, 1)
-    for _ in ReadSearch(Processor(1), one, one, rules).align(pair, pair, Alignments.none(1, 1)):
-        pass
+    for scale in (1, 100_000):
+        rules = GapRules(np.array([[2, -3], [-3, 2]], np.int32) * scale, 5, 2, 1)
+        for _ in ReadSearch(Processor(1), one, one, rules).align(pair, pair, Alignments.none(1, 1)):
+            pass
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
         fastq = Path(folder, "reads.fastq")
         fastq.write_text("@read\nACGT\n+\nIIII\n", encoding="ascii")
         read_fastq(fastq)
-    codes = np.array([0, 2, 6, 19], np.int8)[np.random.default_rng(1).integers(0, 4, 60)]
-    text = NamedSequences(Path("text"), Texts.of(["text"]), Sequences(codes, np.array([0, 60])), True)
+    # A read without a letter of the text, so that it is aligned with a gap, near the diagonals.
+    codes = np.array([0, 2, 6, 19], np.int8)[np.random.default_rng(1).integers(0, 4, _LETTERS)]
+    text = NamedSequences(Path("text"), Texts.of(["text"]), Sequences(codes, np.array([0, _LETTERS])), True)
+    read = NamedSequences(Path("read"), Texts.of(["read"]), Sequences(np.delete(codes, _LETTERS // 2), np.array([0, _LETTERS - 1])), True)
     parameters, progress = ReadAlignmentParameters().changed(mode="within"), Progress()
     index = index_texts(text, parameters, 1, progress)
-    rows = Placing(text, text, index, gap_rules(parameters, of_nucleotides=True), parameters, Resources(1, progress=progress)).rows(0, 1)
-    table, aligned = alignment_rows(text, text, rows), Aligned.of(text, text)
+    rows = Placing(text, read, index, gap_rules(parameters, of_nucleotides=True), parameters, Resources(1, progress=progress)).rows(0, 1)
+    table, aligned = alignment_rows(text, read, rows), Aligned.of(text, read)
     lines_of_patterns(table, aligned)
     paf_lines(table, aligned)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.arrays import read_only
 from kernels.layouts import PeakArrays
 
 __all__ = ["Spectra"]
@@ -60,7 +61,7 @@ class Spectra:
     @property
     def peak_arrays(self) -> PeakArrays:
         """The peaks of all spectra, as the kernels take them."""
-        return PeakArrays(self.offsets, self.mz, self.intensity)
+        return PeakArrays(self.offsets, read_only(self.mz), read_only(self.intensity))
 
     def only(self, rows: NDArray[np.int64]) -> Spectra:
         """The same spectra by number, but those not in `rows` (ascending) without peaks, so that they are not searched."""

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, pieces, ranges
+from engine.arrays import offsets_of, pieces, ranges, read_only
 from engine.chemistry.masses import PROTON_MASS
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import InputError
@@ -133,7 +133,7 @@ def _preprocessed(
     first, last, _ = some.indices(len(spectra))
     offsets = spectra.offsets[first : last + 1]
     peaks = slice(int(offsets[0]), int(offsets[-1]))
-    arrays = PeakArrays(offsets - offsets[0], spectra.mz[peaks], spectra.intensity[peaks])
+    arrays = PeakArrays(offsets - offsets[0], read_only(spectra.mz[peaks]), read_only(spectra.intensity[peaks]))
     count, mz = np.zeros(last - first, np.int64), np.empty_like(arrays.mz)
     weight, correlation = np.empty_like(arrays.intensity), np.empty_like(arrays.intensity)
 

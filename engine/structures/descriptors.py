@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import resources
+from engine.arrays import read_only
 from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
 from engine.structures.chains import Chains
@@ -132,4 +133,5 @@ def describe(
     for alphabet, codes in zip(ALPHABETS, (chains.residue, chains.secondary, *states), strict=True):
         state |= codes.astype(np.uint32) << np.uint32(shift_of(alphabet))
     elements = elements_of(chains.secondary, chains.offsets)
+    state, length, angle = read_only(state), read_only(length), read_only(angle)
     return StructureArrays(chains.offsets, state, length, angle, elements.offsets, elements.type, elements.length)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -12,6 +15,7 @@ import pytest
 from engine.execution.compilation import Kernels, compile_ahead, kernels_at
 from engine.jobs.progress import Cancelled, Progress
 from engine.searches import SEARCHES
+from engine.structure_search.kept_chains import FEWEST_FILES
 
 PLACES = tuple(dict.fromkeys(place for search in SEARCHES for place in search.kernels))
 
@@ -74,3 +78,27 @@ def test_a_cancel_ends_the_compilers(small, tmp_path: Path) -> None:
         compile_ahead(places, progress, processes=1)
     thread.join()
     assert not (tmp_path / "slow").exists()
+
+
+@pytest.mark.long
+def test_after_compiling_ahead_no_search_compiles(sample_data: Path, tmp_path: Path) -> None:
+    """In caches of their own: the samples of all kinds, a library of text, and a folder of structures that is kept and opened again."""
+    folds, kernels = tmp_path / "folds", tmp_path / "kernels"
+    folds.mkdir()
+    chain = gzip.decompress((sample_data / "albumin_domain_3.pdb.gz").read_bytes())
+    for number in range(FEWEST_FILES):
+        (folds / f"fold{number}.pdb").write_bytes(chain)
+    own = {"NUMBA_CACHE_DIR": str(kernels), "PROTEOSCOPE_CACHE": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def compiled_by(*command: str) -> set[str]:
+        before = {path.name for path in kernels.rglob("*.nbc")}
+        whole = [sys.executable, "-m", "engine.command_line", *command]
+        subprocess.run(whole, check=True, capture_output=True, env=os.environ | own)
+        return {path.name for path in kernels.rglob("*.nbc")} - before
+
+    assert compiled_by("compile")
+    commands = {one.kind: ["demo", one.kind, "--out", str(tmp_path / one.kind)] for one in SEARCHES}
+    structures = ["structures", str(folds / "fold0.pdb"), "--database", str(folds)]
+    commands |= {f"folder {n}": [*structures, "--out", str(tmp_path / f"hits{n}.tsv")] for n in (1, 2)}
+    more = {name: compiled_by(*command, "--device", "cpu") for name, command in commands.items()}
+    assert not {name: kernels for name, kernels in more.items() if kernels}
