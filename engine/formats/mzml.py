@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError, shortened
 from engine.formats.binary_arrays import LINEAR, MAXIMUM_NUMBERS, PIC, PLAIN, SLOF, UNSUPPORTED, Arrays, decode_arrays, room_for
+from engine.formats.noise import NOISE_TERMS, noise_samples
 from engine.formats.sources import Block
 from engine.formats.spectrum_blocks import (
     CUT_OFF,
@@ -74,6 +75,8 @@ class MzmlParser:
 
     level = 2
     """MS level of the spectra that are read: 2, or 1 for `engine.formats.surveys`."""
+    reads_noise = False
+    """Whether blocks tell the noise of their spectra."""
 
     def __init__(self, path: Path, *, takes_negative: bool = False) -> None:
         self._path, self.takes_negative = path, takes_negative
@@ -132,7 +135,11 @@ class MzmlParser:
         outside = tags.begin[broken[~is_inside[broken]]]
         tags, owner = self._with_groups(tags, owner, table)
         levels = _read_terms(tags, owner, table, takes_negative=self.takes_negative)
-        parsed = collect_level(self._path, tags.text, table, levels, _arrays(tags, owner, lengths), centroid, self.level)
+        peaks = _arrays(tags, owner, lengths, (_MZ_ARRAY, _INTENSITY_ARRAY))
+        parsed = collect_level(self._path, tags.text, table, levels, peaks, centroid, self.level)
+        if self.reads_noise:
+            of_noise = dict(zip(NOISE_TERMS, _arrays(tags, owner, lengths, NOISE_TERMS), strict=True))
+            parsed.noise = noise_samples(tags.text, of_noise, parsed.index)
 
         is_open = len(is_inside) > 0 and bool(is_inside[-1])
         if block.is_last and (is_open or b"</mzML" not in block.text):
@@ -241,8 +248,8 @@ def _at_starts(tags: TagTable, column: NDArray[np.int64]) -> NDArray[np.int64]:
     return column[tags.opening("spectrum")]
 
 
-def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[Arrays, Arrays]:
-    """The m/z and the intensity array of each spectrum (the first of each kind)."""
+def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64], terms_of_kinds: tuple[int, ...]) -> tuple[Arrays, ...]:
+    """Of each kind of array, told by its term, that of each spectrum (the first of each kind)."""
     is_array = tags.opening("binaryDataArray") & (owner >= 0)
     heads = np.flatnonzero(is_array)
     array = np.cumsum(is_array) - 1
@@ -253,7 +260,7 @@ def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]
     dtype, is_zlib = np.full(n, "", dtype="<U3"), np.zeros(n, dtype=np.bool_)
     at = np.flatnonzero(in_array & tags.opening("cvParam"))
     terms, of = tags.terms("accession", at), array[at]
-    for term in (_MZ_ARRAY, _INTENSITY_ARRAY):
+    for term in terms_of_kinds:
         kind[of[terms == term]] = term
     for term, name in _DTYPES.items():
         dtype[of[terms == term]] = name
@@ -278,7 +285,7 @@ def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]
     stop[array[binaries]] = np.where(is_empty, tags.begin[binaries], tags.begin[following])
 
     chosen_arrays = []
-    for term in (_MZ_ARRAY, _INTENSITY_ARRAY):
+    for term in terms_of_kinds:
         of_kind = np.flatnonzero(kind == term)[::-1]
         which = np.full(len(lengths), n, dtype=np.int64)
         which[owner[heads[of_kind]]] = of_kind
@@ -293,7 +300,7 @@ def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]
         arrays = padded.of(which)
         arrays.length = np.where(which == n, lengths, arrays.length)
         chosen_arrays.append(arrays)
-    return chosen_arrays[0], chosen_arrays[1]
+    return tuple(chosen_arrays)
 
 
 def collect_level(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ __all__ = [
     "Fault",
     "FaultCode",
     "Mode",
+    "NoiseSamples",
     "ParsedBlock",
     "SpectrumParser",
     "SpectrumTable",
@@ -184,6 +185,16 @@ class SpectrumTable:
         return len(found), int(found[0]) if len(found) else -1
 
 
+class NoiseSamples(NamedTuple):
+    """Noise of n spectra (CSR): ``offsets`` (n + 1,) int64; of the samples float64 each: ``mz``, ascending within a spectrum, ``noise``,
+    positive, and ``baseline``, from which the height of a peak counts."""
+
+    offsets: NDArray[np.int64]
+    mz: NDArray[np.float64]
+    noise: NDArray[np.float64]
+    baseline: NDArray[np.float64]
+
+
 @dataclass
 class ParsedBlock:
     """The sound MS2 spectra of a block as columns (see `Spectra`), and what was found besides.
@@ -191,7 +202,7 @@ class ParsedBlock:
     `index` counts from the block's beginning; `isolation_width` is in thomson, NaN where unknown. `n_spectra` counts the spectra of every
     level, broken ones too; `n_profiles` those MS2 spectra that were profiles, `n_with_mobility` those with ion mobilities; `n_peaks_read`
     the peaks before any were left out. `faults` holds that of the first of `n_broken` spectra and what is wrong with the file as a whole;
-    `n_entries` counts the lines that are no peaks.
+    `n_entries` counts the lines that are no peaks. `noise`: that of the spectra, where the parser was asked for it.
     """
 
     identifier: list[str]
@@ -214,6 +225,7 @@ class ParsedBlock:
     n_entries: int = 0
     n_broken: int = 0
     faults: list[Fault] = field(default_factory=list)
+    noise: NoiseSamples | None = None
 
 
 class SpectrumParser(Protocol):

@@ -82,8 +82,10 @@ def read_surveys(path: str | Path, *, progress: Progress | None = None, spool: P
     return replace(found, n_profiles=n_profiles)
 
 
-def level_blocks(path: Path, level: int, progress: Progress, stage: str) -> Iterator[ParsedBlock]:
+def level_blocks(path: Path, level: int, progress: Progress, stage: str, *, with_noise: bool = False) -> Iterator[ParsedBlock]:
     """The spectra of one level of MS of a file, block by block; `index` counts from the beginning of the file.
+
+    `with_noise`: also the noise that they tell, of formats that can (mzML).
 
     Raises
     ------
@@ -95,6 +97,8 @@ def level_blocks(path: Path, level: int, progress: Progress, stage: str) -> Iter
             parser.level = level
         elif level != 2:
             raise InputError(path, "is a list of peaks of single spectra, without survey spectra (MS1)", remedy="Give the run as mzML")
+        if hasattr(parser, "reads_noise"):
+            parser.reads_noise = with_noise
         progress.stage(stage, source.size)
         state = FileState(path)
         pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="survey-reader")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from engine.quantification.impurities import corrected
 from engine.quantification.labels import Label
 from engine.quantification.measuring import Measured
 from engine.quantification.parameters import QuantificationParameters
-from engine.quantification.reporter_ions import interference, reporter_peaks
+from engine.quantification.reporter_ions import ReporterPeaks, interference, reporter_peaks
 from engine.quantification.tables import REPORTER_IONS
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_reference", "measured_isobaric", "scaled_to_reference"]
 
-_REFUSED = ("", "no reporter ion", "too much interference")
-_NOTHING, _MIXED = 1, 2
+_REFUSED = ("", "no reporter ion", "too much interference", "too near the noise")
+_NOTHING, _MIXED, _NOISY = 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,13 @@ class _Reporters:
 
     Attributes
     ----------
-    measured, mz, corrected : (n, k) float64, NaN where there is no peak. foreign : (n,) float64, NaN unknown. refused : (n,) int8.
+    measured, mz, signal_to_noise, corrected : (n, k) float64, NaN where there is no peak; the ratio also where the noise is unknown.
+    foreign : (n,) float64, NaN unknown. refused : (n,) int8.
     """
 
     measured: NDArray[np.float64]
     mz: NDArray[np.float64]
+    signal_to_noise: NDArray[np.float64]
     corrected: NDArray[np.float64]
     foreign: NDArray[np.float64]
     refused: NDArray[np.int8]
@@ -65,7 +67,7 @@ def measured_isobaric(
             remedy="Name the label and the tolerance of the run, or take method label-free",
         )  # fmt: skip
     if impurities is not None:
-        found = _Reporters(found.measured, found.mz, corrected(found.measured, impurities), found.foreign, found.refused)
+        found = replace(found, corrected=corrected(found.measured, impurities))
     forms = _by_form(identified, design, found, parameters)
     counts = {"reporter_spectra": int((found.refused == 0).sum()), "refused": int((found.refused > 0).sum())}
     return Measured(forms, {REPORTER_IONS.name: _table(identified, design, label, found)}, counts)
@@ -75,7 +77,7 @@ def _reporters(
     identified: Identified, design: Design, label: Label, parameters: QuantificationParameters, resources: Resources, spool: Path | None
 ) -> _Reporters:
     matches, n, k = identified.matches, len(identified.matches), len(label)
-    peaks, mz, foreign = np.full((n, k), np.nan), np.full((n, k), np.nan), np.full(n, np.nan)
+    peaks, foreign = ReporterPeaks(*(np.full((n, k), np.nan) for _ in ReporterPeaks._fields)), np.full(n, np.nan)
     margin = float(parameters.reporter_tolerance.width(label.mz).max())
     n_profiles, without = 0, 0
     for file in sorted({part.file for part in design.parts}):
@@ -86,7 +88,9 @@ def _reporters(
         place = np.minimum(np.searchsorted(regions.index, matches.index[rows]), len(regions) - 1)
         if (regions.index[place] != matches.index[rows]).any():
             raise InputError(path, "lacks spectra that were identified", remedy="Identify it again")
-        peaks[rows], mz[rows] = reporter_peaks(regions, place, label.mz, parameters.reporter_tolerance, parameters.reporter_peak)
+        of_file = reporter_peaks(regions, place, label.mz, parameters.reporter_tolerance, parameters.reporter_peak)
+        for column, values in zip(peaks, of_file, strict=True):
+            column[rows] = values
         try:
             surveys = read_surveys(path, progress=resources.progress, spool=spool)
         except InputError:
@@ -101,9 +105,21 @@ def _reporters(
     if without:
         resources.progress.message(f"{without:,} files have no survey spectra (MS1): the interference of their spectra is not known")
     refused = np.zeros(n, np.int8)
+    refused[_mean_signal_to_noise(peaks) < parameters.minimum_signal_to_noise] = _NOISY
     refused[foreign > parameters.maximum_interference] = _MIXED
-    refused[np.isnan(peaks).all(axis=1)] = _NOTHING
-    return _Reporters(peaks, mz, peaks, foreign, refused)
+    refused[np.isnan(peaks.intensity).all(axis=1)] = _NOTHING
+    if parameters.minimum_signal_to_noise and np.isnan(peaks.signal_to_noise).all():
+        resources.progress.message(
+            "The files tell no noise, so that none could be refused by its signal-to-noise ratio: convert the runs with it, or take 0",
+            "warning",
+        )
+    return _Reporters(peaks.intensity, peaks.mz, peaks.signal_to_noise, peaks.intensity, foreign, refused)
+
+
+def _mean_signal_to_noise(peaks: ReporterPeaks) -> NDArray[np.float64]:
+    """Of each spectrum over its channels, (n,), one without a peak counting as 0; NaN where the noise is not known."""
+    known = ~np.isnan(peaks.signal_to_noise).all(axis=1)
+    return np.where(known, np.nansum(peaks.signal_to_noise, axis=1) / peaks.signal_to_noise.shape[1], np.nan)
 
 
 def _by_form(identified: Identified, design: Design, found: _Reporters, parameters: QuantificationParameters) -> Amounts:
@@ -120,7 +136,7 @@ def _by_form(identified: Identified, design: Design, found: _Reporters, paramete
         rows = np.flatnonzero(files[sample][matches.file])
         own = found.corrected[rows, channel[sample]]
         of_spectrum = np.where(np.isnan(own), State.TOO_LOW, State.MEASURED)
-        of_spectrum[found.refused[rows] == _MIXED] = State.REFUSED
+        of_spectrum[found.refused[rows] > _NOTHING] = State.REFUSED
         amounts = Amounts(np.where(found.refused[rows] == 0, own, np.nan)[:, None], of_spectrum.astype(np.int8)[:, None])
         summed = amounts.summed(matches.form[rows], n_forms)
         by_median = parameters.peptide_quantity == "median"
@@ -180,6 +196,7 @@ def _table(identified: Identified, design: Design, label: Label, found: _Reporte
     measured = found.measured[spectrum, channel]
     there = ~np.isnan(measured)
     apart = found.mz[spectrum, channel] - label.mz[channel]
+    ratio = found.signal_to_noise[spectrum, channel]
     clean, foreign, refused = found.corrected[spectrum, channel], found.foreign[spectrum], found.refused[spectrum]
 
     def texts(values: list[str], rows: NDArray[np.int64]) -> pa.Array:
@@ -192,7 +209,8 @@ def _table(identified: Identified, design: Design, label: Label, found: _Reporte
             "spectrum_id": texts(matches.spectrum_id, spectrum), "channel": texts(list(label.channels), channel),
             "sample": texts([one.name for one in design.samples], sample[matches.file[spectrum], channel]),
             "measured": pa.array(measured, mask=~there), "intensity": pa.array(clean, mask=np.isnan(clean)),
-            "mz_error": pa.array(apart, mask=~there), "interference": pa.array(foreign, mask=np.isnan(foreign)),
+            "signal_to_noise": pa.array(ratio, mask=np.isnan(ratio)), "mz_error": pa.array(apart, mask=~there),
+            "interference": pa.array(foreign, mask=np.isnan(foreign)),
             "refused": pa.array(_REFUSED, pa.string()).take(pa.array(refused.astype(np.int64), mask=refused == 0)),
         }
     )  # fmt: skip

@@ -89,6 +89,10 @@ class QuantificationParameters(SearchParameters):
         0.5, ge=0, le=1, title="Interference up to", group=_REPORTERS,
         help="Spectra whose isolation window holds a larger part of other ions in MS1 are refused; 1 refuses none.",
     )  # fmt: skip
+    minimum_signal_to_noise: float = parameter(
+        0.0, ge=0, le=1e6, title="Signal-to-noise from", group=_REPORTERS,
+        help="Spectra are refused whose reporter ions have a lower mean signal-to-noise ratio, where the file tells noise; 0 refuses none.",
+    )  # fmt: skip
     peptide_quantity: Literal["sum", "median"] = parameter(
         "sum", title="Peptides by", group=_REPORTERS, help="Sum or median of the reporter ions of a peptidoform's spectra."
     )

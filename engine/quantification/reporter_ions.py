@@ -19,10 +19,12 @@ _USUAL_WIDTH = 2.0
 
 
 class ReporterPeaks(NamedTuple):
-    """Of n spectra and k channels: intensity and m/z of the peak, (n, k) float64 both, NaN where there is none."""
+    """Of n spectra and k channels: intensity, m/z and signal-to-noise ratio of the peak, (n, k) float64 each, NaN where there is none; the
+    ratio also where the file tells no noise."""
 
     intensity: NDArray[np.float64]
     mz: NDArray[np.float64]
+    signal_to_noise: NDArray[np.float64]
 
 
 def reporter_peaks(
@@ -39,8 +41,8 @@ def reporter_peaks(
     begin, count = regions.offsets[rows], np.diff(regions.offsets)[rows]
     owner = np.repeat(np.arange(n), count)
     peak = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(begin, count)
-    mz, intensity = regions.mz[peak], regions.intensity[peak].astype(np.float64)
-    found = ReporterPeaks(np.full((n, k), np.nan), np.full((n, k), np.nan))
+    mz, intensity, ratio = regions.mz[peak], regions.intensity[peak].astype(np.float64), regions.signal_to_noise[peak]
+    found = ReporterPeaks(np.full((n, k), np.nan), np.full((n, k), np.nan), np.full((n, k), np.nan))
     for channel, expected in enumerate(channels.tolist()):
         within = np.flatnonzero(np.abs(mz - expected) <= tolerance.width(expected))
         best = -intensity[within] if by == "most-intense" else np.abs(mz[within] - expected)
@@ -48,7 +50,8 @@ def reporter_peaks(
         first = np.ones(len(within), np.bool_)
         first[1:] = np.diff(owner[within]) != 0
         chosen = within[first]
-        found.intensity[owner[chosen], channel], found.mz[owner[chosen], channel] = intensity[chosen], mz[chosen]
+        for column, values in zip(found, (intensity, mz, ratio), strict=True):
+            column[owner[chosen], channel] = values[chosen]
     return found
 
 

@@ -156,14 +156,16 @@ REPORTER_IONS = Table.of(
         Column("measured", "Measured", "Intensity of the peak of the channel", "number", 12, is_nullable=True, low=0, saved=".8g"),
         Column("intensity", "Intensity", "That without the impurities of other channels, where a table of them was given; not normalised",
                "number", 12, is_nullable=True, low=0, saved=".8g"),
+        Column("signal_to_noise", "S/N", "Height of the peak above the baseline over the noise there, where the file tells them",
+               "number", 7, 1, is_nullable=True, is_optional=True, saved=".6g"),
         Column("mz_error", "Error", "m/z of the peak less that of the channel", "number", 8, 4, is_nullable=True, saved=".5f"),
         Column("interference", "Interference", "Part of the isolation window that is not the precursor, by MS1 before and after",
                "number", 9, 3, is_nullable=True, low=0, high=1, saved=".4f"),
         Column("refused", "Refused", "Why the spectrum does not count", width=24, is_nullable=True),
     ),
-    shown="peptide charge file spectrum_id channel sample intensity measured mz_error interference refused",
+    shown="peptide charge file spectrum_id channel sample intensity measured signal_to_noise mz_error interference refused",
     links="peptide",
-    saved="peptide charge file spectrum_id channel sample measured intensity mz_error interference refused",
+    saved="peptide charge file spectrum_id channel sample measured intensity signal_to_noise mz_error interference refused",
 )  # fmt: skip
 SAMPLES = Table.of(
     "quantified_samples",

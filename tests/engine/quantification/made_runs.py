@@ -47,6 +47,7 @@ class MadeRun:
     planted: list[Planted] = field(default_factory=list)
     identified: list[Planted] = field(default_factory=list)
     fragments: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=dict)
+    noise: Mapping[str, float] = field(default_factory=dict)  # of fragment spectra; not told of others
 
     def surveys(self) -> tuple[NDArray[np.float64], list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
         """Times, and the peaks of each."""
@@ -83,7 +84,9 @@ class MadeRun:
             for one in behind.get(number, ()):
                 scans.append((len(texts) + 1, one))
                 fragments = self.fragments.get(one.sequence, ((150.1, 250.2, 350.3), (5.0, 7.0, 9.0)))
-                texts.append(spectrum_text(len(texts), 2, time + 0.1, *map(np.array, fragments), one))
+                own = np.array(fragments)
+                more = {"MS:1000517": own[1] / self.noise[one.sequence]} if one.sequence in self.noise else {}
+                texts.append(spectrum_text(len(texts), 2, time + 0.1, *own, one, more))
         path.write_text(mzml_text(texts), encoding="utf-8")
         return scans
 
@@ -104,13 +107,21 @@ def averaged_pattern(sequence: str, n: int = 5) -> NDArray[np.float64]:
     return pattern[:n]
 
 
-def spectrum_text(index: int, level: int, time: float, mz: NDArray, intensity: NDArray, precursor: Planted | None = None) -> str:
-    """A spectrum of mzML."""
+def spectrum_text(
+    index: int,
+    level: int,
+    time: float,
+    mz: NDArray,
+    intensity: NDArray,
+    precursor: Planted | None = None,
+    more: Mapping[str, NDArray] | None = None,
+) -> str:
+    """A spectrum of mzML; `more` arrays by their terms."""
     arrays = "".join(
         f'<binaryDataArray encodedLength="{len(text)}"><cvParam accession="MS:1000523" name="64-bit float"/>'
         f'<cvParam accession="MS:1000576" name="no compression"/><cvParam accession="{term}" name="array"/>'
         f"<binary>{text}</binary></binaryDataArray>"
-        for term, values in (("MS:1000514", mz), ("MS:1000515", intensity))
+        for term, values in (("MS:1000514", mz), ("MS:1000515", intensity), *(more or {}).items())
         for text in (base64.b64encode(np.asarray(values, "<f8").tobytes()).decode(),)
     )
     ion = "" if precursor is None else (

@@ -228,6 +228,34 @@ def test_spectra_with_too_much_interference_are_refused(plexes):
     assert all(states[one, "one_126"]["state"] == "refused" and states[one, "one_126"]["quantity"] is None for one in mixed)
 
 
+def test_spectra_whose_reporter_ions_are_near_the_noise_are_refused(tmp_path):
+    kit, peptides = label("tmt-10"), random_peptides(6, 9)
+    run = MadeRun(seconds=100, seed=4, noise_peaks=10, noise={one: 100.0 * 4**i for i, one in enumerate(peptides[:5])})
+    run.identified = run.planted = [Planted(one, 2, 4e6, 10.0 + 12 * i) for i, one in enumerate(peptides)]
+    run.fragments = {one: ([*kit.mz, 301.2], [*np.linspace(1e3, 2e3, 10), 50.0]) for one in peptides}
+    project = write_project(tmp_path, {"one": run}, {"P": peptides})
+    quantify(project, minimum_signal_to_noise=1.0)
+    rows = table_of(project, "reporter_ions")
+    assert len(rows) == 60
+    for row in rows:
+        noise = run.noise.get(row["peptide"])
+        if noise is None:
+            assert row["signal_to_noise"] is None and row["refused"] is None
+        else:
+            assert row["signal_to_noise"] == pytest.approx(row["measured"] / noise, rel=1e-5)
+            assert row["refused"] == ("too near the noise" if 1500 / noise < 1 else None)
+    states = {(row["peptide"], row["sample"]): row["state"] for row in table_of(project, "peptidoform_quantities")}
+    assert {states[peptides[2], name] for _, name in states if _ == peptides[2]} == {"refused"}
+    assert {states[peptides[1], name] for _, name in states if _ == peptides[1]} == {"measured"}
+
+
+def test_noise_that_no_file_tells_is_a_warning(plexes):
+    project = plexes[0]
+    summary = quantify(project, minimum_signal_to_noise=10.0)
+    assert any("none could be refused by its signal-to-noise ratio" in text for text in summary.messages)
+    assert {row["signal_to_noise"] for row in table_of(project, "reporter_ions")} == {None}
+
+
 def test_a_run_without_reporter_ions_is_told_so(plexes):
     with pytest.raises(InputError, match="no identified spectrum has a reporter ion of itraq-4"):
         quantify(plexes[0], label="itraq-4")

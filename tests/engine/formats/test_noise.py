@@ -1,0 +1,90 @@
+"""Noise of fragment spectra: the ratio of each peak, or noise sampled at some m/z beside NumPy's interpolation; files that spoil it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.formats import read_spectra
+from engine.formats.reporter_regions import read_reporter_regions
+
+MZ, INTENSITY = (126.1, 127.1, 128.1, 300.0), (10.0, 20.0, 30.0, 40.0)
+RATIO, AT, NOISE, BASELINE = "MS:1000517", "MS:1002743", "MS:1002744", "MS:1002745"
+
+
+@pytest.fixture
+def spectrum(make):
+    """Makes a spectrum with the peaks above and more arrays, by their terms."""
+
+    def one_array(kind: str, values) -> str:
+        text = make.binary_array(kind, np.asarray(values, "<f8").tobytes(), ("MS:1000523", "MS:1000576"))
+        return text.replace("<binaryDataArray ", f'<binaryDataArray arrayLength="{len(values)}" ')
+
+    def one(index: int, change=lambda text: text, **more) -> str:
+        peaks = one_array("MS:1000514", MZ) + one_array("MS:1000515", INTENSITY)
+        others = "".join(one_array(kind.replace("_", ":"), values) for kind, values in more.items())
+        return make.mzml_spectrum(index, mz=MZ, arrays=peaks + change(others))
+
+    return one
+
+
+@pytest.fixture
+def ratios(make, tmp_path):
+    """Writes spectra, and reads the ratios of their peaks below 200, one row a spectrum."""
+
+    def read(*spectra: str):
+        path = tmp_path / "run.mzML"
+        path.write_text(make.mzml(*spectra))
+        regions = read_reporter_regions(path, 100, 200)
+        assert len(regions) == len(read_spectra([path])) == len(spectra), "noise takes no spectrum away"
+        return regions.signal_to_noise.reshape(len(spectra), 3)
+
+    return read
+
+
+def test_the_ratio_of_each_peak_is_read(ratios, spectrum):
+    found = ratios(spectrum(0), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)), spectrum(2, MS_1000517=(0.0, -1.0, np.nan, np.inf)))
+    assert np.isnan(found[[0, 2]]).all()
+    np.testing.assert_allclose(found[1], [2.5, 7, 11], rtol=1e-6)
+
+
+def test_sampled_noise_is_interpolated_and_the_baseline_taken_off(ratios, spectrum):
+    at, noise, baseline = (120.0, 127.0, 200.0), (1.0, 2.0, 4.0), (0.5, 1.0, 3.0)
+    found = ratios(
+        spectrum(0, MS_1002743=at, MS_1002744=noise, MS_1002745=baseline),
+        spectrum(1, MS_1002743=at[::-1], MS_1002744=noise[::-1]),
+        spectrum(2, MS_1002743=(127.5,), MS_1002744=(5.0,), MS_1000517=(1.0, 1.0, 1.0, 1.0)),
+    )
+    peaks, heights = np.array(MZ[:3]), np.array(INTENSITY[:3])
+    np.testing.assert_allclose(found[0], (heights - np.interp(peaks, at, baseline)) / np.interp(peaks, at, noise), rtol=1e-6)
+    np.testing.assert_allclose(found[1], heights / np.interp(peaks, at, noise), rtol=1e-6)
+    np.testing.assert_allclose(found[2], heights / 5, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"MS_1000517": (1.0, 2.0)},
+        {"MS_1002743": (120.0, 130.0), "MS_1002744": (1.0,)},
+        {"MS_1002743": (120.0, 130.0), "MS_1002744": (1.0, 2.0), "MS_1002745": (1.0,)},
+        {"MS_1002744": (1.0, 2.0)},
+        {"MS_1002743": (np.nan, np.inf), "MS_1002744": (1.0, 1.0)},
+        {"MS_1002743": (-5.0, 1e300), "MS_1002744": (1.0, 1.0)},
+        {"MS_1002743": (120.0,), "MS_1002744": (0.0,)},
+        {"MS_1002743": (), "MS_1002744": ()},
+    ],
+)
+def test_noise_that_cannot_be_is_none(ratios, spectrum, more):
+    sound = spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0))
+    found = ratios(spectrum(0, **more), sound)
+    assert np.isnan(found[0]).all()
+    np.testing.assert_allclose(found[1], [2.5, 7, 11], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("<binary>A", "<binary>#"), ("MS:1000523", "MS:1001479"), ("MS:1000576", "MS:1000574"), ("</binary>", "=</binary>")],
+)
+def test_broken_arrays_of_noise_are_none(ratios, spectrum, before, after):
+    found = ratios(spectrum(0, lambda text: text.replace(before, after), MS_1000517=(2.0, 2.0, 2.0, 2.0)), spectrum(1))
+    assert np.isnan(found).all()
