@@ -31,12 +31,14 @@ __all__ = [
     "Coloured",
     "ColouredScene",
     "Legend",
+    "QuantityScale",
     "Scale",
     "Scheme",
     "ShownChain",
     "coloured",
     "conservation",
     "lit",
+    "quantity_colours",
     "scale_colours",
     "scheme_named",
 ]
@@ -63,6 +65,8 @@ CHAIN_COLOURS: tuple[Colour, ...] = tuple(map(_colour, (
 """The query's, and those of twenty hits."""
 SCALE: tuple[Colour, ...] = tuple(map(_colour, ("424086", "33638d", "26828e", "1fa088", "3fbc73", "84d44b", "c8e020")))
 """From low to high, evenly: equal steps look equal, and grow lighter."""
+_CHANGE: tuple[Colour, ...] = tuple(map(_colour, ("0072b2", "6fb4dc", "ececec", "f0a860", "d55e00")))
+"""Less, the same, and more."""
 _RAINBOW: tuple[Colour, ...] = tuple(map(_colour, ("2f4fd0", "1f9fdc", "2db27a", "a3bf3c", "f0b429", "e8702a", "d0312d")))
 """From blue to red, as the field draws chains; its steps are not even."""
 _STATES: dict[int, tuple[Colour, str]] = {
@@ -81,6 +85,21 @@ _X = LETTERS.index("X")
 _B_FACTORS = (5.0, 95.0)  # percentiles that the scale spans
 
 
+@dataclass(frozen=True)
+class QuantityScale:
+    """What quantities of peptides are, and from where to where their colours go; those of a change from one end over none to the other."""
+
+    title: str
+    low: float
+    high: float
+    is_change: bool
+
+    @property
+    def stops(self) -> tuple[Colour, ...]:
+        """Colours at even distances."""
+        return _CHANGE if self.is_change else SCALE
+
+
 @dataclass(frozen=True, eq=False)
 class ChainEvidence:
     """What identified peptides tell of the r residues of a chain.
@@ -90,6 +109,7 @@ class ChainEvidence:
     position : (r,) int64, the residue of the protein that stands on each, from 0; -1 where none does.
     n_psms : (r,) int64, spectra of peptides that cover it. is_modified : (r,) bool. exposure : (r,) float64, 0 to 1, NaN where unknown.
     conservation : (r,) float64, of the protein's residue among its homologues, 0 to 1, NaN where unknown.
+    quantity : (r,) float64, of the peptides over each residue, NaN where there is none, on `quantity_scale`; None where none are known.
     """
 
     position: NDArray[np.int64]
@@ -97,6 +117,8 @@ class ChainEvidence:
     is_modified: NDArray[np.bool_]
     exposure: NDArray[np.float64]
     conservation: NDArray[np.float64]
+    quantity: NDArray[np.float64] | None = None
+    quantity_scale: QuantityScale | None = None
 
 
 @dataclass(frozen=True)
@@ -473,10 +495,40 @@ def _needs_homologues(scene: ColouredScene) -> str:
     return "" if is_known else "The run was given no homologues, or the protein has too few."
 
 
+def quantity_colours(values: NDArray[np.float64], scale: QuantityScale) -> Colours:
+    """(n, 3) uint8, colours of quantities on their scale; `UNALIGNED` for NaN."""
+    return scale_colours(values, scale.low, scale.high, scale.stops)
+
+
+def _quantity_scale(scene: ColouredScene) -> QuantityScale | None:
+    return next((one.evidence.quantity_scale for one in scene.chains if one.evidence is not None and one.evidence.quantity_scale), None)
+
+
+def _by_quantity(scene: ColouredScene) -> Coloured:
+    scale = _quantity_scale(scene)
+    if scale is None:
+        return Coloured(
+            _by_evidence(scene, lambda one: _all(len(one.position), UNALIGNED)), Legend("Quantity", ((UNALIGNED, "not known"),))
+        )
+    known = scale
+
+    def shade(one: ChainEvidence) -> Colours:
+        return _all(len(one.position), UNALIGNED) if one.quantity is None else quantity_colours(one.quantity, known)
+
+    shown = Scale(scale.stops, scale.low, scale.high, "", f"{scale.low:.1f}", f"{scale.high:.1f}")
+    return Coloured(_by_evidence(scene, shade), Legend(f"{scale.title} of the peptides", ((UNALIGNED, "no quantity"),), (shown,)))
+
+
+def _needs_quantity(scene: ColouredScene) -> str:
+    is_there = _quantity_scale(scene) is not None
+    return "" if is_there else "The project holds no quantities of these peptides: 'How much of each' above the identification makes them."
+
+
 EVIDENCE_SCHEMES: tuple[Scheme, ...] = (
     Scheme("coverage", "Coverage", "Which residues peptides cover, which are modified, and which were never seen", _by_coverage),
     Scheme("psms", "Number of PSMs", "How many spectra show each residue", _by_psms),
     Scheme("modification", "Modifications", "Residues on which a modification was found", _by_modification),
+    Scheme("quantity", "Quantity", "How much there is of the peptides over each residue, or how it changes", _by_quantity, _needs_quantity),
     Scheme("exposure", "Exposure", "Which part of each residue water touches", _by_exposure, _needs_exposure),
     Scheme(
         "homologues",

@@ -27,12 +27,13 @@ from engine.views.aligned_pair import IDENTICAL, MISMATCH, AlignedPair
 from engine.views.conditions import Condition, Is, contains_in
 from engine.views.coverage import CarriedModification, Coverage, PlacedPeptide, covered_by
 from engine.views.finished_run import FinishedRun
+from engine.views.peptide_quantities import PeptideQuantities, quantities_beside
 from engine.views.tables import TableSource
 from engine.views.traces import Trace, trace_beside, trace_of_query
 
 __all__ = [
     "ChainPair", "Fold", "NearFold", "ProteinEvidence", "fold_of", "folds_beside", "of_protein", "over_residue",
-    "place_of_peptide", "protein_conditions", "protein_evidence",
+    "place_of_peptide", "protein_conditions", "protein_evidence", "quantities_of_evidence",
 ]  # fmt: skip
 
 _GONE = "Put the file back as it was, or show the peptides on structures again"
@@ -73,6 +74,7 @@ class ProteinEvidence:
     row : of the table of proteins. accession : its name. coverage : its peptides at their places; their rows are those of the table of
         peptides at their places. n_psms : (r,) spectra that cover each residue. is_modified : (r,).
     conservation : (r,) among homologues, 0 to 1, NaN where it is not known.
+    quantities : of peptides of the same identification, None where the project has none.
     sites : row of the table of sites, by residue from 0; the first where there are several. folds : near chains, the nearest first.
     """
 
@@ -84,6 +86,12 @@ class ProteinEvidence:
     conservation: NDArray[np.float64]
     sites: Mapping[int, int]
     folds: tuple[NearFold, ...]
+    quantities: PeptideQuantities | None = None
+
+    @cached_property
+    def quantity(self) -> NDArray[np.float64] | None:
+        """(r,) of the peptides over each residue, NaN where there is none; None where nothing is quantified."""
+        return None if self.quantities is None else self.quantities.of_residues(self.coverage)
 
     def __len__(self) -> int:
         return len(self.coverage.sequence)
@@ -104,8 +112,8 @@ class ProteinEvidence:
         return np.array([(one.start, one.end, one.row) for one in self.coverage.peptides], np.int64).reshape(-1, 3).T
 
 
-def protein_evidence(source: TableSource, protein: int) -> ProteinEvidence:
-    """All that a run knows of a protein, by its row of the table of proteins.
+def protein_evidence(source: TableSource, protein: int, quantities: PeptideQuantities | None = None) -> ProteinEvidence:
+    """All that a run knows of a protein, by its row of the table of proteins; with quantities of its peptides, where there are any.
 
     Raises
     ------
@@ -146,7 +154,8 @@ def protein_evidence(source: TableSource, protein: int) -> ProteinEvidence:
 
     coverage = covered_by(accession, sequence, places, found[0]["description"], makes_a_site)
     sites = {one["position"] - 1: one["row"] for one in rows}
-    return ProteinEvidence(protein, accession, coverage, n_psms, is_modified, conservation, sites, tuple(_folds(source, protein, n)))
+    folds = tuple(_folds(source, protein, n))
+    return ProteinEvidence(protein, accession, coverage, n_psms, is_modified, conservation, sites, folds, quantities)
 
 
 def _folds(source: TableSource, protein: int, n: int) -> list[NearFold]:
@@ -241,6 +250,12 @@ class Fold:
         return rows
 
 
+def quantities_of_evidence(run: FinishedRun) -> PeptideQuantities | None:
+    """Quantities of the peptides that an evidence run shows, where the project holds some."""
+    source = run.project.record(run.run.id).get("source_run")
+    return quantities_beside(run.project, source) if isinstance(source, str) else None
+
+
 def fold_of(run: FinishedRun, protein: ProteinEvidence, near: NearFold) -> Fold:
     """A near chain beside its protein. Where its file is gone, the alignment is what the tables tell."""
     try:
@@ -279,7 +294,11 @@ def _evidence(protein: ProteinEvidence, near: NearFold, n: int) -> ChainEvidence
     n_psms, is_modified, conservation = np.zeros(n, np.int64), np.zeros(n, np.bool_), np.full(n, np.nan)
     n_psms[is_there], is_modified[is_there] = protein.n_psms[position[is_there]], protein.is_modified[position[is_there]]
     conservation[is_there] = protein.conservation[position[is_there]]
-    return ChainEvidence(position, n_psms, is_modified, exposure, conservation)
+    if protein.quantities is None or protein.quantity is None:
+        return ChainEvidence(position, n_psms, is_modified, exposure, conservation)
+    quantity = np.full(n, np.nan)
+    quantity[is_there] = protein.quantity[position[is_there]]
+    return ChainEvidence(position, n_psms, is_modified, exposure, conservation, quantity, protein.quantities.scale)
 
 
 def _found(run: FinishedRun, near: NearFold) -> FoundChain:

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QColor,
+    QAction,
     QFont,
     QFontDatabase,
-    QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -22,200 +21,25 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from engine.formats.features import FEATURE_GROUPS
 from engine.results.columns import Column
-from engine.views.coverage import Coverage, PlacedPeptide, ProteinFeature, feature_lanes
+from engine.views.coverage import Coverage, PlacedPeptide, ProteinFeature
+from engine.views.peptide_quantities import PeptideQuantities
 from gui.labels import answer_tooltip
 from gui.plots.colours import PAPER, PlotColours, plot_colours
+from gui.plots.coverage_drawing import CoverageLayout, paint_coverage, paint_peptides
 from gui.plots.export import ExportAction, ExportFigure, figure_font
-from gui.plots.feature_groups import GroupActions, colour_of_group, group_at, key_of_groups, key_tip, paint_key, told_features
+from gui.plots.feature_groups import (
+    QUANTITY,
+    GroupActions,
+    group_at,
+    key_tip,
+    told_features,
+)
 from gui.tables.columns import shown_text
 
 __all__ = ["CoverageMap"]
 
-_GROUP = 10
-_LANES = 6
-"""Bars under each row at most; what lies deeper is still coloured in the sequence, and in the tables."""
-_FEATURE_LANES = 12
-"""Spans of features under each row at most."""
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _Q_VALUE = Column("q_value", "q-value", "", "probability")
-
-
-class _Layout:
-    """Places of residues and bars for a font; the same on the screen and on paper."""
-
-    def __init__(self, coverage: Coverage, font: QFont, width: float, shown: Collection[str] = FEATURE_GROUPS) -> None:
-        metrics = QFontMetricsF(font)
-        self.coverage = coverage
-        self.line = metrics.height()
-        self.cell = metrics.horizontalAdvance("W") * 1.12
-        self.numbers = metrics.horizontalAdvance("00000") + 8
-        self.gap = self.cell * 0.6
-        self.bar = max(4.0, self.line * 0.34)
-        group_width = _GROUP * self.cell + self.gap
-        # As many groups of ten as fit, at least three, and at most sixty residues.
-        groups = int((width - 2 * self.numbers - 8) // group_width)
-        self.per_row = min(max(groups, 3), 6) * _GROUP
-        n_rows = (len(coverage.sequence) + self.per_row - 1) // self.per_row
-        self.lanes = [0] * n_rows
-        for peptide in coverage.peptides:
-            for row in range(peptide.start // self.per_row, (peptide.end - 1) // self.per_row + 1):
-                self.lanes[row] = max(self.lanes[row], min(peptide.lane + 1, _LANES))
-        self.shown = shown
-        self.features = feature_lanes(coverage.features, shown)
-        in_row: list[set[int]] = [set() for _ in range(n_rows)]
-        for lane, feature in self.features:
-            for row in range(feature.start // self.per_row, (feature.end - 1) // self.per_row + 1):
-                in_row[row].add(lane)
-        # Lanes that a row does not need take no room in it.
-        self._places = [{lane: place for place, lane in enumerate(sorted(lanes)[:_FEATURE_LANES])} for lanes in in_row]
-        right = 2 * self.numbers + self.per_row * self.cell + (self.per_row // _GROUP) * self.gap
-        self.key = key_of_groups(coverage.groups, metrics, 4.0, self.line * 1.9, right)
-        self.tops = [self.line * 2.2 + (self.key[-1][1].bottom() - self.line * 1.7 if self.key else 0.0)]
-        for lanes, places in zip(self.lanes, self._places, strict=True):
-            below = lanes * (self.bar + 2) + len(places) * (self.bar + 2) + (self.line * 0.2 if places else 0.0)
-            self.tops.append(self.tops[-1] + self.line * 1.45 + below + self.line * 0.5)
-
-    @property
-    def size(self) -> QSizeF:
-        width = 2 * self.numbers + self.per_row * self.cell + (self.per_row // _GROUP) * self.gap + 8
-        return QSizeF(width, self.tops[-1] + self.line * 0.6)
-
-    def residue(self, place: int) -> QRectF:
-        """The cell of a residue."""
-        row, column = divmod(place, self.per_row)
-        left = self.numbers + column * self.cell + (column // _GROUP) * self.gap
-        return QRectF(left, self.tops[row], self.cell, self.line * 1.2)
-
-    def bars(self, peptide: PlacedPeptide) -> Iterator[QRectF]:
-        """The bar of a peptide, in each row that it reaches into; none in the lanes that are not drawn."""
-        if peptide.lane >= _LANES:
-            return
-        at = peptide.start
-        while at < peptide.end:
-            row = at // self.per_row
-            last = min(peptide.end, (row + 1) * self.per_row) - 1
-            first_cell, last_cell = self.residue(at), self.residue(last)
-            top = self.tops[row] + self.line * 1.35 + peptide.lane * (self.bar + 2)
-            yield QRectF(first_cell.left() + 1, top, last_cell.right() - first_cell.left() - 2, self.bar)
-            at = last + 1
-
-    def spans(self, lane: int, feature: ProteinFeature) -> Iterator[QRectF]:
-        """The span of a feature, in each row that it reaches into; none in the lanes that are not drawn."""
-        at = feature.start
-        while at < feature.end:
-            row = at // self.per_row
-            last = min(feature.end, (row + 1) * self.per_row) - 1
-            place = self._places[row].get(lane)
-            if place is not None:
-                first_cell, last_cell = self.residue(at), self.residue(last)
-                top = self.tops[row] + self.line * 1.55 + (self.lanes[row] + place) * (self.bar + 2)
-                yield QRectF(first_cell.left() + 1, top, last_cell.right() - first_cell.left() - 2, self.bar)
-            at = last + 1
-
-
-def _paint_features(painter: QPainter, layout: _Layout, colours: PlotColours, visible: QRectF | None) -> None:
-    """The key of the groups, and the spans of the features."""
-    paint_key(painter, layout.key, layout.shown, colours)
-    for lane, feature in layout.features:
-        colour = colour_of_group(colours, feature.group)
-        spans = list(layout.spans(lane, feature))
-        is_bond = feature.group == "disulfide bond" and feature.end - feature.start > 1
-        for number, span in enumerate(spans):
-            if visible is not None and not visible.intersects(span):
-                continue
-            if not is_bond:
-                # What a peptide carries there has a frame.
-                painter.setPen(QPen(colours.text, 1.5) if feature.is_found else Qt.PenStyle.NoPen)
-                painter.setBrush(colour)
-                painter.drawRect(span)
-                continue
-            # A bond holds two residues together, and nothing between them.
-            painter.fillRect(QRectF(span.left(), span.center().y() - 0.75, span.width(), 1.5), colour)
-            ends = [span.left()] if number == 0 else []
-            ends += [span.right() - layout.cell + 2] if number == len(spans) - 1 else []
-            for end in ends:
-                painter.fillRect(QRectF(end, span.top(), layout.cell - 2, span.height()), colour)
-    painter.setBrush(Qt.BrushStyle.NoBrush)
-
-
-def paint_coverage(
-    painter: QPainter,
-    layout: _Layout,
-    colours: PlotColours,
-    font: QFont,
-    chosen: frozenset[int],
-    accent: QColor,
-    visible: QRectF | None = None,
-) -> None:
-    """Draw the map from the painter's origin; `chosen` are rows of the peptides table, drawn in `accent`."""
-    coverage = layout.coverage
-    bold = QFont(font)
-    bold.setBold(True)
-    heading = figure_font(QFontMetricsF(font).height() * 0.8)
-    painter.setFont(heading)
-    painter.setPen(colours.text)
-    width = layout.size.width() - 8
-    title = QFontMetricsF(heading).elidedText(coverage.title, Qt.TextElideMode.ElideRight, width)
-    painter.drawText(QRectF(4, layout.line * 0.4, width, layout.line * 1.3), Qt.AlignmentFlag.AlignLeft, title)
-    painter.setFont(font)
-    _paint_features(painter, layout, colours, visible)
-    fill = QColor(colours.target)
-    fill.setAlpha(70)
-    for row in range(len(layout.lanes)):
-        if visible is not None and (layout.tops[row + 1] < visible.top() or layout.tops[row] > visible.bottom()):
-            continue
-        first = row * layout.per_row
-        last = min(first + layout.per_row, len(coverage.sequence))
-        painter.setFont(font)
-        painter.setPen(colours.faint)
-        left, right = layout.residue(first), layout.residue(last - 1)
-        painter.drawText(QRectF(0, left.top(), layout.numbers - 6, left.height()), _RIGHT, str(first + 1))
-        painter.drawText(QRectF(right.right() + 6, left.top(), layout.numbers, left.height()), _LEFT, str(last))
-        for place in range(first, last):
-            cell = layout.residue(place)
-            is_covered = bool(coverage.covered[place])
-            if is_covered:
-                painter.fillRect(cell, fill)
-            is_modified = place in coverage.modified
-            painter.setFont(bold if is_covered else font)
-            painter.setPen(colours.mark if is_modified else colours.text if is_covered else colours.faint)
-            painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, coverage.sequence[place])
-            if is_modified:
-                painter.fillRect(QRectF(cell.left() + 1, cell.bottom() - 2, cell.width() - 2, 2), colours.mark)
-    _paint_peptides(painter, layout, colours, coverage.peptides, chosen, accent, visible)
-
-
-def _paint_peptides(
-    painter: QPainter,
-    layout: _Layout,
-    colours: PlotColours,
-    peptides: Sequence[PlacedPeptide],
-    chosen: frozenset[int],
-    accent: QColor,
-    visible: QRectF | None,
-) -> None:
-    """Bars of peptides, and on them what they carry."""
-    painter.setPen(Qt.PenStyle.NoPen)
-    for peptide in peptides:
-        for bar in layout.bars(peptide):
-            if visible is not None and not visible.intersects(bar):
-                continue
-            painter.setBrush(accent if peptide.row in chosen else colours.target)
-            painter.drawRoundedRect(bar, 2, 2)
-            if peptide.row in chosen:
-                painter.setPen(QPen(colours.text, 1.2))
-                painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawRoundedRect(bar.adjusted(-1, -1, 1, 1), 2, 2)
-                painter.setPen(Qt.PenStyle.NoPen)
-    for peptide in peptides:
-        bars = list(layout.bars(peptide))
-        for place, _ in peptide.modifications if bars else ():
-            bar = bars[place // layout.per_row - peptide.start // layout.per_row]
-            painter.fillRect(QRectF(layout.residue(place).center().x() - 2, bar.top(), 4, bar.height()), colours.mark)
-    painter.setBrush(Qt.BrushStyle.NoBrush)
 
 
 class _Canvas(QWidget):
@@ -226,8 +50,9 @@ class _Canvas(QWidget):
     def __init__(self, owner: CoverageMap) -> None:
         super().__init__(owner)
         self._owner = owner
-        self._layout: _Layout | None = None
+        self._layout: CoverageLayout | None = None
         self.coverage: Coverage | None = None
+        self.quantities: PeptideQuantities | None = None
         self.chosen: int | None = None
         self.residues: tuple[int, ...] = ()
         self._drawn: tuple[tuple[object, ...], QPixmap] | None = None
@@ -245,7 +70,9 @@ class _Canvas(QWidget):
 
     def lay_out(self) -> None:
         width = self._owner.viewport().width()
-        self._layout = None if self.coverage is None else _Layout(self.coverage, self.letters, width, self._owner.group_actions.shown)
+        self._layout = (
+            None if self.coverage is None else CoverageLayout(self.coverage, self.letters, width, self._owner.shown, self.quantities)
+        )
         size = self._owner.viewport().size()
         if self._layout is not None:
             size = size.expandedTo(self._layout.size.toSize())
@@ -268,14 +95,14 @@ class _Canvas(QWidget):
             marked = [one for one in self._layout.coverage.peptides if one.row == self.chosen]
             if marked:
                 chosen = frozenset(one.row for one in marked)
-                _paint_peptides(painter, self._layout, colours, marked, chosen, colours.decoy, QRectF(event.rect()))
+                paint_peptides(painter, self._layout, colours, marked, chosen, colours.decoy, QRectF(event.rect()))
             painter.setPen(QPen(colours.text, 1.6))
             for place in self.residues:
                 if place < len(self._layout.coverage.sequence):
                     painter.drawRect(self._layout.residue(place))
         painter.end()
 
-    def _picture(self, layout: _Layout, colours: PlotColours, area: QRect) -> QPixmap:
+    def _picture(self, layout: CoverageLayout, colours: PlotColours, area: QRect) -> QPixmap:
         """The map without marks in an area."""
         letters, ratio = self.letters, self.devicePixelRatioF()
         key = (layout, colours, area.getRect(), ratio, letters.toString())
@@ -352,7 +179,7 @@ class _Canvas(QWidget):
         event.accept()
         group = self.group_at(event.position())
         if group is not None and event.button() == Qt.MouseButton.LeftButton:
-            self._owner.group_actions[group].toggle()
+            (self._owner.quantity_action if group == QUANTITY else self._owner.group_actions[group]).toggle()
             return
         peptide = self.peptide_at(event.position())
         if peptide is not None and event.button() == Qt.MouseButton.LeftButton:
@@ -367,13 +194,16 @@ class _Canvas(QWidget):
 
     def text_at(self, at: QPointF) -> str:
         if (group := self.group_at(at)) is not None:
-            return key_tip(group, self._owner.group_actions.shown)
+            return key_tip(group, self._owner.shown)
         told = told_features(self.features_at(at))
         peptide = self.peptide_at(at)
         if peptide is None or self.coverage is None or self._layout is None:
             return "\n".join(told)
         q_value = shown_text(_Q_VALUE, peptide.q_value, self.locale())
         lines = [peptide.peptide, f"residues {peptide.start + 1} to {peptide.end}, PSMs: {peptide.n_psms}, q-value: {q_value}"]
+        if self.quantities is not None:
+            value = self.quantities.value(self.coverage, peptide)
+            lines.append(f"{self.quantities.title}: {'no quantity' if value is None else f'{value:.2f}'}")
         lines += [f"{self.coverage.sequence[place]}{place + 1}: {name}" for place, name in peptide.modifications]
         return "\n".join([*lines, *told])
 
@@ -413,14 +243,24 @@ class CoverageMap(QScrollArea):
         self.viewport().setBackgroundRole(QPalette.ColorRole.Base)
         self.export_action = ExportAction(self, self._figure, self.message.emit)
         self.group_actions = GroupActions(self, self.canvas.lay_out)
+        self.quantity_action = QAction("Colour by quantity", self, checkable=True, visible=False)
+        self.quantity_action.toggled.connect(lambda _: self.canvas.lay_out())
+        self.addAction(self.quantity_action)
 
     @property
     def coverage(self) -> Coverage | None:
         """What is shown."""
         return self.canvas.coverage
 
-    def show_coverage(self, coverage: Coverage | None, text: str = "") -> None:
-        """Show the map of a protein, or a text in its place."""
+    @property
+    def shown(self) -> frozenset[str]:
+        """Groups of features that are shown, and `QUANTITY` where peptides are coloured by it."""
+        return self.group_actions.shown | ({QUANTITY} if self.quantity_action.isChecked() else set())
+
+    def show_coverage(self, coverage: Coverage | None, text: str = "", quantities: PeptideQuantities | None = None) -> None:
+        """Show the map of a protein, or a text in its place; with `quantities` its peptides may be coloured by them."""
+        self.canvas.quantities = quantities
+        self.quantity_action.setVisible(coverage is not None and quantities is not None)
         self.canvas.coverage, self.canvas.text, self.canvas.chosen, self.canvas.residues = coverage, text, None, ()
         self.canvas.setAccessibleDescription(text if coverage is None else coverage.title)
         self.group_actions.offer(() if coverage is None else coverage.groups)
@@ -447,7 +287,7 @@ class CoverageMap(QScrollArea):
     def _figure(self) -> ExportFigure | None:
         if self.coverage is None:
             return None
-        layout = _Layout(self.coverage, self._figure_font(), 1000.0, self.group_actions.shown)
+        layout = CoverageLayout(self.coverage, self._figure_font(), 1000.0, self.shown, self.canvas.quantities)
         return ExportFigure(
             "Coverage",
             layout.size,

@@ -13,11 +13,14 @@ from engine.views.coverage import ProteinFeature
 from engine.views.shown_peaks import UNMATCHED
 from gui.plots.colours import PlotColours
 
-__all__ = ["GroupActions", "colour_of_group", "group_at", "key_of_groups", "key_tip", "paint_key", "told_features"]
+__all__ = ["QUANTITY", "GroupActions", "colour_of_group", "group_at", "key_of_groups", "key_tip", "paint_key", "told_features"]
 
+QUANTITY = "quantity"
+"""Stands among the groups in a key where peptides may be coloured by it."""
 _TOLD_FEATURES = 8
 """Features that a tip tells at most."""
 _COLOURS = {
+    QUANTITY: "b",
     "chain": UNMATCHED, "domain": "a", "site": "y", "modification": "z", "disulfide bond": "x", "variant": "p", "secondary structure": "c",
 }  # fmt: skip
 """Which of the colours that readers with any colour vision tell apart is a group's; its name stands beside it."""
@@ -63,6 +66,8 @@ def paint_key(painter: QPainter, key: Key, shown: Collection[str], colours: Plot
 
 def key_tip(group: str, shown: Collection[str]) -> str:
     """What a click on a group in the key does."""
+    if group == QUANTITY:
+        return f"Click to colour peptides {'in one colour' if group in shown else 'by their quantity'}"
     return f"Click to {'hide' if group in shown else 'show'} features of this group"
 
 

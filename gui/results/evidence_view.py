@@ -27,8 +27,10 @@ from engine.views.evidence import (
     place_of_peptide,
     protein_conditions,
     protein_evidence,
+    quantities_of_evidence,
 )
 from engine.views.finished_run import FinishedRun
+from engine.views.peptide_quantities import PeptideQuantities
 from engine.views.tables import TableSource
 from engine.views.traces import Trace
 from gui.alignment.alignment_view import AlignmentView
@@ -76,6 +78,7 @@ class EvidenceView(RunView):
         self.proteins = self.panels["proteins"]
         self.peptides, self.sites, self.missed, self.contacts, _, self.chains, _ = (self.panels[name] for name in _OF_PROTEIN)
         self._source: TableSource | None = None
+        self._quantities: PeptideQuantities | None = None
         self._protein: ProteinEvidence | None = None
         self._fold: Fold | None = None
         self._no_fold_text = ""
@@ -210,7 +213,8 @@ class EvidenceView(RunView):
         def read() -> tuple[ProteinEvidence, Fold | None]:
             if self._source is None:
                 self._source = run.tables.source("proteins")
-            protein = protein_evidence(self._source, row)
+                self._quantities = quantities_of_evidence(run)
+            protein = protein_evidence(self._source, row, self._quantities)
             return protein, fold_of(run, protein, protein.folds[0]) if protein.folds else None
 
         self._reader.submit("protein", read, self._take_protein, self._fail_protein)
@@ -220,7 +224,7 @@ class EvidenceView(RunView):
         for name in _OF_PROTEIN:
             self.panels[name].clear_choice()
             self._scope(name)
-        self.coverage.show_coverage(self._protein.coverage)
+        self.coverage.show_coverage(self._protein.coverage, quantities=self._protein.quantities)
         self._show_fold(fold, _NO_CHAIN)
         if self._wanted_peptide is not None:
             wanted, self._wanted_peptide = self._wanted_peptide, None

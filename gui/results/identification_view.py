@@ -33,6 +33,7 @@ from engine.views.identification import (
     score_histogram,
     summary,
 )
+from engine.views.peptide_quantities import PeptideQuantities, quantities_beside
 from engine.views.psm_mirrors import mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
 from engine.views.spectrum_list import plain_spectrum
 from engine.views.tables import TableSource
@@ -351,15 +352,16 @@ class IdentificationView(RunView):
         if source is None or run is None:
             return
 
-        def read() -> Coverage:
+        def read() -> tuple[Coverage, PeptideQuantities | None]:
             if not known:
                 known.append(fixed_modifications(source, run))
-            return _coverage(source, row, run.fdr, known[0])
+            return _coverage(source, row, run.fdr, known[0]), quantities_beside(run.project, run.run.id)
 
         self._statistician.submit("coverage", read, self._show_coverage, lambda error: self.coverage.show_coverage(None, str(error)))
 
-    def _show_coverage(self, coverage: Coverage) -> None:
-        self.coverage.show_coverage(coverage)
+    def _show_coverage(self, found: tuple[Coverage, PeptideQuantities | None]) -> None:
+        coverage, quantities = found
+        self.coverage.show_coverage(coverage, quantities=quantities)
         self.coverage.mark(self.peptides.view.chosen)
 
     def _go_to(self, places: tuple[int | None, int | None], psm: int | None) -> None:

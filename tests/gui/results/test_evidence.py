@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from engine.evidence.entry import EVIDENCE
 from engine.project import Project
 from engine.searches import run_search, search_of_kind
+from engine.structures.colouring import quantity_colours
 from engine.structures.reading import read_structure
 from gui.results.evidence_view import EvidenceView
 from gui.results.identification_view import IdentificationView
@@ -204,3 +205,41 @@ def test_remote_chains_say_what_they_rest_on_and_homologues_colour_the_fold(shar
     assert np.isfinite(known).any() and np.isnan(evidence.conservation[~is_there]).all()
     np.testing.assert_array_equal(known, protein.conservation[evidence.position[is_there]])
     assert sorted(shown(view.panels["homologues"], "subject")) and "d1mbaa_" not in shown(view.panels["homologues"], "subject")
+
+
+def test_peptides_and_fold_are_coloured_by_the_quantities_of_the_same_identification(tmp_path: Path, qtbot: QtBot) -> None:
+    project = project_with_evidence(tmp_path / "quantified")
+    view = EvidenceView(EVIDENCE)
+    opened(view, project, qtbot)
+    assert not view.coverage.quantity_action.isVisible()
+    source = project.record(next(one.id for one in project.runs() if one.kind == "evidence"))["source_run"]
+    run_search("quantify", {"project": [project.folder]}, method="counts", run=(source,), device="cpu", threads=2)
+    view = EvidenceView(EVIDENCE)
+    opened(view, project, qtbot)
+    choose(view, "RELATIVE", qtbot)
+    protein, canvas = view._protein, view.coverage.canvas
+    assert protein is not None and protein.quantities is not None and protein.quantity is not None
+    view.figures.setCurrentWidget(view.coverage)
+    assert view.coverage.quantity_action.isVisible() and not view.coverage.quantity_action.isChecked()
+    place = canvas.place_of_group("quantity").center()
+    assert "by their quantity" in canvas.text_at(place)
+    plain = canvas.grab().toImage()
+    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place.toPoint())
+    assert view.coverage.quantity_action.isChecked() and canvas.grab().toImage() != plain
+    quantified = [one for one in protein.coverage.peptides if protein.quantities.value(protein.coverage, one) is not None]
+    assert quantified
+    picture, scale = canvas.grab().toImage(), protein.quantities.scale
+    for one in quantified[:5]:
+        value = protein.quantities.value(protein.coverage, one)
+        assert f"log2 quantity: {value:.2f}" in canvas.text_at(canvas.place_of(one).center())
+        bar = next(canvas._layout.bars(one), None)  # type: ignore[union-attr]
+        if bar is not None:
+            colour = picture.pixelColor(round(bar.left() + 4), round(bar.center().y()))
+            expected = quantity_colours(np.array([value]), scale)[0].tolist()
+            assert np.abs(np.array(colour.getRgb()[:3]) - expected).max() <= 3
+    panel = view.structures
+    assert panel is not None and panel.scene.query is not None and panel.scene.query.evidence is not None
+    colours, evidence = panel.scene.coloured("quantity").colours[0], panel.scene.query.evidence
+    on_protein = np.flatnonzero(evidence.position >= 0)
+    np.testing.assert_array_equal(colours[on_protein], quantity_colours(protein.quantity[evidence.position[on_protein]], scale))
+    assert len(np.unique(colours, axis=0)) > 1

@@ -1,0 +1,88 @@
+"""Quantities of peptides beside the identification that they are of, each computed again from the rows of the tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import chain
+from statistics import mean
+
+import numpy as np
+import pytest
+
+from engine.project import Project
+from engine.searches import run_search
+from engine.structures.colouring import quantity_colours
+from engine.views.coverage import cover
+from engine.views.peptide_quantities import quantities_beside
+from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A project of four runs, two of them with four times as much of the first of two proteins, and not all peptides in each."""
+    folder, rng = tmp_path_factory.mktemp("quantified"), np.random.default_rng(8)
+    peptides = random_peptides(10, 5)
+    runs = {}
+    for number, stem in enumerate(("a1", "a2", "b1", "b2")):
+        run = MadeRun(seconds=200, seed=number, noise_peaks=30)
+        for i, one in enumerate(peptides):
+            fold = 4.0 if number > 1 and i < 5 else 1.0
+            planted = Planted(one, 2, 4e6 * fold * rng.uniform(0.9, 1.1), 20.0 + 16 * i)
+            run.planted.append(planted)
+            if i != number:
+                run.identified.append(planted)
+        runs[stem] = run
+    (folder / "design.tsv").write_text(
+        "file\tsample\tcondition\treplicate\n" + "".join(f"{one}\t{one}\t{one[0]}\t{one[1]}\n" for one in runs)
+    )
+    proteins = {"P0": peptides[:5], "P1": peptides[5:]}
+    project = write_project(folder, runs, proteins)
+    return project, folder / "design.tsv", {name: "".join(own) for name, own in proteins.items()}
+
+
+def quantify(project, **options):
+    run_search("quantify", {"project": [project]}, options=options, device="cpu", threads=2, normalisation="none")
+
+
+def by_sequence(project) -> dict[str, dict[str | None, list[float]]]:
+    found: dict[str, dict[str | None, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in table_of(project, "peptide_quantities"):
+        if row["log2_quantity"] is not None:
+            found[row["sequence"]][row["condition"]].append(row["log2_quantity"])
+    return found
+
+
+def test_changes_are_those_of_the_first_comparison_and_else_means_count(made):
+    project, design, sequences = made
+    opened = Project.open(project)
+    assert quantities_beside(opened, "import-0001") is None
+    quantify(project)
+    found = quantities_beside(opened, "import-0001")
+    assert found is not None and not found.is_change and found.title == "log2 quantity"
+    expected = {one: mean(chain.from_iterable(values.values())) for one, values in by_sequence(project).items()}
+    assert {one: found.values[one.replace("I", "L")] for one in expected} == pytest.approx(expected)
+    assert quantities_beside(opened, "import-0002") is None
+
+    quantify(project, design=design)
+    found = quantities_beside(opened, "import-0001")
+    assert found is not None and found.is_change and found.title == "log2 b / a"
+    rows = by_sequence(project)
+    expected = {one: mean(values["b"]) - mean(values["a"]) for one, values in rows.items() if values["a"] and values["b"]}
+    assert len(expected) > 6
+    assert dict(found.values) == pytest.approx({one.replace("I", "L"): value for one, value in expected.items()})
+    assert np.median([found.values[one.replace("I", "L")] for one in expected if one in sequences["P0"]]) == pytest.approx(2, abs=0.3)
+    assert found.scale.low == -found.scale.high and found.scale.is_change
+
+    # Residues have the mean of what covers them; a peptide counts once however often it is told.
+    first, second = (one for one in list(expected)[:2])
+    sequence = f"K{first}{second}KKKK"
+    rows = [
+        {"row": i, "peptide": one, "sequence": one, "n_psms": 1, "q_value": 0.0}
+        for i, one in enumerate([first, first, second, first + second])
+    ]
+    coverage = cover("X", sequence, rows)
+    residues = found.of_residues(coverage)
+    wanted = [np.nan, *[expected[first]] * len(first), *[expected[second]] * len(second), *[np.nan] * 4]
+    np.testing.assert_allclose(residues, wanted)
+    colours = quantity_colours(np.array([found.scale.low, 0.0, found.scale.high, np.nan]), found.scale).tolist()
+    assert colours == [[0, 114, 178], [236, 236, 236], [213, 94, 0], [184, 184, 184]]
