@@ -170,7 +170,7 @@ class ExportTask(WritingTask):
 
 @dataclass(frozen=True)
 class ReportTask(WritingTask):
-    """A finished run that is to be written as a page into a folder."""
+    """A finished run that is to be written as a page into a folder, with the pages of its own that its search has."""
 
     search: Search
     project_folder: Path
@@ -183,10 +183,11 @@ class ReportTask(WritingTask):
         return f"Report of {self.run_record.id} in {self.folder.name}"
 
     def run(self, progress: Progress) -> list[Path]:
-        """Write it, in the background thread; the files that were written."""
-        from engine.views.run_report import write_report
+        """Write it, in the background thread; the files that were written, and of pages the one that leads to the others."""
+        from engine.views.run_report import write_report_and_pages
 
-        return write_report(Project.open(self.project_folder), self.run_record, self.search, self.folder, progress)
+        report, pages = write_report_and_pages(Project.open(self.project_folder), self.run_record, self.search, self.folder, progress)
+        return [*report, *pages[-1:]]
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:

@@ -34,7 +34,7 @@ def _report(options: argparse.Namespace) -> None:
     from engine.project import Project
     from engine.project.outputs import check_outputs
     from engine.searches import SEARCHES
-    from engine.views.run_report import write_report
+    from engine.views.run_report import write_report_and_pages
 
     project, kinds = Project.open(options.project), {search.kind: search for search in SEARCHES}
     for problem in project.problems[:_MAXIMUM_PROBLEMS]:
@@ -47,8 +47,8 @@ def _report(options: argparse.Namespace) -> None:
     check_outputs([folder / f"{run.id}.html", folder / f"{run.id}-methods.txt"], [], project.folder)
     with interruptible(progress):
         search = kinds[run.kind]
-        for path in write_report(project, run, search, folder, progress):
+        report, pages = write_report_and_pages(project, run, search, folder, progress)
+        for path in report:
             say(str(path))
-        if search.pages:
-            pages = search.write_pages(project, run.id, folder / f"{run.id}-pages", progress)
+        if pages:
             say(f"{pages[-1]}, with {len(pages) - 1:,} pages beside it")

@@ -24,7 +24,7 @@ from engine.views.identification import mass_error_histogram, score_histogram
 from engine.views.run_account import RunAccount, run_account
 from engine.views.tables import TableSource
 
-__all__ = ["report_html", "write_report"]
+__all__ = ["report_html", "write_report", "write_report_and_pages"]
 
 MAXIMUM_ROWS = 100
 """Of each table."""
@@ -54,6 +54,14 @@ def write_report(project: Project, run: RunRecord, search: Search, folder: Path,
         with atomic_file(folder / name) as file:
             file.write(text.encode(errors="replace"))
     return [folder / name for name in contents]
+
+
+def write_report_and_pages(
+    project: Project, run: RunRecord, search: Search, folder: Path, progress: Progress
+) -> tuple[list[Path], list[Path]]:
+    """`write_report`, and in ``RUN-pages`` the pages of its own that a search has, as those of proteins; the paths of both, of pages the
+    one that leads to the others last. Raises as `write_report`."""
+    return write_report(project, run, search, folder, progress), search.write_pages(project, run.id, folder / f"{run.id}-pages", progress)
 
 
 def report_html(account: RunAccount, finished: FinishedRun, search: Search, progress: Progress) -> str:

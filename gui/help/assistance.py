@@ -156,7 +156,7 @@ class Assistance(QObject):
             Step(
                 "Runs wait for nobody",
                 "Jobs run in the background and can be cancelled, or dragged to another place of the queue (View, Jobs).",
-                lambda: window.dock_jobs,
+                lambda: window.dock_jobs if window.dock_jobs.isVisible() else window.menuBar(),
             ),
             Step(
                 "What computes",

@@ -1,0 +1,180 @@
+"""Peptides on structures: the tour, and everything that is written, with the events of a real mouse and keyboard, at 1280 x 800."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import gemmi
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QApplication, QComboBox, QFileDialog, QLineEdit
+from pytestqt.qtbot import QtBot
+
+from engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES, file_of
+from engine.project import Project
+from engine.results.reader import read_stored
+from gui.window import MainWindow
+from tests.engine.evidence.evidence_projects import project_with_evidence
+from tests.gui.result_views import settle
+from tests.gui.test_libraries import shot
+from tests.gui.x_events import Hand, why_no_hand
+
+
+@pytest.fixture
+def hand(window: MainWindow, qtbot: QtBot) -> Iterator[Hand]:
+    if why_no_hand():
+        pytest.skip(why_no_hand())
+    with qtbot.waitActive(window):
+        window.move(0, 0)
+        window.resize(1280, 800)
+        window.activateWindow()
+    made = Hand(qtbot)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return project_with_evidence(tmp_path_factory.mktemp("written") / "made")
+
+
+def settled(widget: QLineEdit | QComboBox, qtbot: QtBot) -> None:
+    """Wait until a widget of a dialog stands still."""
+    places: list[QPoint] = []
+
+    def stands() -> bool:
+        places.append(widget.mapToGlobal(QPoint()))
+        return widget.isVisible() and places[-8:].count(places[-1]) == 8
+
+    qtbot.waitUntil(stands)
+
+
+def write(dialog: QFileDialog, format: str, target: Path, hand: Hand, qtbot: QtBot) -> None:
+    """Choose a format of the dialog, type where to, and press Enter."""
+    kinds, name = dialog.findChild(QComboBox, "fileTypeCombo"), dialog.findChild(QLineEdit, "fileNameEdit")
+    assert kinds is not None and name is not None
+    if format:
+        wanted = next(row for row in range(kinds.count()) if format in kinds.itemText(row))
+        settled(kinds, qtbot)
+        hand.click(kinds)
+        qtbot.waitUntil(lambda: QApplication.activePopupWidget() is not None)
+        for _ in range(wanted - kinds.currentIndex()):
+            hand.press("down")
+        hand.press("enter")
+        qtbot.waitUntil(lambda: kinds.currentIndex() == wanted and QApplication.activePopupWidget() is None)
+    settled(name, qtbot)
+    hand.click(name)
+    qtbot.waitUntil(name.hasFocus)
+    hand.press("ctrl", "a")
+    hand.type(str(target))
+    qtbot.waitUntil(lambda: name.text() == str(target))
+    hand.press("enter")
+
+
+def test_the_tour_is_gone_through_and_each_place_is_in_sight(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    hand.press("alt", "h")
+    qtbot.waitUntil(lambda: QApplication.activePopupWidget() is not None)
+    menu = QApplication.activePopupWidget()
+    wanted = next(action for action in menu.actions() if "Tour" in action.text())  # type: ignore[union-attr]
+    hand.click(menu, menu.actionGeometry(wanted).center())  # type: ignore[union-attr, arg-type]
+    qtbot.waitUntil(lambda: window.assistance.tour is not None)
+    tour, seen = window.assistance.tour, []
+    assert tour is not None
+    steps = len(tour._steps)
+    for step in range(steps):
+        qtbot.waitUntil(lambda: tour.step == step and tour.next_button.isVisible())  # noqa: B023 - waited for at once
+        about = tour._about()
+        assert about is not None, tour.title.text()
+        assert about.width() > 20 and about.height() > 10 and window.rect().contains(about.adjusted(3, 3, -3, -3))
+        assert window.rect().contains(tour.card.geometry()) and not tour.card.geometry().contains(about)
+        seen.append(tour.title.text())
+        hand.click(tour.next_button)
+    qtbot.waitUntil(lambda: window.assistance.tour is None)
+    assert len(set(seen)) == steps and "From a spectrum to its fold" in seen
+    assert window.settings.values.tour_seen
+
+
+def test_all_that_is_written_of_evidence_is_written_by_hand(
+    window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot
+) -> None:
+    window.open_project(project.folder)
+    qtbot.waitUntil(lambda: window.results is window.searches["evidence"].results and not window.results.is_busy, timeout=20_000)
+    view = window.results
+    settle(view, qtbot)
+    shot(window, "evidence")
+    run = next(one.id for one in project.runs() if one.kind == "evidence")
+
+    def exported(format: str, target: Path) -> None:
+        with qtbot.waitActive(window):  # there is no window manager that would do it
+            window.activateWindow()
+        hand.press("ctrl", "shift", "e")
+        qtbot.waitUntil(lambda: view.findChild(QFileDialog) is not None)
+        dialog = view.findChild(QFileDialog)
+        assert dialog is not None
+        write(dialog, format, target, hand, qtbot)
+        qtbot.waitUntil(lambda: target.exists() and window.queue.is_idle, timeout=30_000)
+
+    exported("", tmp_path / "sites.gff3")
+    lines = [line.split("\t") for line in (tmp_path / "sites.gff3").read_text().splitlines() if not line.startswith("#")]
+    places = read_stored(project, run, PEPTIDE_PLACES, ["accession", "first", "last"]).to_pylist()
+    sites = read_stored(project, run, SITES, ["accession", "position"]).to_pylist()
+    spans = {(one[0], int(one[3]), int(one[4])) for one in lines}
+    assert spans >= {(one["accession"], one["first"], one["last"]) for one in places}
+    assert spans >= {(one["accession"], one["position"], one["position"]) for one in sites}
+
+    exported("Tables", tmp_path / "tables")
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {file_of(one) for one in TABLES}
+
+    exported("Structures", tmp_path / "structures")
+    files = sorted((tmp_path / "structures").rglob("*"))
+    endings = {path.suffix for path in files}
+    assert {".pml", ".cxc", ".cif"} <= endings, endings
+    coordinates = next(path for path in files if path.suffix == ".cif" and "RELATIVE" in str(path))
+    chains = read_stored(project, run, CHAINS, ["accession"])["accession"].to_pylist()
+    mapped = read_stored(project, run, MAPPED_RESIDUES, ["chain_row", "position", "author_number", "chain_residue"]).to_pylist()
+    proteins = read_stored(project, run, PROTEINS, ["accession"])["accession"].to_pylist()
+    covered = read_stored(project, run, RESIDUES, ["protein", "position", "n_psms"]).to_pylist()
+    n_psms = {one["position"]: one["n_psms"] for one in covered if proteins[one["protein"]] == "RELATIVE"}
+    own = [one for one in mapped if chains[one["chain_row"]] == "RELATIVE" and one["chain_residue"] is not None]
+    expected = {one["author_number"]: n_psms.get(one["position"], 0) for one in own}
+    found = {str(residue.seqid): {atom.b_iso for atom in residue} for residue in gemmi.read_structure(str(coordinates))[0][0]}
+    assert len(expected) > 300
+    for number, n in expected.items():
+        assert found[number] == {float(n)}, number
+    assert {-1.0} in found.values() or len(found) == len(expected)
+    for script in (path for path in files if path.suffix in (".pml", ".cxc")):
+        assert coordinates.name in script.read_text() or "RELATIVE" not in str(script)
+
+
+def test_pages_of_proteins_are_written_by_hand(window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+    window.open_project(project.folder)
+    qtbot.waitUntil(lambda: window.results is window.searches["evidence"].results and not window.results.is_busy, timeout=20_000)
+    settle(window.results, qtbot)
+    run = next(one for one in project.runs() if one.kind == "evidence")
+    window.project_pane.select(run.id)
+    hand.click(window.project_pane.about_button)
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is window.run_actions.made_page and not window.run_actions.is_busy)
+    page = window.run_actions.page
+    qtbot.waitUntil(lambda: page.report_button.isVisible() and page.report_button.isEnabled())
+    places: list[QPoint] = []
+
+    def stands() -> bool:
+        places.append(page.report_button.mapToGlobal(QPoint()))
+        return places[-8:].count(places[-1]) == 8
+
+    qtbot.waitUntil(stands)
+    folder = tmp_path / "report"
+    folder.mkdir()
+    hand.click(page.report_button)
+    qtbot.waitUntil(lambda: window.findChild(QFileDialog) is not None)
+    dialog = window.findChild(QFileDialog)
+    assert dialog is not None
+    write(dialog, "", folder, hand, qtbot)
+    qtbot.waitUntil(lambda: any(folder.iterdir()) and window.queue.is_idle, timeout=60_000)
+    pages = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    assert any(name.endswith(".pdf") and "RELATIVE" in name for name in pages), pages
+    assert any(name.endswith(".html") and "RELATIVE" in name for name in pages), pages
+    pdf = next(path for path in folder.rglob("*.pdf") if "RELATIVE" in path.name)
+    assert pdf.read_bytes().startswith(b"%PDF-") and np.int64(pdf.stat().st_size) > 5000
