@@ -34,6 +34,7 @@ __all__ = [
     "Estimate",
     "Expectation",
     "ExpectedWork",
+    "counts_of",
     "device_title",
     "estimate",
     "expected",
@@ -284,14 +285,21 @@ def remember_run(found: Estimate, device: Device, threads: int, measured: Mappin
     StepMemory(found.kind, device_title(device), threads).remember(raw | {"all": sum(raw.values())}, taken)
 
 
+def counts_of(record: Mapping[str, Any]) -> dict[str, float]:
+    """Counts of the record of a run, as far as they are numbers."""
+    found = record.get("counts")
+    if not isinstance(found, dict):
+        return {}
+    return {str(name): float(value) for name, value in found.items() if isinstance(value, int | float) and 0 <= value < 1e12}
+
+
 def newest_counts(folder: Path) -> dict[str, float]:
     """Counts of a project's newest run, as far as they are numbers; none where nothing can be read."""
     path = folder / "run.json"
     try:
         if path.stat().st_size > _MOST_BYTES:
             return {}
-        found = json.loads(path.read_text(encoding="utf-8"))["counts"]
-        return {str(name): float(value) for name, value in found.items() if isinstance(value, int | float) and 0 <= value < 1e12}
+        return counts_of(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 

@@ -22,6 +22,7 @@ from engine.formats.spectrum_blocks import (
     Fault,
     FaultCode,
     Mode,
+    Origin,
     ParsedBlock,
     SpectrumTable,
     charge_bits,
@@ -46,7 +47,7 @@ _NAMES = Names(
         "referenceableParamGroupRef",
         "referenceableParamGroup",
     ),
-    ("accession", "value", "unitAccession", "id", "ref", "defaultArrayLength", "arrayLength"),
+    ("accession", "value", "unitAccession", "id", "ref", "defaultArrayLength", "arrayLength", "spectrumRef"),
 )
 # Terms of the PSI-MS vocabulary and, for units, of the unit ontology.
 _SECONDS = {31: 60.0, 1000038: 60.0, 10: 1.0, 1000039: 1.0, 28: 0.001}
@@ -66,6 +67,8 @@ _UNSUPPORTED = (1000520, 1001479, 1003088, 1003089, 1003090, *range(1003780, 100
 _MZ_ARRAY, _INTENSITY_ARRAY = 1000514, 1000515
 _NEGATIVE_SCAN = 1000129
 _ISOLATION_OFFSETS = (1000828, 1000829)
+_PRECURSORS = (1000827, 1000744)
+"""Target of the isolation window, and m/z of a selected ion."""
 # Drift time and inverse reduced mobility of a scan or an ion, and all arrays of mobilities.
 _MOBILITIES = (1002476, 1002815, 1002477, 1002816, 1002893, 1003006, 1003007, 1003008, 1003153, 1003154, 1003155, 1003156)
 
@@ -74,7 +77,7 @@ class MzmlParser:
     """Parser of mzML files."""
 
     level = 2
-    """MS level of the spectra that are read: 2, or 1 for `engine.formats.surveys`."""
+    """MS level of the spectra that are read: 2, 1 for `engine.formats.surveys`, or 3 for reporter ions."""
     reads_noise = False
     """Whether blocks tell the noise of their spectra."""
 
@@ -137,6 +140,9 @@ class MzmlParser:
         levels = _read_terms(tags, owner, table, takes_negative=self.takes_negative)
         peaks = _arrays(tags, owner, lengths, (_MZ_ARRAY, _INTENSITY_ARRAY))
         parsed = collect_level(self._path, tags.text, table, levels, peaks, centroid, self.level)
+        parsed.n_deeper = int((levels == 3).sum())
+        if self.level > 2:
+            parsed.origins = _origins(tags, owner, parsed.index, self._encoding)
         if self.reads_noise:
             of_noise = dict(zip(NOISE_TERMS, _arrays(tags, owner, lengths, NOISE_TERMS), strict=True))
             parsed.noise = noise_samples(tags.text, of_noise, parsed.index)
@@ -228,6 +234,21 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     if takes_negative:
         table.charges[spectrum[terms == _NEGATIVE_SCAN]] |= NEGATIVE
     return levels
+
+
+def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64], encoding: str) -> list[Origin]:
+    """What the precursors of some spectra of a block name, in their order; those of spectra of MS3 begin with what was fragmented last."""
+    at = np.flatnonzero(tags.opening("precursor") & (owner >= 0))
+    names: dict[int, list[str]] = {}
+    for spectrum, name in zip(owner[at].tolist(), tags.names_at("spectrumRef", at, encoding, MAXIMUM_NAME_BYTES), strict=True):
+        if name:
+            names.setdefault(spectrum, []).append(name)
+    at = np.flatnonzero(tags.opening("cvParam") & (owner >= 0))
+    at = at[np.isin(tags.terms("accession", at), _PRECURSORS)]
+    ions: dict[int, list[float]] = {}
+    for spectrum, mz in zip(owner[at].tolist(), tags.numbers("value", at)[0].tolist(), strict=True):
+        ions.setdefault(spectrum, []).append(mz)
+    return [Origin(tuple(names.get(row, ())), tuple(ions.get(row, ()))) for row in rows.tolist()]
 
 
 def read_charges(

@@ -1,8 +1,8 @@
-"""Read a narrow region of m/z of all fragment spectra (MS2) of a file, where reporter ions of labels lie, with what was isolated."""
+"""Read a narrow region of m/z of all spectra of MS2 or MS3 of a file, where reporter ions of labels lie, with what was isolated."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.arrays import offsets_of
 from engine.errors import InputError
 from engine.formats.noise import signal_to_noise
+from engine.formats.spectrum_blocks import Origin
 from engine.formats.surveys import level_blocks
 from engine.jobs.progress import Progress
 
@@ -27,7 +28,8 @@ class ReporterRegions:
     precursor_mz, isolation_width : (n,) float64, thomson, the width NaN where unknown.
     offsets : (n + 1,) int64. mz : (peaks,) float64, ascending within a spectrum. intensity : (peaks,) float32, positive.
     signal_to_noise : (peaks,) float64, NaN where the file tells no noise.
-    n_profiles : spectra that were profiles, and made centroids.
+    identifier : names of the spectra. origins : of spectra of MS3, of what they were made, where the format tells it; else empty.
+    n_profiles : spectra that were profiles, and made centroids. n_deeper : spectra of MS3 in the file, where the format tells them.
     """
 
     index: NDArray[np.int64]
@@ -38,22 +40,27 @@ class ReporterRegions:
     mz: NDArray[np.float64]
     intensity: NDArray[np.float32]
     signal_to_noise: NDArray[np.float64]
+    identifier: list[str] = field(default_factory=list)
+    origins: list[Origin] = field(default_factory=list)
     n_profiles: int = 0
+    n_deeper: int = 0
 
     def __len__(self) -> int:
         return len(self.index)
 
 
-def read_reporter_regions(path: str | Path, low: float, high: float, progress: Progress | None = None) -> ReporterRegions:
-    """Read the peaks from `low` to `high` thomson of each fragment spectrum; memory holds these, however large the file is.
+def read_reporter_regions(path: str | Path, low: float, high: float, progress: Progress | None = None, level: int = 2) -> ReporterRegions:
+    """Read the peaks from `low` to `high` thomson of each fragment spectrum of a level of MS, 2 or 3; memory holds these, however large the
+    file is.
 
     Raises
     ------
     InputError : the file is missing, damaged or of another kind, or has no fragment spectra. Cancelled : the user asked to stop.
     """
     path, parts = Path(path), list[tuple[NDArray, ...]]()
-    n_profiles = 0
-    for parsed in level_blocks(path, 2, progress or Progress(), "Reading reporter ions", with_noise=True):
+    identifier, origins = list[str](), list[Origin]()
+    n_profiles, n_deeper = 0, 0
+    for parsed in level_blocks(path, level, progress or Progress(), "Reading reporter ions", with_noise=True):
         is_within = (parsed.mz >= low) & (parsed.mz <= high)
         owner = np.repeat(np.arange(len(parsed.index)), np.diff(parsed.offsets))[is_within]
         counts = np.bincount(owner, minlength=len(parsed.index))
@@ -61,8 +68,12 @@ def read_reporter_regions(path: str | Path, low: float, high: float, progress: P
         mz, intensity = parsed.mz[is_within], parsed.intensity[is_within]
         ratio = signal_to_noise(parsed.noise, owner, mz, intensity) if parsed.noise else np.full(len(mz), np.nan)
         parts.append((*columns, mz, intensity, ratio))
+        identifier += parsed.identifier
+        origins += parsed.origins or []
         n_profiles += parsed.n_profiles
+        n_deeper += parsed.n_deeper
     if not sum(len(part[0]) for part in parts):
-        raise InputError(path, "has no fragment spectra (MS2)", remedy="Convert the run again with its fragment spectra")
+        raise InputError(path, f"has no fragment spectra (MS{level})", remedy="Convert the run again with its fragment spectra")
     index, time, precursor, width, count, mz, intensity, ratio = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return ReporterRegions(index, time, precursor, width, offsets_of(count), mz, intensity, ratio, n_profiles)
+    offsets = offsets_of(count)
+    return ReporterRegions(index, time, precursor, width, offsets, mz, intensity, ratio, identifier, origins, n_profiles, n_deeper)

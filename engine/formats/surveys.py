@@ -96,7 +96,8 @@ def level_blocks(path: Path, level: int, progress: Progress, stage: str, *, with
         if hasattr(parser, "level"):
             parser.level = level
         elif level != 2:
-            raise InputError(path, "is a list of peaks of single spectra, without survey spectra (MS1)", remedy="Give the run as mzML")
+            lacking = "survey spectra (MS1)" if level == 1 else "spectra of fragments of fragments (MS3)"
+            raise InputError(path, f"is a list of peaks of single spectra, without {lacking}", remedy="Give the run as mzML")
         if hasattr(parser, "reads_noise"):
             parser.reads_noise = with_noise
         progress.stage(stage, source.size)

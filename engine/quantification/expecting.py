@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.entry import SearchRequest
 from engine.errors import InputError, ParameterError
-from engine.estimates import Expectation, newest_counts
+from engine.estimates import Expectation, counts_of
 from engine.project import Project
 from engine.quantification.identified import sources
 from engine.quantification.parameters import QuantificationParameters
@@ -26,10 +26,11 @@ def expected(request: SearchRequest) -> Expectation:
     InputError : the folder is no project.
     """
     parameters, folder = request.parameters_as(QuantificationParameters), request.files("project")[0]
-    spectra = float(newest_counts(Project.open(folder).folder).get("psms", _USUAL_SPECTRA))
-    size = 0
+    project, spectra, size = Project.open(folder), _USUAL_SPECTRA, 0
     with suppress(InputError, ParameterError):  # the search itself says what is wrong
-        paths = [Path(one.path) for one in sources(folder, parameters.run).files] if parameters.method != "counts" else []
+        found = sources(folder, parameters.run)
+        spectra = sum(counts_of(project.record(one.run)).get("psms", _USUAL_SPECTRA) for one in found.runs)
+        paths = [Path(one.path) for one in found.files] if parameters.method != "counts" else []
         size = sum(path.stat().st_size for path in paths if path.exists())
     host = {"read": 0.2 + spectra * _PSM, "score": size * _BYTE, "report": 0.1 + spectra * _PSM}
     return Expectation((), host, {"spectra": spectra}, 1e8 + size / 4)

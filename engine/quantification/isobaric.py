@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError, ParameterError, shortened
 from engine.execution.resources import Resources
-from engine.formats.reporter_regions import read_reporter_regions
+from engine.formats.reporter_regions import ReporterRegions, read_reporter_regions
 from engine.formats.surveys import read_surveys
 from engine.quantification.amounts import Amounts, State, medians
 from engine.quantification.design import Design
@@ -22,14 +22,15 @@ from engine.quantification.measuring import Measured
 from engine.quantification.parameters import QuantificationParameters
 from engine.quantification.reporter_ions import ReporterPeaks, interference, reporter_peaks
 from engine.quantification.tables import REPORTER_IONS
+from engine.quantification.third_level import of_second_level
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["check_reference", "measured_isobaric", "scaled_to_reference"]
 
-_REFUSED = ("", "no reporter ion", "too much interference", "too near the noise")
-_NOTHING, _MIXED, _NOISY = 1, 2, 3
+_REFUSED = ("", "no reporter ion", "too much interference", "too near the noise", "no spectrum of MS3")
+_NOTHING, _MIXED, _NOISY, _NO_THIRD = 1, 2, 3, 4
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class _Reporters:
     Attributes
     ----------
     measured, mz, signal_to_noise, corrected : (n, k) float64, NaN where there is no peak; the ratio also where the noise is unknown.
-    foreign : (n,) float64, NaN unknown. refused : (n,) int8.
+    foreign : (n,) float64, NaN unknown. refused, level : (n,) int8, the latter 2 or 3, of the spectrum that they were read from.
     """
 
     measured: NDArray[np.float64]
@@ -48,6 +49,7 @@ class _Reporters:
     corrected: NDArray[np.float64]
     foreign: NDArray[np.float64]
     refused: NDArray[np.int8]
+    level: NDArray[np.int8]
 
 
 def measured_isobaric(
@@ -69,7 +71,11 @@ def measured_isobaric(
     if impurities is not None:
         found = replace(found, corrected=corrected(found.measured, impurities))
     forms = _by_form(identified, design, found, parameters)
-    counts = {"reporter_spectra": int((found.refused == 0).sum()), "refused": int((found.refused > 0).sum())}
+    is_measured = found.refused == 0
+    counts = {
+        "reporter_spectra": int(is_measured.sum()), "ms3_spectra": int((is_measured & (found.level == 3)).sum()),
+        "refused": int((~is_measured).sum()),
+    }  # fmt: skip
     return Measured(forms, {REPORTER_IONS.name: _table(identified, design, label, found)}, counts)
 
 
@@ -78,7 +84,8 @@ def _reporters(
 ) -> _Reporters:
     matches, n, k = identified.matches, len(identified.matches), len(label)
     peaks, foreign = ReporterPeaks(*(np.full((n, k), np.nan) for _ in ReporterPeaks._fields)), np.full(n, np.nan)
-    margin = float(parameters.reporter_tolerance.width(label.mz).max())
+    lacks_third, margin = np.zeros(n, np.bool_), float(parameters.reporter_tolerance.width(label.mz).max())
+    level = np.full(n, 2, np.int8)
     n_profiles, without = 0, 0
     for file in sorted({part.file for part in design.parts}):
         path = identified.files[file].path
@@ -88,9 +95,13 @@ def _reporters(
         place = np.minimum(np.searchsorted(regions.index, matches.index[rows]), len(regions) - 1)
         if (regions.index[place] != matches.index[rows]).any():
             raise InputError(path, "lacks spectra that were identified", remedy="Identify it again")
-        of_file = reporter_peaks(regions, place, label.mz, parameters.reporter_tolerance, parameters.reporter_peak)
+        shown, at, level[rows] = _shown_in(path, regions, place, label, margin, parameters, resources)
+        n_profiles += shown.n_profiles if shown is not regions else 0
+        has = np.flatnonzero(at >= 0)
+        of_file = reporter_peaks(shown, at[has], label.mz, parameters.reporter_tolerance, parameters.reporter_peak)
+        lacks_third[rows[at < 0]] = True
         for column, values in zip(peaks, of_file, strict=True):
-            column[rows] = values
+            column[rows[has]] = values
         try:
             surveys = read_surveys(path, progress=resources.progress, spool=spool)
         except InputError:
@@ -108,12 +119,35 @@ def _reporters(
     refused[_mean_signal_to_noise(peaks) < parameters.minimum_signal_to_noise] = _NOISY
     refused[foreign > parameters.maximum_interference] = _MIXED
     refused[np.isnan(peaks.intensity).all(axis=1)] = _NOTHING
+    refused[lacks_third] = _NO_THIRD
     if parameters.minimum_signal_to_noise and np.isnan(peaks.signal_to_noise).all():
         resources.progress.message(
             "The files tell no noise, so that none could be refused by its signal-to-noise ratio: convert the runs with it, or take 0",
             "warning",
         )
-    return _Reporters(peaks.intensity, peaks.mz, peaks.signal_to_noise, peaks.intensity, foreign, refused)
+    return _Reporters(peaks.intensity, peaks.mz, peaks.signal_to_noise, peaks.intensity, foreign, refused, level)
+
+
+def _shown_in(
+    path: str, regions: ReporterRegions, place: NDArray[np.int64], label: Label, margin: float, parameters: QuantificationParameters,
+    resources: Resources,
+) -> tuple[ReporterRegions, NDArray[np.int64], int]:  # fmt: skip
+    """The spectra that show the reporter ions of some of MS2, the row of each there, -1 for none, and their level of MS."""
+    wanted, name = parameters.reporter_level, PurePath(path).name
+    if wanted == "ms2" or (wanted == "automatic" and not regions.n_deeper):
+        return regions, place, 2
+    third = read_reporter_regions(path, label.mz.min() - margin, label.mz.max() + margin, resources.progress, level=3)
+    at = of_second_level(regions, third)[place]
+    n_found = int((at >= 0).sum())
+    if not n_found and wanted == "automatic":
+        resources.progress.message(f"{name}: no spectrum of MS3 is of an identified one, so that reporter ions are read from MS2")
+        return regions, place, 2
+    if not n_found:
+        raise InputError(
+            path, "has no spectrum of MS3 that tells an identified one as its source", remedy="Take reporter ions of ms2, or give mzML"
+        )
+    resources.progress.message(f"{name}: reporter ions are read from MS3, which {n_found:,} of {len(at):,} identified spectra have")
+    return third, at, 3
 
 
 def _mean_signal_to_noise(peaks: ReporterPeaks) -> NDArray[np.float64]:
@@ -206,7 +240,8 @@ def _table(identified: Identified, design: Design, label: Label, found: _Reporte
         {
             "peptide": texts(identified.forms.peptide, matches.form[spectrum]), "charge": matches.charge[spectrum],
             "file": texts([PurePath(one.path).name for one in identified.files], matches.file[spectrum]),
-            "spectrum_id": texts(matches.spectrum_id, spectrum), "channel": texts(list(label.channels), channel),
+            "spectrum_id": texts(matches.spectrum_id, spectrum),
+            "level": found.level[spectrum].astype(np.int64), "channel": texts(list(label.channels), channel),
             "sample": texts([one.name for one in design.samples], sample[matches.file[spectrum], channel]),
             "measured": pa.array(measured, mask=~there), "intensity": pa.array(clean, mask=np.isnan(clean)),
             "signal_to_noise": pa.array(ratio, mask=np.isnan(ratio)), "mz_error": pa.array(apart, mask=~there),

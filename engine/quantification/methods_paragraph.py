@@ -78,6 +78,11 @@ def _of_reporters(facts: RunFacts) -> list[str]:
         f" reporter ion; spectra with more than {facts.text('maximum_interference')} of other ions in the isolation window, by the survey"
         f" spectra before and after, were refused. Peptidoforms have the {facts.text('peptide_quantity')} of their spectra."
     ]
+    from_third = facts.count("ms3_spectra")
+    if from_third:
+        found.append(
+            f"Reporter ions of {plural(from_third, 'identified spectrum', 'identified spectra')} were read from MS3 made from them."
+        )
     if facts.names("impurities"):
         found.append("Isotope impurities were taken out with the table of the kit, by non-negative least squares.")
     if facts.text("reference"):

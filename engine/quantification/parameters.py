@@ -13,7 +13,7 @@ from engine.quantification.labels import LabelName
 __all__ = ["QuantificationParameters"]
 
 _WHICH, _TRACES, _TRANSFERS, _REPORTERS, _PROTEINS, _CHANGES = (
-    "Quantities", "Ion traces (MS1)", "Match between runs", "Reporter ions (MS2)", "Proteins", "Comparison"
+    "Quantities", "Ion traces (MS1)", "Match between runs", "Reporter ions", "Proteins", "Comparison"
 )  # fmt: skip
 _MAXIMUM_NAMES = 1000
 
@@ -27,7 +27,7 @@ class QuantificationParameters(SearchParameters):
     )  # fmt: skip
     method: Literal["label-free", "tmt", "counts"] = parameter(
         "label-free", title="Method", group=_WHICH,
-        help="Areas of ion traces in MS1 (label-free), reporter ions of isobaric labels in MS2 (tmt), or numbers of spectra (counts).",
+        help="Areas of ion traces in MS1 (label-free), reporter ions of isobaric labels (tmt), or numbers of spectra (counts).",
     )  # fmt: skip
     psm_fdr: float = parameter(
         0.01, gt=0, le=1, title="PSMs up to", group=_WHICH, help="Matches of spectra up to this q-value are quantified."
@@ -80,6 +80,10 @@ class QuantificationParameters(SearchParameters):
     reporter_tolerance: Tolerance = parameter(
         Tolerance(0.003, "Da"), title="Reporter tolerance", group=_REPORTERS, editor="tolerance",
         help="How far a peak may be from the m/z of a channel's reporter ion; channels of N and C are 0.006 apart.",
+    )  # fmt: skip
+    reporter_level: Literal["automatic", "ms2", "ms3"] = parameter(
+        "automatic", title="Read from", group=_REPORTERS,
+        help="The identified spectra (ms2), those of MS3 made from them (ms3), or MS3 where a file of mzML has such spectra (automatic).",
     )  # fmt: skip
     reporter_peak: Literal["most-intense", "nearest"] = parameter(
         "most-intense", title="Of several peaks", group=_REPORTERS, advanced=True,

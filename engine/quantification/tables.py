@@ -151,6 +151,7 @@ REPORTER_IONS = Table.of(
         _CHARGE,
         _FILE,
         Column("spectrum_id", "Spectrum", "Its name in the file", width=24),
+        Column("level", "MS", "2, or 3 where the spectrum of MS3 made from it shows the reporter ions", "integer", 4, is_optional=True),
         Column("channel", "Channel", "Channel of the isobaric label", width=7),
         _SAMPLE,
         Column("measured", "Measured", "Intensity of the peak of the channel", "number", 12, is_nullable=True, low=0, saved=".8g"),
@@ -163,9 +164,9 @@ REPORTER_IONS = Table.of(
                "number", 9, 3, is_nullable=True, low=0, high=1, saved=".4f"),
         Column("refused", "Refused", "Why the spectrum does not count", width=24, is_nullable=True),
     ),
-    shown="peptide charge file spectrum_id channel sample intensity measured signal_to_noise mz_error interference refused",
+    shown="peptide charge file spectrum_id level channel sample intensity measured signal_to_noise mz_error interference refused",
     links="peptide",
-    saved="peptide charge file spectrum_id channel sample measured intensity signal_to_noise mz_error interference refused",
+    saved="peptide charge file spectrum_id level channel sample measured intensity signal_to_noise mz_error interference refused",
 )  # fmt: skip
 SAMPLES = Table.of(
     "quantified_samples",

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from engine.entry import SearchRequest
 from engine.errors import InputError, ParameterError
+from engine.project import Project
 from engine.quantification.design import read_design
+from engine.quantification.expecting import expected
 from engine.quantification.impurities import read_impurities
 from engine.quantification.labels import label
+from engine.quantification.parameters import QuantificationParameters
 from engine.searches import run_search
 from tests.engine.quantification.made_runs import MadeRun, Planted, mzml_text, random_peptides, table_of, write_project
 
@@ -129,3 +133,13 @@ def test_spoilt_tables_are_read_or_refused_in_a_line(tmp_path, seed):
                 n_refused += 1
                 assert "\n" not in str(error) and len(str(error)) < 1500
     assert n_refused > 50
+
+
+def test_what_is_expected_is_told_by_the_matches_of_the_runs_that_are_meant(tmp_path):
+    project = Project.open(project_of(tmp_path))
+    (run,) = [one.id for one in project.runs()]
+    quantify(project.folder, run=(run,), method="counts")
+    # The newest run of the project is now a quantification, which has counts of its own.
+    for meant in ((), (run,)):
+        request = SearchRequest({"project": [project.folder]}, QuantificationParameters(run=meant, method="counts"), device="cpu")
+        assert expected(request).counts["spectra"] == project.record(run)["counts"]["psms"] == len(PEPTIDES)
