@@ -19,7 +19,7 @@ from engine.quantification.parameters import QuantificationParameters
 from engine.quantification.tables import TABLES
 from engine.results.reader import read_stored
 from engine.searches import search_of_kind
-from engine.views.drawings import Bar, Curve, Points, svg
+from engine.views.drawings import Bar, Curve, Label, Points, svg
 from engine.views.finished_run import open_run
 from engine.views.heat import relative
 from engine.views.quantities import QuantityFilter, Samples, Volcano, principal_components, quantity_conditions, sample_correlations
@@ -270,3 +270,19 @@ def test_tables_that_do_not_fit_each_other_are_told(run, project):
     twice = tables["quantified_samples"].set_column(3, "parts", pa.array([["made_heat_1.mzML"]] * 4))
     with pytest.raises((KeyError, ValueError)):
         corrected_tables({**tables, "quantified_samples": twice}, {0: numbers}, parameters)
+
+
+@pytest.mark.parametrize("size", [(320.0, 260.0), (900.0, 700.0)])
+def test_correlations_of_150_samples_are_all_drawn_and_their_names_thinned_so_that_none_stands_on_another(size):
+    found = made(n=30, s=150)
+    correlations = sample_correlations(found)
+    drawing = draw_correlations(correlations, found, *size)
+    cells = [shape for shape in drawing.shapes if isinstance(shape, Bar) and shape.target is not None]
+    assert len(cells) == 150 * 150 and {cell.target for cell in cells} == set(range(150))
+    assert max(cell.x + cell.width for cell in cells) <= size[0] and max(cell.y + cell.height for cell in cells) <= size[1]
+    names = [shape for shape in drawing.shapes if isinstance(shape, Label) and shape.text in found.samples]
+    for own, upright in (
+        (sorted(one.y for one in names if not one.is_upright), False),
+        (sorted(one.x for one in names if one.is_upright), True),
+    ):
+        assert len(own) >= 10 and min(np.diff(own)) >= drawing.font_size, upright
