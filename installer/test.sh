@@ -48,9 +48,9 @@ check "compile" python -m engine.command_line compile --quiet
 # And Python's own: with PYTHONDONTWRITEBYTECODE each process that a test starts would compile all sources.
 check "bytecode" python -m compileall -q proteoscope engine kernels gui resources tests
 
-# Several processes, each with whole files: the fixtures of a module are made once. Arguments may say otherwise (-n 0: one process, which
-# a debugger needs).
-tests=(python -m pytest -n auto --maxprocesses 4 --dist loadfile ${selected[@]+"${selected[@]}"} "$@")
+# Several processes, each with whole files: the fixtures of a module are made once. The longest files come first (tests/conftest.py), where
+# pytest-xdist would begin with those of most tests. Arguments may say otherwise (-n 0: one process, which a debugger needs).
+tests=(python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder ${selected[@]+"${selected[@]}"} "$@")
 # A display of its own, so that the windows under test neither need one nor pop up on somebody's screen.
 if command -v xvfb-run >/dev/null 2>&1; then
     unset WAYLAND_DISPLAY

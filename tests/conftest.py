@@ -17,6 +17,22 @@ settings.load_profile("any machine")
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
+LONGEST_FILES = (
+    "tests/fuzz/test_kills_and_disks.py",
+    "tests/kernels/test_cuda_compiles.py",
+    "tests/engine/execution/cluster/test_searches_on_workers.py",
+    "tests/engine/execution/cluster/test_slurm.py",
+    "tests/engine/execution/cluster/test_cluster.py",
+    "tests/kernels/test_new_score.py",
+)
+"""Files of few and long tests, which several processes begin with, so that none works at one of them while the others have nothing left."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first; all others stay in their order."""
+    places = {REPOSITORY / name: place for place, name in enumerate(LONGEST_FILES)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:

@@ -286,3 +286,9 @@ def test_every_command_line_of_the_pages_is_one():
             parser_of(words).parse_args(words)
         except SystemExit as wrong:
             raise AssertionError(f"{page}: proteoscope {' '.join(words)}") from wrong
+
+
+def test_the_files_that_are_tested_first_are_there():
+    from tests.conftest import LONGEST_FILES
+
+    assert [name for name in LONGEST_FILES if not (REPOSITORY / name).is_file()] == []

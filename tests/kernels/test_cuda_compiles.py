@@ -34,7 +34,29 @@ def _libraries() -> list[Path]:
 LIBRARIES = _libraries()
 pytestmark = pytest.mark.skipif(not LIBRARIES, reason="NVRTC is not installed (nvidia-cuda-nvrtc, of the extra 'dev')")
 every_library = pytest.mark.parametrize("library", LIBRARIES or [Path()], ids=lambda path: path.name)
-every_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES)
+OLDEST, FIRST_OF_HALF_PRECISION, NEWEST = "75", "80", "120"
+KINDS = (OLDEST, FIRST_OF_HALF_PRECISION, NEWEST)
+"""One architecture of each choice of numbers of alignment.cu, the oldest and the newest among them."""
+
+
+def _tells_apart(name: str) -> bool:
+    """Whether a source is another program on another architecture."""
+    return "__CUDA_ARCH__" in source(name)
+
+
+# A source that does not tell architectures apart is one program for all: what lies between the oldest and the newest is for --all.
+every_source_and_architecture = pytest.mark.parametrize(
+    ("name", "architecture"),
+    [
+        pytest.param(name, architecture, marks=() if architecture in (OLDEST, NEWEST) or _tells_apart(name) else pytest.mark.long)
+        for name in SOURCES
+        for architecture in ARCHITECTURES
+    ],
+)
+# The forms that are chosen at run time are, between these, those of the next older or newer one: they are compiled for all with --all.
+every_architecture = pytest.mark.parametrize(
+    "architecture", [pytest.param(one, marks=() if one in KINDS else pytest.mark.long) for one in ARCHITECTURES]
+)
 
 
 def compile_for(path: Path, text: str, architecture: str, defines: tuple[str, ...] = (), *more: str) -> None:
@@ -86,12 +108,11 @@ def forms_of_alignment(architecture: str) -> set[tuple[str, ...]]:
     return forms
 
 
-@every_architecture
-@pytest.mark.parametrize("name", SOURCES)
+@every_source_and_architecture
 def test_it_compiles(name: str, architecture: str) -> None:
     # The compiler takes long to make code fast, which is no question of the architecture: it does for the oldest and the newest, and where
     # the source itself tells them apart.
-    is_fast = architecture in (ARCHITECTURES[0], ARCHITECTURES[-1]) or "__CUDA_ARCH__" in source(name)
+    is_fast = architecture in (OLDEST, NEWEST) or _tells_apart(name)
     compile_for(LIBRARIES[-1], source(name), architecture, (), *(() if is_fast else ("--device-debug",)))
 
 
@@ -130,7 +151,7 @@ def test_the_forms_of_reads_that_are_chosen_at_run_time_compile(architecture: st
     own = NARROW if int(architecture) >= 90 else WIDE
     assert len(forms) >= 8
     assert all(f"NUMBERS={own}" in form for form in forms)
-    is_fast = architecture in (ARCHITECTURES[0], ARCHITECTURES[-1])
+    is_fast = architecture in (OLDEST, NEWEST)
     for form in forms:
         compile_for(LIBRARIES[-1], source("gapsmis.cu"), architecture, form, *(() if is_fast else ("--device-debug",)))
 
@@ -138,7 +159,7 @@ def test_the_forms_of_reads_that_are_chosen_at_run_time_compile(architecture: st
 @pytest.mark.parametrize("library", LIBRARIES[:-1], ids=lambda path: path.name)
 @pytest.mark.parametrize("name", SOURCES)
 def test_older_compilers_know_the_oldest_architecture(name: str, library: Path) -> None:
-    compile_for(library, source(name), ARCHITECTURES[0])
+    compile_for(library, source(name), OLDEST)
 
 
 @every_library
