@@ -79,6 +79,8 @@ def open_spectrum_list(run: FinishedRun, is_wanted: Callable[[], object] = lambd
     return run.tables.later_source(SPECTRUM_LIST.name, _VIEW)
 
 
+_MOST_KEPT = 2_000_000
+"""Spectra of a list that is held in memory: some 250 MB."""
 _VIEW, _BARE, _MATCHES, _SUMS = "spectra as a list", "spectra without peaks", "spectra and matches", "sums of peaks"
 
 
@@ -103,11 +105,13 @@ def _make_views(run: FinishedRun, is_wanted: Callable[[], object]) -> None:
             f"{fdr!r}) AS is_identified FROM (SELECT spectrum AS matched, arg_min(file_row_number, rank * 2 + CAST(is_decoy AS INTEGER)) "
             "AS psm FROM psms GROUP BY spectrum) JOIN psms ON psms.file_row_number = psm"
         )
-        connection.execute(_list_view(set(present), is_counted))
+        # Kept as a table, a page comes within milliseconds; from the file, whose row groups are small, each takes part of a second.
+        kind = "TABLE" if file.n_rows <= _MOST_KEPT else "VIEW"
+        connection.execute(f'CREATE {kind} "{_VIEW}" AS {_list_of_spectra(set(present), is_counted)}')
 
 
-def _list_view(present: set[str], is_counted: bool) -> str:
-    """SQL of the view. Columns that the run has not are without values."""
+def _list_of_spectra(present: set[str], is_counted: bool) -> str:
+    """SQL of the rows. Columns that the run has not are without values."""
 
     def stored(name: str, kind: str) -> str:
         return f"bare.{name}" if name in present else f"CAST(NULL AS {kind}) AS {name}"
@@ -117,7 +121,7 @@ def _list_view(present: set[str], is_counted: bool) -> str:
     shown = f"array_to_string({charges}, ', ')" if "charge_mask" in present else "''"
     joined = "" if is_counted else f'LEFT JOIN "{_SUMS}" AS sums ON bare.file_row_number = sums.counted '
     return (
-        f'CREATE VIEW "{_VIEW}" AS SELECT {stored("scan", "BIGINT")}, {stored("retention_time", "DOUBLE")}, '
+        f"SELECT {stored('scan', 'BIGINT')}, {stored('retention_time', 'DOUBLE')}, "
         f"{stored('precursor_mz', 'DOUBLE')}, {shown} AS charges, {', '.join(f'{sums}.{name}' for name in _COUNTED)}, "
         "coalesce(matches.is_identified, false) AS is_identified, "
         "CASE WHEN matches.is_identified THEN matches.peptide END AS peptide, matches.q_value, "

@@ -115,9 +115,10 @@ class ResultTables:
             cursor.execute(f"INSERT OR REPLACE INTO {identifier(name + _MARKS)} VALUES (?, ?, ?)", values)
 
     def has_view(self, view: str) -> bool:
-        """Whether a view was made besides those of the tables."""
+        """Whether a view, or a table in its place, was made besides those of the tables."""
+        named = "SELECT 1 FROM duckdb_views() WHERE view_name = $1 UNION ALL SELECT 1 FROM duckdb_tables() WHERE table_name = $1"
         with closing(self._connection.cursor()) as cursor:
-            return bool(cursor.execute("SELECT count(*) FROM duckdb_views() WHERE view_name = ?", [view]).fetchall()[0][0])
+            return bool(cursor.execute(named, [view]).fetchall())
 
     @contextmanager
     def changed(self, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:

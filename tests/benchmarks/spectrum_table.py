@@ -35,10 +35,12 @@ _PEAKS, _IDENTIFIED = 20, 1000
 def made_project(folder: Path, n: int) -> Project:
     """A project with an identification of so many spectra."""
     rng = np.random.default_rng(1)
+    names, precursor = [f"scan={i + 1}" for i in range(n)], rng.uniform(300, 1500, n)
+    height, charges, offsets = rng.lognormal(10, 2, n).astype(np.float32), np.full(n, 4, np.uint32), offsets_of(np.full(n, _PEAKS))
+    mz, intensity = np.sort(rng.uniform(100, 1500, (n, _PEAKS)), axis=1).ravel(), rng.lognormal(5, 1, n * _PEAKS).astype(np.float32)
     spectra = Spectra(
-        ("run.mzML",), np.zeros(n, np.int32), [f"scan={i + 1}" for i in range(n)], np.arange(1, n + 1), np.arange(n), np.linspace(0, 7200, n),
-        rng.uniform(300, 1500, n), rng.lognormal(10, 2, n).astype(np.float32), np.full(n, 4, np.uint32), offsets_of(np.full(n, _PEAKS)),
-        np.sort(rng.uniform(100, 1500, (n, _PEAKS)), axis=1).ravel(), rng.lognormal(5, 1, n * _PEAKS).astype(np.float32),
+        ("run.mzML",), np.zeros(n, np.int32), names, np.arange(1, n + 1), np.arange(n), np.linspace(0, 7200, n), precursor, height, charges,
+        offsets, mz, intensity,
     )  # fmt: skip
     found = identification(n_spectra=_IDENTIFIED)
     project = Project.create_or_open(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -136,3 +137,45 @@ def test_the_tour_is_left_by_escape(shown: MainWindow, hand: Hand, qtbot: QtBot)
     hand.press("escape")
     qtbot.waitUntil(lambda: shown.assistance.tour is None)
     assert shown.settings.values.tour_seen
+
+
+def test_everything_reset_is_undone_by_the_keyboard(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    shown.new_search("identify")
+    form = shown.form
+    qtbot.waitUntil(form.run_button.isVisible)
+    before = form.parameters.values()["missed_cleavages"]
+    click_into(form.parameters.fields["missed_cleavages"].editor, shown, hand, qtbot)
+    hand.press("up")
+    qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] == before + 1)
+    button, places = form.parameters.reset_button, list[QPoint]()
+
+    def stands() -> bool:
+        shown.form.scroll_area.ensureWidgetVisible(button)
+        places.append(button.mapToGlobal(QPoint()))
+        return button.visibleRegion().contains(button.rect().center()) and places[-10:].count(places[-1]) == 10
+
+    qtbot.waitUntil(stands)
+    hand.click(button)
+    qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] == before)
+    hand.press("ctrl", "z")
+    qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] == before + 1)
+
+
+def test_a_search_is_begun_from_the_button_above_the_pages(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    bar = shown.findChild(QToolBar, "toolbar")
+    assert isinstance(bar, QToolBar)
+    menus: list[QWidget] = []
+
+    def choose(kind: str) -> None:
+        menu = QApplication.activePopupWidget()
+        menus.append(menu)  # type: ignore[arg-type]
+        assert shown.screen().geometry().contains(menu.geometry())  # type: ignore[union-attr]
+        hand.click(menu, menu.actionGeometry(shown.menus.new[kind]).center())  # type: ignore[union-attr, arg-type]
+
+    for kind in ("structures", "quantify"):
+        # The menu keeps whoever waits for the click until it is gone.
+        hand.when(lambda: QApplication.activePopupWidget() is not None, partial(choose, kind))
+        hand.click(bar.widgetForAction(bar.actions()[0]))
+        qtbot.waitUntil(lambda: shown.pages.currentWidget() is shown.searches[kind].form)  # noqa: B023 - waited for at once
+        qtbot.waitUntil(lambda: QApplication.activePopupWidget() is None)
+    assert len(menus) == 2
