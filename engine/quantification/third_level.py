@@ -12,6 +12,8 @@ __all__ = ["of_second_level"]
 
 _SAME_ION = 0.01
 """Thomson, by which the precursor of a spectrum of MS2 may be told differently in that of MS3."""
+_MOST_IONS = 100
+"""Precursors of a spectrum of MS3 that are looked at: instruments take some 20."""
 _LOOKED_BACK = 500
 """Spectra of MS2 between the two: more than any cycle has."""
 
@@ -29,7 +31,7 @@ def of_second_level(second: ReporterRegions, third: ReporterRegions) -> NDArray[
         own = next((row_of[name] for name in origin.names if name in row_of), -1)
         if own < 0 and origin.precursors:
             first, last = max(0, int(place[row]) - _LOOKED_BACK), int(place[row])
-            apart = np.abs(second.precursor_mz[first:last, None] - np.array(origin.precursors))
+            apart = np.abs(second.precursor_mz[first:last, None] - np.array(origin.precursors[:_MOST_IONS]))
             same = np.flatnonzero((apart <= _SAME_ION).any(axis=1))
             own = first + int(same[-1]) if len(same) else -1
         if own >= 0 and found[own] < 0:

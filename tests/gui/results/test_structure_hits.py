@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from engine.errors import InputError
 from engine.jobs import Progress
 from engine.project import Project
 from engine.project.digests import file_digest
+from engine.structure_search.parameters import StructureSearchParameters
 from engine.structures.reading import read_structure
 from engine.views.structure_hits import BOUNDED
 from engine.views.structure_pair import StructurePair
@@ -31,6 +33,7 @@ from gui.tasks import SuperpositionTask
 from gui.theme import Theme
 from tests.engine.views.structure_projects import AUTHORS_SHIFT, project_with_structures
 from tests.gui.result_views import click_row, cut_off, overlapping, settle, shown
+from tests.searching import find_structures
 
 
 @pytest.fixture(scope="session")
@@ -257,3 +260,24 @@ def test_hits_of_queries_that_were_lost_are_shown(view: StructureView, project: 
     view.hits.view.choose(numbers.index(1))
     settle(view, qtbot)
     assert view.hits.view.chosen == numbers.index(1)
+
+
+def test_hits_that_are_all_chance_are_told_as_such_above_them(tmp_path: Path, sample_data: Path, qtbot: QtBot, theme: Theme) -> None:
+    """A walk at random is like no fold; a chain that is in the database is."""
+    rng, place, lines = np.random.default_rng(3), np.zeros(3), []
+    for number in range(1, 61):
+        step = rng.normal(size=3)
+        place = place + 3.8 * step / np.linalg.norm(step)
+        lines.append(f"ATOM  {number:5d}  CA  ALA A{number:4d}    {place[0]:8.3f}{place[1]:8.3f}{place[2]:8.3f}  1.00  0.00           C\n")
+    (tmp_path / "walk.pdb").write_text("".join(lines) + "END\n")
+    folds = tmp_path / "folds.pdb"
+    folds.write_bytes(gzip.decompress((sample_data / "folds.pdb.gz").read_bytes()))
+    for query, is_chance in ((tmp_path / "walk.pdb", True), (folds, False)):
+        find_structures([query], [folds], None, StructureSearchParameters(), project_folder=tmp_path / query.stem, device="cpu")
+        widget = StructureView()
+        qtbot.addWidget(widget)
+        widget.show_run(Project.open(tmp_path / query.stem), None)
+        settle(widget, qtbot)
+        assert widget.hits.model.rowCount() > 0
+        assert ("All hits are such as chance gives: the best E-value is" in widget.header._facts.accessibleName()) is is_chance
+        widget.clear()
