@@ -13,17 +13,12 @@ from pytestqt.qtbot import QtBot
 from gui.help.help_window import HelpWindow
 from gui.window import MainWindow
 from tests.gui.test_jobs import UntilCancelled
-from tests.gui.x_events import Hand, why_no_hand
+from tests.gui.x_events import Hand, at_hand
 
 
 @pytest.fixture
 def shown(window: MainWindow, qtbot: QtBot) -> MainWindow:
-    if why_no_hand():
-        pytest.skip(why_no_hand())
-    with qtbot.waitActive(window):
-        window.move(0, 0)
-        window.resize(1280, 800)
-        window.activateWindow()
+    at_hand(window, qtbot)
     return window
 
 

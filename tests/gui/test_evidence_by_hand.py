@@ -19,17 +19,12 @@ from gui.window import MainWindow
 from tests.engine.evidence.evidence_projects import project_with_evidence
 from tests.gui.result_views import settle
 from tests.gui.test_libraries import shot
-from tests.gui.x_events import Hand, why_no_hand
+from tests.gui.x_events import Hand, at_hand
 
 
 @pytest.fixture
 def hand(window: MainWindow, qtbot: QtBot) -> Iterator[Hand]:
-    if why_no_hand():
-        pytest.skip(why_no_hand())
-    with qtbot.waitActive(window):
-        window.move(0, 0)
-        window.resize(1280, 800)
-        window.activateWindow()
+    at_hand(window, qtbot)
     made = Hand(qtbot)
     yield made
     made.close()

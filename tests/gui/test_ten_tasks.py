@@ -36,7 +36,7 @@ from gui.tables.panel import TablePanel
 from gui.window import MainWindow
 from tests.engine.views.compared_projects import project_with_runs
 from tests.gui.result_views import settle, shown
-from tests.gui.x_events import Hand, why_no_hand
+from tests.gui.x_events import Hand, at_hand
 
 _MAXIMUM_ACTIONS = 3
 
@@ -49,12 +49,7 @@ def project(tmp_path: Path) -> Project:
 @pytest.fixture
 def results(window: MainWindow, project: Project, qtbot: QtBot) -> IdentificationView:
     """The results of a run, as a scientist finds them who has opened the project."""
-    if why_no_hand():
-        pytest.skip(why_no_hand())
-    with qtbot.waitActive(window):
-        window.move(0, 0)
-        window.resize(1280, 800)
-        window.activateWindow()
+    at_hand(window, qtbot)
     window.open_project(project.folder)
     settle(window.results, qtbot)
     assert isinstance(window.results, IdentificationView)

@@ -7,11 +7,12 @@ import ctypes.util
 import os
 from collections.abc import Callable, Sequence
 
+import pytest
 from PySide6.QtCore import QPoint, QTimer
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-__all__ = ["Hand", "why_no_hand"]
+__all__ = ["Hand", "at_hand", "why_no_hand"]
 
 _LEFT = 1
 _KEYS = {"ctrl": 0xFFE3, "alt": 0xFFE9, "shift": 0xFFE1, "enter": 0xFF0D, "escape": 0xFF1B, "down": 0xFF54, "up": 0xFF52, "f1": 0xFFBE}
@@ -25,6 +26,16 @@ def why_no_hand() -> str:
     if QApplication.platformName() != "xcb":
         return "the window is not on an X display"
     return "" if ctypes.util.find_library("X11") and ctypes.util.find_library("Xtst") else "libX11 or libXtst is missing"
+
+
+def at_hand(window: QWidget, qtbot: QtBot) -> None:
+    """Put a window where a hand reaches all of it, 1280 x 800, or skip the test where there are no X events."""
+    if why_no_hand():
+        pytest.skip(why_no_hand())
+    with qtbot.waitActive(window):
+        window.move(0, 0)
+        window.resize(1280, 800)
+        window.activateWindow()
 
 
 class Hand:
