@@ -27,7 +27,7 @@ from engine.views.aligned_pair import IDENTICAL, MISMATCH, AlignedPair
 from engine.views.conditions import Condition, Is, contains_in
 from engine.views.coverage import CarriedModification, Coverage, PlacedPeptide, covered_by
 from engine.views.finished_run import FinishedRun
-from engine.views.peptide_quantities import PeptideQuantities, quantities_beside
+from engine.views.peptide_quantities import PeptideQuantities, QuantitiesBeside
 from engine.views.tables import TableSource
 from engine.views.traces import Trace, trace_beside, trace_of_query
 
@@ -250,10 +250,9 @@ class Fold:
         return rows
 
 
-def quantities_of_evidence(run: FinishedRun) -> PeptideQuantities | None:
-    """Quantities of the peptides that an evidence run shows, where the project holds some."""
-    source = run.project.record(run.run.id).get("source_run")
-    return quantities_beside(run.project, source) if isinstance(source, str) else None
+def quantities_of_evidence(run: FinishedRun) -> QuantitiesBeside:
+    """Quantities of the peptides that an evidence run shows."""
+    return QuantitiesBeside(run.project, str(run.project.record(run.run.id).get("source_run")))
 
 
 def fold_of(run: FinishedRun, protein: ProteinEvidence, near: NearFold) -> Fold:

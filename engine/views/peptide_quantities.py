@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
@@ -17,7 +18,7 @@ from engine.results.reader import read_stored
 from engine.structures.colouring import QuantityScale
 from engine.views.coverage import Coverage, PlacedPeptide
 
-__all__ = ["PeptideQuantities", "quantities_beside"]
+__all__ = ["PeptideQuantities", "QuantitiesBeside"]
 
 _LARGEST_LOG = 1100.0
 
@@ -63,22 +64,33 @@ class PeptideQuantities:
         return QuantityScale(self.title, low, max(high, low + 1.0), self.is_change)
 
 
-def quantities_beside(project: Project, run: str) -> PeptideQuantities | None:
-    """Quantities of the newest quantification that went on from a run; None where there is none, or its table cannot be read.
+class QuantitiesBeside:
+    """Quantities of the newest quantification that went on from a run; read again only where there is a newer one.
 
-    Where conditions were compared, the changes of the first comparison; else means over the samples.
+    Where conditions were compared, they are the changes of the first comparison; else means over the samples.
     """
-    for one in reversed(project.runs()):
-        if one.kind != "quantify" or one.status != "done":
-            continue
-        sources = project.record(one.id).get("source_runs")
-        if not isinstance(sources, list) or run not in sources:
-            continue
-        try:
-            return _quantities(project, one.id)
-        except (InputError, StorageError):
-            return None
-    return None
+
+    def __init__(self, project: Project, run: str) -> None:
+        self._project, self._run = project, run
+        self._known: tuple[str, PeptideQuantities | None] = "", None
+
+    def newest(self) -> PeptideQuantities | None:
+        """Those quantities; None where there are none, or their table cannot be read."""
+        newest = self._newest_run()
+        if newest != self._known[0]:
+            found = None
+            with suppress(InputError, StorageError):
+                found = _quantities(self._project, newest) if newest else None
+            self._known = newest, found
+        return self._known[1]
+
+    def _newest_run(self) -> str:
+        for one in reversed(self._project.runs()):
+            if one.kind == "quantify" and one.status == "done":
+                sources = self._project.record(one.id).get("source_runs")
+                if isinstance(sources, list) and self._run in sources:
+                    return one.id
+        return ""
 
 
 def _quantities(project: Project, run: str) -> PeptideQuantities:

@@ -30,7 +30,7 @@ from engine.views.evidence import (
     quantities_of_evidence,
 )
 from engine.views.finished_run import FinishedRun
-from engine.views.peptide_quantities import PeptideQuantities
+from engine.views.peptide_quantities import QuantitiesBeside
 from engine.views.tables import TableSource
 from engine.views.traces import Trace
 from gui.alignment.alignment_view import AlignmentView
@@ -78,7 +78,7 @@ class EvidenceView(RunView):
         self.proteins = self.panels["proteins"]
         self.peptides, self.sites, self.missed, self.contacts, _, self.chains, _ = (self.panels[name] for name in _OF_PROTEIN)
         self._source: TableSource | None = None
-        self._quantities: PeptideQuantities | None = None
+        self._quantities: QuantitiesBeside | None = None
         self._protein: ProteinEvidence | None = None
         self._fold: Fold | None = None
         self._no_fold_text = ""
@@ -151,7 +151,7 @@ class EvidenceView(RunView):
         self._protein = self._fold = None
         if self._source is not None:
             self._source.close()
-            self._source = None
+            self._source = self._quantities = None
         self.coverage.show_coverage(None)
         self.alignment.show_pair(None)
         if self.structures is not None:
@@ -211,10 +211,10 @@ class EvidenceView(RunView):
             return
 
         def read() -> tuple[ProteinEvidence, Fold | None]:
-            if self._source is None:
+            if self._source is None or self._quantities is None:
                 self._source = run.tables.source("proteins")
                 self._quantities = quantities_of_evidence(run)
-            protein = protein_evidence(self._source, row, self._quantities)
+            protein = protein_evidence(self._source, row, self._quantities.newest())
             return protein, fold_of(run, protein, protein.folds[0]) if protein.folds else None
 
         self._reader.submit("protein", read, self._take_protein, self._fail_protein)

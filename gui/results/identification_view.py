@@ -33,7 +33,7 @@ from engine.views.identification import (
     score_histogram,
     summary,
 )
-from engine.views.peptide_quantities import PeptideQuantities, quantities_beside
+from engine.views.peptide_quantities import PeptideQuantities, QuantitiesBeside
 from engine.views.psm_mirrors import mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
 from engine.views.spectrum_list import plain_spectrum
 from engine.views.tables import TableSource
@@ -75,6 +75,7 @@ class IdentificationView(RunView):
         self._run: FinishedRun | None = None
         self._matches: TableSource | None = None
         self._fixed: list[FixedModifications] = []
+        self._quantities: QuantitiesBeside | None = None
         """What all residues of a kind carry, once it has been looked up for the run."""
         self.marker = RowMarker("psms", self)
         self._wanted: dict[str, int] = {}
@@ -178,7 +179,7 @@ class IdentificationView(RunView):
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self._run = run
-        self._fixed = []
+        self._fixed, self._quantities = [], QuantitiesBeside(run.project, run.run.id)
         self.marker.open(run)
         self.spectra.open(run)
         self._look()
@@ -348,14 +349,14 @@ class IdentificationView(RunView):
             self._show_again()
 
     def _cover(self, row: int) -> None:
-        source, run, known = self._statistics, self._run, self._fixed
-        if source is None or run is None:
+        source, run, known, beside = self._statistics, self._run, self._fixed, self._quantities
+        if source is None or run is None or beside is None:
             return
 
         def read() -> tuple[Coverage, PeptideQuantities | None]:
             if not known:
                 known.append(fixed_modifications(source, run))
-            return _coverage(source, row, run.fdr, known[0]), quantities_beside(run.project, run.run.id)
+            return _coverage(source, row, run.fdr, known[0]), beside.newest()
 
         self._statistician.submit("coverage", read, self._show_coverage, lambda error: self.coverage.show_coverage(None, str(error)))
 

@@ -13,7 +13,7 @@ from engine.project import Project
 from engine.searches import run_search
 from engine.structures.colouring import quantity_colours
 from engine.views.coverage import cover
-from engine.views.peptide_quantities import quantities_beside
+from engine.views.peptide_quantities import QuantitiesBeside
 from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
 
 
@@ -55,16 +55,17 @@ def by_sequence(project) -> dict[str, dict[str | None, list[float]]]:
 def test_changes_are_those_of_the_first_comparison_and_else_means_count(made):
     project, design, sequences = made
     opened = Project.open(project)
-    assert quantities_beside(opened, "import-0001") is None
+    beside = QuantitiesBeside(opened, "import-0001")
+    assert beside.newest() is None
     quantify(project)
-    found = quantities_beside(opened, "import-0001")
+    found = beside.newest()
     assert found is not None and not found.is_change and found.title == "log2 quantity"
     expected = {one: mean(chain.from_iterable(values.values())) for one, values in by_sequence(project).items()}
     assert {one: found.values[one.replace("I", "L")] for one in expected} == pytest.approx(expected)
-    assert quantities_beside(opened, "import-0002") is None
+    assert QuantitiesBeside(opened, "import-0002").newest() is None
 
     quantify(project, design=design)
-    found = quantities_beside(opened, "import-0001")
+    found = beside.newest()
     assert found is not None and found.is_change and found.title == "log2 b / a"
     rows = by_sequence(project)
     expected = {one: mean(values["b"]) - mean(values["a"]) for one, values in rows.items() if values["a"] and values["b"]}
@@ -86,3 +87,9 @@ def test_changes_are_those_of_the_first_comparison_and_else_means_count(made):
     np.testing.assert_allclose(residues, wanted)
     colours = quantity_colours(np.array([found.scale.low, 0.0, found.scale.high, np.nan]), found.scale).tolist()
     assert colours == [[0, 114, 178], [236, 236, 236], [213, 94, 0], [184, 184, 184]]
+
+    # A newest run whose table cannot be read tells nothing, and spoils nothing.
+    newest = opened.runs()[-1].id
+    opened.table("peptide_quantities", newest).write_bytes(b"no table")
+    assert beside.newest() is found, "what was read stays"
+    assert QuantitiesBeside(opened, "import-0001").newest() is None
