@@ -73,7 +73,8 @@ def read_reporter_regions(path: str | Path, low: float, high: float, progress: P
         n_profiles += parsed.n_profiles
         n_deeper += parsed.n_deeper
     if not sum(len(part[0]) for part in parts):
-        raise InputError(path, f"has no fragment spectra (MS{level})", remedy="Convert the run again with its fragment spectra")
+        remedy = "Convert the run again with its fragment spectra" if level == 2 else "Take reporter ions of MS2"
+        raise InputError(path, f"has no fragment spectra (MS{level})", remedy=remedy)
     index, time, precursor, width, count, mz, intensity, ratio = (np.concatenate(column) for column in zip(*parts, strict=True))
     offsets = offsets_of(count)
     return ReporterRegions(index, time, precursor, width, offsets, mz, intensity, ratio, identifier, origins, n_profiles, n_deeper)

@@ -32,6 +32,13 @@ from engine.search_run import RunSpec, SearchRun, search_run
 
 __all__ = ["quantify"]
 
+_DECIDING = {
+    "tmt": "psm_fdr, reporter_tolerance, maximum_interference and minimum_signal_to_noise",
+    "label-free": "psm_fdr, precursor_tolerance and minimum_agreement",
+    "counts": "psm_fdr",
+}
+"""Parameters by which something has a quantity or none."""
+
 
 def quantify(request: SearchRequest, progress: Progress | None = None) -> QuantificationSummary:
     """Quantify the peptides and proteins of identifications in the samples of a design; a run is added to the project.
@@ -74,7 +81,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
             quantities = _quantities(known, design, measured, parameters)
             if not (~np.isnan(quantities.proteins.value)).any():
                 raise InputError(
-                    folder, "nothing that was identified has a quantity in any sample", remedy="Look at psm_fdr and the tolerances"
+                    folder, "nothing that was identified has a quantity in any sample", remedy=f"Look at {_DECIDING[parameters.method]}"
                 )
             changes = protein_changes(quantities.proteins, design, groups, parameters)
             _tell(run.progress, quantities, design, groups)

@@ -249,6 +249,18 @@ def test_spectra_whose_reporter_ions_are_near_the_noise_are_refused(tmp_path):
     assert {states[peptides[1], name] for _, name in states if _ == peptides[1]} == {"measured"}
 
 
+def test_where_all_spectra_are_refused_the_remedy_names_what_decided(tmp_path):
+    kit, peptides = label("tmt-10"), random_peptides(2, 9)
+    run = MadeRun(seconds=60, seed=4, noise_peaks=10, noise=dict.fromkeys(peptides, 1e3))
+    run.identified = run.planted = [Planted(one, 2, 4e6, 10.0 + 12 * i) for i, one in enumerate(peptides)]
+    run.fragments = {one: (kit.mz.tolist(), [1e3] * 10) for one in peptides}
+    project = write_project(tmp_path, {"one": run}, {"P": peptides})
+    with pytest.raises(InputError, match=r"no.* has a quantity in any sample\. Look at .*minimum_signal_to_noise"):
+        quantify(project, minimum_signal_to_noise=100.0)
+    with pytest.raises(InputError, match=r"has no fragment spectra \(MS3\)\. Take reporter ions of MS2"):
+        quantify(project, reporter_level="ms3")
+
+
 def test_noise_that_no_file_tells_is_a_warning(plexes):
     project = plexes[0]
     summary = quantify(project, minimum_signal_to_noise=10.0)
