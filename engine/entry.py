@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from engine.errors import ParameterError
+from engine.errors import InputError, ParameterError
 from engine.execution.kinds import register_kinds
 from engine.formats.registry import names_of
 
@@ -256,6 +256,18 @@ class SearchRequest:
     def outputs(self, *names: str) -> list[Path]:
         """The files that are to be written besides the project: `out`, and those that options of these names name."""
         return [Path(path) for path in (self.out, *(self.path(name) for name in names)) if path is not None]
+
+    def folder(self, name: str) -> Path | None:
+        """The folder that an option names, which may not be there yet; None where the option is not given.
+
+        Raises
+        ------
+        InputError : a file of this name is there. That is told before anything is computed.
+        """
+        path = self.path(name)
+        if path is not None and path.exists() and not path.is_dir():
+            raise InputError(path, "is a file, where a folder is wanted", remedy="Name another folder")
+        return path
 
     def parameters_as(self, model: type[Model]) -> Model:
         """The parameters, which are those of the search.

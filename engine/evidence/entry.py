@@ -29,7 +29,8 @@ def _run(request: SearchRequest, progress: Progress) -> EvidenceSummary:
     from engine.evidence.search import find_evidence
     from engine.project import Project
 
-    summary, folder = find_evidence(request, progress), request.path("report")
+    folder = request.folder("report")
+    summary = find_evidence(request, progress)
     if folder is not None and summary.folder is not None and summary.run_id is not None:
         EVIDENCE.write_pages(Project.open(summary.folder), summary.run_id, folder, progress)
     return summary

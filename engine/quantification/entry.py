@@ -31,7 +31,8 @@ def _run(request: SearchRequest, progress: Progress) -> QuantificationSummary:
     from engine.project import Project
     from engine.quantification.search import quantify
 
-    summary, folder = quantify(request, progress), request.path("report")
+    folder = request.folder("report")
+    summary = quantify(request, progress)
     if folder is not None and summary.folder is not None and summary.run_id is not None:
         project = Project.open(summary.folder)
         for format in ("tsv", "matrix"):

@@ -17,7 +17,7 @@ from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.searches import run_search
 from engine.structures.reading import read_structure
-from tests.engine.evidence.evidence_projects import changed, write_albumin, write_identification
+from tests.engine.evidence.evidence_projects import changed, project_with_evidence, write_albumin, write_identification
 from tests.engine.evidence.test_evidence import rows
 
 NAMES = (
@@ -132,3 +132,14 @@ def test_a_structure_of_another_protein_leaves_all_that_needs_none(found: tuple[
     assert EVIDENCE.export(project, ExportRequest(done.run_id, "structures", tmp_path / "structures"), Progress()) == []
     pages = EVIDENCE.write_pages(project, done.run_id, tmp_path / "pages", Progress())
     assert "No structure" in pages[0].read_text()
+
+
+def test_a_report_that_is_a_file_is_told_before_anything_is_computed(tmp_path: Path) -> None:
+    project = project_with_evidence(tmp_path / "made")
+    n = len(project.runs())
+    (tmp_path / "pages").write_text("mine")
+    for kind, inputs in (("evidence", {"structures": [tmp_path / "made" / "1ao6_A.pdb"]}), ("quantify", {})):
+        parameters = {"method": "counts"} if kind == "quantify" else {}
+        with pytest.raises(InputError, match="pages: is a file, where a folder is wanted"):
+            run_search(kind, {"project": [project.folder], **inputs}, options={"report": tmp_path / "pages"}, device="cpu", **parameters)
+    assert len(project.runs()) == n and (tmp_path / "pages").read_text() == "mine"
