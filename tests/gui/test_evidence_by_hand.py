@@ -70,16 +70,14 @@ def write(dialog: QFileDialog, format: str, target: Path, hand: Hand, qtbot: QtB
 
 def test_the_tour_is_gone_through_and_each_place_is_in_sight(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     hand.press("alt", "h")
-    qtbot.waitUntil(lambda: QApplication.activePopupWidget() is not None)
-    menu = QApplication.activePopupWidget()
-    wanted = next(action for action in menu.actions() if "Tour" in action.text())  # type: ignore[union-attr]
-    hand.click(menu, menu.actionGeometry(wanted).center())  # type: ignore[union-attr, arg-type]
+    menu = hand.menu()
+    hand.choose(menu, next(action for action in menu.actions() if "Tour" in action.text()))
     qtbot.waitUntil(lambda: window.assistance.tour is not None)
     tour, seen = window.assistance.tour, []
     assert tour is not None
     steps = len(tour._steps)
     for step in range(steps):
-        qtbot.waitUntil(lambda: tour.step == step and tour.next_button.isVisible())  # noqa: B023 - waited for at once
+        qtbot.waitUntil(lambda step=step: tour.step == step and tour.next_button.isVisible())
         about = tour._about()
         assert about is not None, tour.title.text()
         assert about.width() > 20 and about.height() > 10 and window.rect().contains(about.adjusted(3, 3, -3, -3))

@@ -32,6 +32,12 @@ def changed(sequence: str, every: int) -> str:
     return "".join(letter.translate(other) if i % every == 0 else letter for i, letter in enumerate(sequence))
 
 
+def distant(sequence: str) -> str:
+    """A relative of about a quarter of its residues: one in six, cysteines and tryptophans, and what is the same by chance."""
+    other = ("ASGTEDKRNQ"[(i * 7) % 10] for i in range(len(sequence)))
+    return "".join(own if i % 6 == 0 or own in "CW" else made for i, (own, made) in enumerate(zip(sequence, other, strict=True)))
+
+
 def made_proteins(sequence: str) -> dict[str, str]:
     """A relative of 80 % with a signal peptide and an insertion, a twin with a part of the chain and its beginning, and a stranger."""
     relative = "MKWVTFISLLLLFSSAYS" + changed(sequence, 5)[:400] + "GGGGG" + changed(sequence, 5)[400:]

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gemmi
 import numpy as np
 import pytest
+from Bio import Align
 
-from engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PARALOGUES, PEPTIDE_PLACES, PROTEINS
+from engine.entry import ExportRequest
+from engine.evidence.entry import EVIDENCE
+from engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PARALOGUES, PEPTIDE_PLACES
+from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.results.columns import Table
 from engine.results.reader import read_stored
 from engine.searches import run_search
 from engine.structures.exposure import ChainAtoms, read_chain_atoms
 from engine.structures.reading import read_structure
-from tests.engine.evidence.evidence_projects import write_albumin, write_identification
+from engine.views.evidence_pages import write_pages
+from tests.engine.evidence.evidence_projects import distant, write_albumin, write_identification
+from tests.engine.evidence.written_pages import html_tables, pdf_texts
 
 GONE = range(200, 206)
 INSERTED, SELENIUM = 100, 123
@@ -31,7 +38,7 @@ def rows(project: Path, run: str, table: Table) -> list[dict[str, Any]]:
 
 
 class Found(NamedTuple):
-    """A project with its run, the sequence of albumin, and the files: that of the run, the same as mmCIF, and the plain one of MET alone."""
+    """A project with its run, the sequence of albumin, and the files: that of the run, the same as mmCIF, and one of one model and MET."""
 
     project: Path
     run: str
@@ -72,8 +79,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
     structure.setup_entities()
     crystal = folder / "hard.cif"
     structure.make_mmcif_document().write_file(str(crystal))
-    remote = "".join(letter if i % 6 == 0 or letter in "CW" else "ASGTEDKRNQ"[(i * 7) % 10] for i, letter in enumerate(sequence))
-    project = write_identification(folder, {"WHOLE": sequence, "ISOFORM": sequence[:150] + sequence[290:] + OWN, "REMOTE": remote})
+    project = write_identification(
+        folder, {"WHOLE": sequence, "ISOFORM": sequence[:150] + sequence[290:] + OWN, "DISTANT": distant(sequence)}
+    )
     return Found(project, run_of(project, path), sequence, (path, crystal), plain)
 
 
@@ -138,9 +146,45 @@ def test_isoforms_share_peptides_and_a_part_that_one_lacks_supports_the_other(fo
     assert {place["accession"] for place in places if place["n_places"] == 2} >= {"WHOLE", "ISOFORM"}
 
 
-def test_a_remote_relative_is_told_with_its_identity_or_left_out(found: Found) -> None:
-    project, run = found[:2]
-    assert "REMOTE" in {one["accession"] for one in rows(project, run, PROTEINS)}
-    remote = [one for one in rows(project, run, CHAINS) if one["accession"] == "REMOTE"]
-    assert len(remote) == 1
-    assert remote[0]["kind"] == ("homologous" if remote[0]["identity"] >= 0.3 else "distant") and remote[0]["identity"] < 0.3
+def test_a_relative_of_few_identities_is_told_with_these_and_marked_everywhere(found: Found, tmp_path: Path) -> None:
+    project, run, sequence = found[:3]
+    (number, chain), *others = [one for one in enumerate(rows(project, run, CHAINS)) if one[1]["accession"] == "DISTANT"]
+    assert not others
+    own = distant(sequence)
+    # Letters by the author's numbers, as gemmi reads the file: what the alignment is of.
+    of_file = [(str(one.seqid), gemmi.find_tabulated_residue(one.name).one_letter_code.upper()) for one in gemmi_chain(found.plain)]
+    letter_of = dict(of_file)
+    seen = [one for one in rows(project, run, MAPPED_RESIDUES) if one["chain_row"] == number and one["chain_residue"] is not None]
+    upper, lower = "".join(own[one["position"] - 1] for one in seen), "".join(letter_of[one["author_number"]] for one in seen)
+    plain = sum(a == b for a, b in zip(upper, lower, strict=True)) / len(seen)
+    assert plain == pytest.approx(chain["identity"]) and 0.2 < plain < 0.3
+    # The pairs are those of a best alignment, by another program.
+    aligner = Align.PairwiseAligner(mode="local", substitution_matrix=Align.substitution_matrices.load("BLOSUM62"))
+    aligner.open_gap_score, aligner.extend_gap_score = -12, -1
+    order = {residue: k for k, (residue, _) in enumerate(of_file)}
+    score = sum(aligner.substitution_matrix[a][b] for a, b in zip(upper, lower, strict=True))
+    for one, other in pairwise(seen):
+        for apart in (other["position"] - one["position"], order[other["author_number"]] - order[one["author_number"]]):
+            score -= 11 + apart - 1 if apart > 1 else 0
+    assert score == aligner.score(own, "".join(letter for _, letter in of_file))
+    assert chain["kind"] == "distant"
+
+    told, cell = f"1ao6_A, distant, {plain * 100:.1f} % identity", f"{plain * 100:.2f}"
+    pages = {path.name[5:]: path for path in write_pages(Project.open(project), run, tmp_path, Progress())}
+    html = pages["DISTANT.html"].read_text()
+    (row,) = html_tables(html)["Near chains"]
+    assert row["Kind"] == "distant" and row["Identity (%)"] == cell
+    assert told in html and "1ao6_A (distant)" in html
+    texts = pdf_texts(pages["DISTANT.pdf"])
+    assert {told, "1ao6_A (distant)", "distant", cell} <= set(texts)
+    (listed,) = html_tables((tmp_path / "index.html").read_text()).values()
+    index = {one["Protein"]: one["Nearest chain"] for one in listed}
+    assert index["DISTANT"] == "1ao6_A (distant)" and index["WHOLE"] == "1ao6_A"
+    EVIDENCE.export(Project.open(project), ExportRequest(run, "tsv", tmp_path / "tables"), Progress())
+    head, *lines = [line.split("\t") for line in (tmp_path / "tables" / "evidence_chains.tsv").read_text().splitlines()]
+    (saved,) = [dict(zip(head, line, strict=True)) for line in lines if line[head.index("accession")] == "DISTANT"]
+    assert saved["kind"] == "distant" and float(saved["identity"]) == pytest.approx(plain, abs=1e-4)
+
+
+def gemmi_chain(path: Path) -> gemmi.Chain:
+    return gemmi.read_structure(str(path))[0][0].clone()
