@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -15,10 +16,13 @@ from engine.results.reader import read_stored
 from tests.engine.evidence.evidence_projects import planted_places, write_albumin
 from tests.engine.evidence.written_pages import html_tables, pdf_texts
 
-__all__ = ["check_gff3", "check_pages", "check_structures", "check_tables"]
+__all__ = ["check_gff3", "check_pages", "check_structures", "check_tables", "script_colours"]
 
-_PYMOL_COLOUR = r"color 0x(?P<colour>\w{6}), \w+(?: and resi (?P<which>.+))?"
-_CHIMERAX_COLOUR = r"color #1(?::(?P<which>\S+))? #(?P<colour>\w{6})"
+COLOURED = {
+    ".pml": r"(?m)^color 0x(?P<colour>\w{6}), \w+(?: and resi (?P<which>.+))?$",
+    ".cxc": r"(?m)^color #1(?::(?P<which>\S+))? #(?P<colour>\w{6})$",
+}
+"""Lines of scripts of PyMOL and ChimeraX that colour residues."""
 
 
 def check_tables(folder: Path, project: Project, run: str) -> None:
@@ -95,10 +99,8 @@ def check_structures(folder: Path, project: Project, run: str) -> None:
         for path in own.glob("protein_*"):
             found = {str(one.seqid): {atom.b_iso for atom in one} for one in gemmi.read_structure(str(path))[0][0]}
             assert found == {number: {n} for number, n in expected.items()}
-        for script, pattern in (("picture.pml", _PYMOL_COLOUR), ("picture.cxc", _CHIMERAX_COLOUR)):
-            colours = dict[str, str]()
-            for one in re.finditer(f"(?m)^{pattern}$", (own / script).read_text()):
-                colours.update(dict.fromkeys(numbers_in(one["which"], script) if one["which"] else numbers, one["colour"]))
+        for suffix in COLOURED:
+            colours = script_colours(own / f"picture{suffix}", numbers)
             of_number = dict[float, set[str]]()
             modified = {colours[number] for number, place in place_of.items() if place in sites}
             assert len(modified) == bool(sites)
@@ -110,10 +112,23 @@ def check_structures(folder: Path, project: Project, run: str) -> None:
             assert all(len(one) == 1 for one in kinds) and len(set().union(*kinds)) == len(kinds) > 3
 
 
-def numbers_in(selection: str, script: str) -> list[str]:
-    """The residues of a selection of PyMOL (``3+5-7``) or ChimeraX (``3,5-7``), which here have neither signs nor insertion codes."""
-    ends = [part.split("-") for part in selection.split("+" if script.endswith("pml") else ",")]
-    return [str(number) for one in ends for number in range(int(one[0]), int(one[-1]) + 1)]
+def script_colours(path: Path, numbers: Sequence[str]) -> dict[str, str]:
+    """The colour that a script of PyMOL or ChimeraX gives each of some residues, known by their numbers with insertion codes.
+
+    A range of numbers takes residues with whatever codes; of several lines the last counts.
+    """
+    colours = dict[str, str]()
+    for line in re.finditer(COLOURED[path.suffix], path.read_text()):
+        for part in re.split("[+,]", (line["which"] or "-9999-9999").replace("\\", "")):
+            match = re.fullmatch(r"(-?\d+)([A-Z]?)(?:-(-?\d+))?", part)
+            assert match is not None, part
+            if match[2]:
+                named = [one for one in numbers if one == f"{match[1]}{match[2]}"]
+            else:
+                first, last = int(match[1]), int(match[3] or match[1])
+                named = [one for one in numbers if first <= int(re.sub("[A-Z]", "", one)) <= last]
+            colours.update(dict.fromkeys(named, line["colour"]))
+    return colours
 
 
 def check_pages(folder: Path, project: Project) -> None:
