@@ -151,7 +151,7 @@ def test_letters_of_any_kind_are_read_and_no_protein_is_its_own_homologue(tmp_pa
     # Spectra of plain ones, and a database that has other letters in them, whose peptides are where these are not.
     plain = {"ODD": sequence, "LOWER": sequence[::-1], "ENDS": changed(sequence, 5)[300:]}
     write_identification(tmp_path, plain, tmp_path / "plain")
-    odd = {"ODD": f"{sequence[:100]}BXUJZO{sequence[100:]}*", "LOWER": plain["LOWER"].lower(), "ENDS": f"XXX{plain['ENDS']}*XB*"}
+    odd = {"ODD": f"{sequence[:100]}BXUJZO{sequence[100:]}*", "LOWER": plain["LOWER"].lower(), "ENDS": f"{'X' * 3}{plain['ENDS']}*XB*"}
     write_sequences(tmp_path / "proteins.fasta", odd)
     relatives = {"SAME": sequence, **{f"EVERY{k}": changed(sequence, k) for k in (3, 7)}}
     write_sequences(tmp_path / "relatives.fasta", {**odd, **relatives})
