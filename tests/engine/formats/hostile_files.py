@@ -23,6 +23,7 @@ import numpy as np
 
 from engine.errors import ProteoscopeError
 from engine.formats import read_proteins, read_spectra
+from engine.formats.reporter_regions import read_reporter_regions
 from tests.engine.conftest import binary_array, mzml, mzml_spectrum, mzxml, mzxml_scan, term
 from tests.fuzz.readers import MEMORY_BYTES, PROCESSOR_SECONDS
 
@@ -31,6 +32,9 @@ MILLION = 1_000_000
 MGF = b"BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n"
 MZML = b'<?xml version="1.0"?>\n<mzML><run id="r"><spectrumList>'
 MZML_END = b"</spectrumList></run></mzML>"
+SAMPLED = ("MS:1002743", "MS:1002744", "MS:1002745")
+"""Arrays of sampled noise: m/z, noise, baseline."""
+ZIPPED, ZIPPED_SLOF = ("MS:1000523", "MS:1000574"), ("MS:1000523", "MS:1002748")
 MZXML = b'<?xml version="1.0"?>\n<mzXML><msRun>'
 
 
@@ -65,6 +69,31 @@ def zipped_spectrum(n_peaks: int, number: bytes = bytes(8)) -> bytes:
     data = zlib.compress(number * n_peaks, 9)
     arrays = "".join(binary_array(kind, data, ("MS:1000523", "MS:1000574")) for kind in ("MS:1000514", "MS:1000515"))
     return mzml_spectrum(arrays=arrays, length=n_peaks).encode()
+
+
+def zipped_noise(n_spectra: int, n_samples: int, arrays: dict[str, tuple[str, ...]], noise: float = 1.0) -> bytes:
+    """Spectra of three peaks, each with so many times one number, under zlib, in each of some arrays of noise, which have terms besides."""
+    text = []
+    for kind, terms in arrays.items():
+        value = 500.0 if kind == SAMPLED[0] else noise
+        data = struct.pack("<d", value) * n_samples
+        if "MS:1002748" in terms:
+            data = struct.pack(">d", 100.0) + struct.pack("<H", int(np.log1p(value) * 100)) * n_samples
+        text.append(binary_array(kind, zlib.compress(data, 9), terms))
+    noisy = "".join(one.replace("<binaryDataArray ", f'<binaryDataArray arrayLength="{n_samples}" ') for one in text)
+    peaks = "".join(
+        binary_array(kind, np.array(values).tobytes(), ("MS:1000523", "MS:1000576"))
+        for kind, values in (("MS:1000514", (100.0, 200.0, 300.0)), ("MS:1000515", (1.0, 2.0, 3.0)))
+    )
+    return mzml(*(mzml_spectrum(i, arrays=peaks + noisy, length=3) for i in range(n_spectra))).encode()
+
+
+def noise_in_many_blocks() -> bytes:
+    """Two spectra with much noise in each of four times two megabytes, which is what a block has."""
+    pair = zipped_noise(2, 2 * MILLION, dict.fromkeys(SAMPLED[:2], ZIPPED))
+    head, _, rest = pair.partition(b"<spectrum ")
+    spectra, end = rest.rsplit(b"</spectrum>", 1)
+    return head + (b"<spectrum " + spectra + b"</spectrum>" + b" " * (2 * MILLION)) * 4 + end
 
 
 def large_profile() -> bytes:
@@ -174,6 +203,19 @@ CASES: dict[str, Hostile] = {
     "an array of one number two million times": Hostile(
         lambda: MZML + zipped_spectrum(2 * MILLION, struct.pack("<d", 500)) + MZML_END, "there are more than 2,000,000 peaks in"
     ),
+    "noise of two million, again and again": Hostile(
+        lambda: zipped_noise(90, 2 * MILLION, dict.fromkeys(SAMPLED, ZIPPED)), "arrays of noise unpack to more than 8,388,608", "reporters"
+    ),
+    "noise of two million in numpress": Hostile(
+        lambda: zipped_noise(90, 2 * MILLION, dict.fromkeys(SAMPLED[:2], ZIPPED_SLOF)), "arrays of noise unpack to more than", "reporters"
+    ),
+    "noise just below the bound": Hostile(
+        lambda: zipped_noise(1, 2 * MILLION, dict.fromkeys(SAMPLED, ZIPPED)), "more than 6,000,000 numbers of noise in", "reporters"
+    ),
+    "noise that is none, just below the bound": Hostile(
+        lambda: zipped_noise(1, 2 * MILLION, dict.fromkeys(SAMPLED, ZIPPED), -1.0), "more than 6,000,000 numbers of noise in", "reporters"
+    ),
+    "noise in many blocks, each below the bound": Hostile(noise_in_many_blocks, "read 8", "reporters"),
     "a large profile": Hostile(large_profile, "read 1"),
     "terms of a group, again and again": Hostile(many_references, "XML tags belong to one part"),
     # One absurd spectrum among others.
@@ -218,6 +260,8 @@ def _read(case: Hostile, path: Path, *, skip_broken: bool) -> int:
         return len(read_proteins([path]))
     if case.read == "every record":
         return len(read_proteins([path], every_record=True))
+    if case.read == "reporters":
+        return len(read_reporter_regions(path, 100, 200))
     if case.read == "a name that is none":
         return len(read_spectra([f"{path}\0"]))
     return len(read_spectra([path], skip_broken=skip_broken, threads=2))
