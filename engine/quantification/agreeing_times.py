@@ -23,7 +23,7 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
     """Which measured ions are at another time than most files have them; (ions, files) bool.
 
     Of the times of an ion, after alignment, that one counts which the most files share, and of several that which is nearest to the spectra
-    that identified the ion. Others are further from it than two times of one ion are, and than a quarter of the width of the narrower summit.
+    that identified the ion. Others are further from it than two times of one ion are, and than a quarter of the narrower summit's width.
 
     Parameters
     ----------
