@@ -7,6 +7,7 @@ Every case is read in a process of its own, with the limits of `tests.fuzz.reade
 
 from __future__ import annotations
 
+import base64
 import functools
 import json
 import os
@@ -94,6 +95,27 @@ def noise_in_many_blocks() -> bytes:
     head, _, rest = pair.partition(b"<spectrum ")
     spectra, end = rest.rsplit(b"</spectrum>", 1)
     return head + (b"<spectrum " + spectra + b"</spectrum>" + b" " * (2 * MILLION)) * 4 + end
+
+
+def third_level(n_spectra: int, n_peaks: int) -> bytes:
+    """Spectra of MS3 behind one of MS2, of so many times one peak under zlib."""
+    data = zlib.compress(struct.pack("<d", 150.0) * n_peaks, 9)
+    arrays = "".join(binary_array(kind, data, ("MS:1000523", "MS:1000574")) for kind in ("MS:1000514", "MS:1000515"))
+    return mzml(mzml_spectrum(0), *(mzml_spectrum(i + 1, level="3", arrays=arrays, length=n_peaks) for i in range(n_spectra))).encode()
+
+
+def third_level_of_mzxml(n_spectra: int, n_peaks: int) -> bytes:
+    """The same as mzXML."""
+    text = base64.b64encode(zlib.compress(struct.pack(">ff", 150.0, 1.0) * n_peaks, 9)).decode()
+    peaks = f'<precursorMz>500</precursorMz><peaks precision="32" compressionType="zlib" contentType="m/z-int">{text}</peaks>'
+    scans = (mzxml_scan(i + 2, level=3, peaks=peaks, attributes=f'peaksCount="{n_peaks}"') for i in range(n_spectra))
+    return mzxml(mzxml_scan(1), *scans).encode()
+
+
+def many_sources() -> bytes:
+    """A scan of MS3 that names twenty thousand others."""
+    many = "".join(f'<precursorMz precursorScanNum="{i}">{i}</precursorMz>' for i in range(1, 20_001))
+    return mzxml(mzxml_scan(1), mzxml_scan(2, level=3, inner=many)).encode()
 
 
 def large_profile() -> bytes:
@@ -216,6 +238,14 @@ CASES: dict[str, Hostile] = {
         lambda: zipped_noise(1, 2 * MILLION, dict.fromkeys(SAMPLED, ZIPPED), -1.0), "more than 6,000,000 numbers of noise in", "reporters"
     ),
     "noise in many blocks, each below the bound": Hostile(noise_in_many_blocks, "read 8", "reporters"),
+    "MS3 of two million peaks": Hostile(lambda: third_level(20, 2 * MILLION), "unpack to more than 4,194,304 peaks", "third level"),
+    "MS3 of mzXML of two million peaks": Hostile(
+        lambda: third_level_of_mzxml(20, 2 * MILLION), "unpack to more than 4,194,304 peaks", "third level"
+    ),
+    "MS3 of one number two million times": Hostile(
+        lambda: third_level(1, 2 * MILLION), "there are more than 2,000,000 peaks in", "third level"
+    ),
+    "MS3 that names twenty thousand sources": Hostile(many_sources, "read 1", "third level"),
     "a large profile": Hostile(large_profile, "read 1"),
     "terms of a group, again and again": Hostile(many_references, "XML tags belong to one part"),
     # One absurd spectrum among others.
@@ -262,6 +292,8 @@ def _read(case: Hostile, path: Path, *, skip_broken: bool) -> int:
         return len(read_proteins([path], every_record=True))
     if case.read == "reporters":
         return len(read_reporter_regions(path, 100, 200))
+    if case.read == "third level":
+        return len(read_reporter_regions(path, 100, 200, level=3))
     if case.read == "a name that is none":
         return len(read_spectra([f"{path}\0"]))
     return len(read_spectra([path], skip_broken=skip_broken, threads=2))
