@@ -205,7 +205,7 @@ def likelihood_moderated(logs: NDArray[np.float64]) -> NDArray[np.float64]:
         return -float(stats.f.logpdf(variance[used] / np.exp(at[0]), degrees[used], np.exp(at[1])).sum() - used.sum() * at[0])
 
     location, prior = np.exp(optimize.minimize(unlikely, [np.log(np.median(variance[used])), np.log(4.0)], method="Nelder-Mead").x)
-    drawn = (prior * location + degrees * variance) / (prior + degrees)
+    drawn = (prior * location + degrees * np.where(used, variance, 0)) / (prior + degrees)
     return np.where(used, 2 * stats.t.sf(np.abs(difference) / np.sqrt(drawn * share), degrees + prior), np.nan)
 
 
