@@ -11,16 +11,15 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, StorageError
+from engine.errors import InputError, StorageError, shortened
 from engine.project import Project
-from engine.quantification.tables import CHANGES, PEPTIDES
-from engine.results.reader import read_stored
+from engine.quantification.tables import ION_TRACES
 from engine.structures.colouring import QuantityScale
 from engine.views.coverage import Coverage, PlacedPeptide
+from engine.views.following_runs import following_runs
+from engine.views.quantities import Samples, peptides_and_comparisons
 
 __all__ = ["PeptideQuantities", "QuantitiesBeside"]
-
-_LARGEST_LOG = 1100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +28,8 @@ class PeptideQuantities:
 
     Attributes
     ----------
-    run : the quantification. title : what the numbers are. is_change : whether they are differences between two conditions, log2, else
-        means over all samples, log2.
+    run : the quantification. title : what the numbers are, in a few words. is_change : whether they are differences between two
+        conditions, log2, else means over all samples, log2.
     values : by sequence, with L for I, which have the same mass.
     """
 
@@ -65,57 +64,48 @@ class PeptideQuantities:
 
 
 class QuantitiesBeside:
-    """Quantities of the newest quantification that went on from a run; read again only where there is a newer one.
+    """Quantities of the newest quantification that went on from a run; read again only where there is a newer one, or people corrected it.
 
     Where conditions were compared, they are the changes of the first comparison; else means over the samples.
     """
 
     def __init__(self, project: Project, run: str) -> None:
         self._project, self._run = project, run
-        self._known: tuple[str, PeptideQuantities | None] = "", None
+        self._known: tuple[object, PeptideQuantities | None] = None, None
 
     def newest(self) -> PeptideQuantities | None:
-        """Those quantities; None where there are none, or their table cannot be read."""
-        newest = self._newest_run()
-        if newest != self._known[0]:
+        """Those quantities; None where there are none, or their tables cannot be read."""
+        newest = next(iter(following_runs(self._project, self._run, "quantify")), None)
+        if newest is None:
+            return None
+        state = newest, self._project.row_corrections(newest, ION_TRACES.name)
+        if state != self._known[0]:
             found = None
             with suppress(InputError, StorageError):
-                found = _quantities(self._project, newest) if newest else None
-            self._known = newest, found
+                found = _quantities(newest, *peptides_and_comparisons(self._project, newest))
+            self._known = state, found
         return self._known[1]
 
-    def _newest_run(self) -> str:
-        for one in reversed(self._project.runs()):
-            if one.kind == "quantify" and one.status == "done":
-                sources = self._project.record(one.id).get("source_runs")
-                if isinstance(sources, list) and self._run in sources:
-                    return one.id
-        return ""
 
+def _quantities(run: str, peptides: Samples, comparisons: tuple[str, ...]) -> PeptideQuantities:
+    sequences, group = np.unique([_alike(one) for one in peptides.keys], return_inverse=True)
 
-def _quantities(project: Project, run: str) -> PeptideQuantities:
-    table = read_stored(project, run, PEPTIDES, ["sequence", "condition", "log2_quantity"])
-    numbers = table["log2_quantity"].cast("float64").to_numpy()
-    known = np.flatnonzero(np.isfinite(numbers) & (np.abs(np.nan_to_num(numbers)) < _LARGEST_LOG))
-    means: dict[tuple[str, str], tuple[float, int]] = {}
-    grouped = table.select(["sequence", "condition"]).append_column("value", [numbers]).take(known)
-    for row in grouped.group_by(["sequence", "condition"]).aggregate([("value", "sum"), ("value", "count")]).to_pylist():
-        key = _alike(row["sequence"]), row["condition"] or ""
-        total, count = means.get(key, (0.0, 0))
-        means[key] = total + row["value_sum"], count + row["value_count"]
-    conditions = list(dict.fromkeys(condition for _, condition in means))
-    compared = set(read_stored(project, run, CHANGES, ["comparison"])["comparison"].to_pylist()[:1])
-    pair = next((pair for pair in permutations(conditions, 2) if f"{pair[0]} / {pair[1]}" in compared), None)
-    sequences = dict.fromkeys(sequence for sequence, _ in means)
-    if pair is not None:
-        both = {one: [means.get((one, condition)) for condition in pair] for one in sequences}
-        values = {one: a[0] / a[1] - b[0] / b[1] for one, (a, b) in both.items() if a is not None and b is not None}
-        return PeptideQuantities(run, f"log2 {pair[0]} / {pair[1]}", True, values)
-    values = {}
-    for one in sequences:
-        parts = [means[one, condition] for condition in conditions if (one, condition) in means]
-        values[one] = sum(total for total, _ in parts) / sum(count for _, count in parts)
-    return PeptideQuantities(run, "log2 quantity", False, values)
+    def means(samples: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """(sequences,) over some samples."""
+        total = np.bincount(group, np.nansum(peptides.log2[:, samples], axis=1), len(sequences))
+        count = np.bincount(group, peptides.has[:, samples].sum(axis=1), len(sequences))
+        return np.divide(total, count, out=np.full(len(sequences), np.nan), where=count > 0)
+
+    conditions = np.array(peptides.conditions, object)
+    pairs = permutations(dict.fromkeys(peptides.conditions), 2)
+    pair = next((one for one in pairs if f"{one[0]} / {one[1]}" in comparisons[:1]), None)
+    if pair is None:
+        title, values = "log2 quantity", means(np.ones(len(conditions), np.bool_))
+    else:
+        title, values = f"log2 {' / '.join(map(shortened, pair))}", means(conditions == pair[0]) - means(conditions == pair[1])
+    known = np.flatnonzero(~np.isnan(values))
+    numbers = dict(zip(sequences[known].tolist(), values[known].tolist(), strict=True))
+    return PeptideQuantities(run, title, pair is not None, numbers)
 
 
 def _alike(sequence: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InputError
+from engine.project import Project
 from engine.quantification.corrections import read_quantities
 from engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES
 from engine.results.columns import Column, Table
@@ -30,6 +31,7 @@ __all__ = [
     "QuantityOverview",
     "Samples",
     "Volcano",
+    "peptides_and_comparisons",
     "principal_components",
     "quantity_conditions",
     "sample_correlations",
@@ -220,7 +222,7 @@ def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
     tables = read_quantities(run.project, run.run.id)
     found = {}
     for name, table in _LONG.items():
-        found[name] = _samples(run, table, tables[table.name], tables[SAMPLES.name])
+        found[name] = _samples(run.project, run.run.id, table, tables)
         run.tables.put(name, table.name, _wide(tables[table.name], found[name], name))
     are_corrected = bool(run.project.row_corrections(run.run.id, ION_TRACES.name))
     for table in (CHANGES, ION_TRACES, SAMPLES):
@@ -239,12 +241,24 @@ def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
     return QuantityOverview(proteins, peptides, _volcanos(changes), rows, of_sequence, components, correlations)
 
 
-def _samples(run: FinishedRun, table: Table, long: pa.Table, samples: pa.Table) -> Samples:
+def peptides_and_comparisons(project: Project, run: str) -> tuple[Samples, tuple[str, ...]]:
+    """Quantities of the peptides of a run, with what people corrected, and the comparisons of its conditions, in their order.
+
+    Raises
+    ------
+    InputError : a table is not what it should be.
+    """
+    tables = read_quantities(project, run)
+    return _samples(project, run, PEPTIDES, tables), tuple(dict.fromkeys(tables[CHANGES.name]["comparison"].to_pylist()))
+
+
+def _samples(project: Project, run: str, table: Table, tables: Mapping[str, pa.Table]) -> Samples:
     """A table by sample with a row for each thing."""
+    long, samples = tables[table.name], tables[SAMPLES.name]
     names = samples["sample"].to_pylist()
     n, key = len(names), "sequence" if "sequence" in table.by_name else "accession"
     if not n or len(long) % n or long["sample"].to_pylist() != names * (len(long) // n):
-        path = run.project.table(table.name, run.run.id, verify=False)
+        path = project.table(table.name, run, verify=False)
         raise InputError(path, "does not hold each sample of every row, in their order", remedy=_AGAIN)
     first = np.arange(0, len(long), n)
     logs = long["log2_quantity"].to_numpy().astype(np.float64).reshape(-1, n)

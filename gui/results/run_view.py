@@ -18,8 +18,8 @@ from engine.errors import ProteoscopeError
 from engine.project import Project, RunRecord
 from engine.results.columns import MARK_COLUMNS, Column, Table
 from engine.views.annotation_choice import AnnotationChoice
-from engine.views.evidence_runs import evidence_runs
 from engine.views.finished_run import FinishedRun, open_finished_run
+from engine.views.following_runs import following_runs
 from engine.views.tables import TableSource
 from gui.forms.prefill import NOTHING, FormPrefill
 from gui.icons import set_icon
@@ -232,7 +232,7 @@ class RunView(QWidget):
             return
 
         def ask(values: dict[str, Any]) -> None:
-            runs = evidence_runs(run)
+            runs = following_runs(run.project, run.run.id, "evidence")
             if runs:
                 self.peptideAsked.emit(runs[0], str(values["peptide"]))
             else:
