@@ -153,12 +153,13 @@ def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64]) 
     """What the precursors of some scans of a block tell of the scans that they were in, and their m/z."""
     at = _precursors(tags, owner)
     scans, mz = tags.whole_numbers("precursorScanNum", at), _mz_between(tags, at)[0]
-    found: dict[int, tuple[list[str], list[float]]] = {}
+    names: dict[int, list[str]] = {}
+    ions: dict[int, list[float]] = {}
     for spectrum, scan, one in zip(owner[at].tolist(), scans.tolist(), mz.tolist(), strict=True):
-        names, ions = found.setdefault(spectrum, ([], []))
-        names += [f"scan={scan}"] if scan >= 0 else []
-        ions.append(one)
-    return [Origin(*(tuple(some) for some in found.get(row, ((), ())))) for row in rows.tolist()]
+        if scan >= 0:
+            names.setdefault(spectrum, []).append(f"scan={scan}")
+        ions.setdefault(spectrum, []).append(one)
+    return [Origin(tuple(names.get(row, ())), tuple(ions.get(row, ()))) for row in rows.tolist()]
 
 
 def _pairs(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[Arrays, bool]:

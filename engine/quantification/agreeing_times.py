@@ -45,7 +45,7 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
         alignment, has = alignments[file], there[rows, file]
         assert alignment is not None
         common[has, column] = alignment.to_reference(times[rows[has], file])
-    near = widths[np.ix_(rows, known)] * _PART_OF_WIDTH
+    near = widths[rows][:, known] * _PART_OF_WIDTH
     best, best_score = np.zeros(len(rows), np.int64), np.full(len(rows), -np.inf)
 
     def is_apart(file: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -58,5 +58,5 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
         score = (~is_apart(np.full(len(rows), column))).sum(axis=1) + 1 / (2 + from_spectra[rows, known[column]])
         is_better = ~np.isnan(common[:, column]) & (score > best_score)
         best[is_better], best_score[is_better] = column, score[is_better]
-    found[np.ix_(rows, known)] = is_apart(best)
+    found[rows[:, None], known] = is_apart(best)
     return found

@@ -68,9 +68,9 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
         groups = design.groups(parameters.groups, parameters.reference)
         for name in design.left_out:
             run.progress.message(f"{name} is left out: the design does not name it", "warning")
-        for one, other in design.look_alikes:
+        for first, second in design.look_alikes:
             run.progress.message(
-                f"The design has {shortened(one)} and {shortened(other)}, which differ in case or in the code of letters alone: they are"
+                f"The design has {shortened(first)} and {shortened(second)}, which differ in case or in the code of letters alone: they are"
                 " taken for two", "warning",
             )  # fmt: skip
         known = run.read()
