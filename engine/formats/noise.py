@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.arrays import offsets_of
 from engine.formats.binary_arrays import Arrays, decode_arrays
-from engine.formats.spectrum_blocks import NoiseSamples
+from engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, NoiseSamples
 
 __all__ = ["NOISE_TERMS", "noise_numbers", "noise_samples", "signal_to_noise"]
 
@@ -22,6 +22,8 @@ _MZ, _INTENSITY, _RATIO, _AT, _NOISE, _BASELINE = NOISE_TERMS = (1000514, 100051
 """Terms of the arrays that `noise_samples` takes."""
 _SPECTRUM_APART = 1e6
 """Further than any m/z: spectra stand one behind the other on one axis."""
+_LEAST_NOISE = 1e-30
+"""What is less is no noise that anything was measured above."""
 
 
 def noise_samples(text: NDArray[np.uint8], arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> NoiseSamples:
@@ -38,8 +40,9 @@ def noise_samples(text: NDArray[np.uint8], arrays: Mapping[int, Arrays], rows: N
     with np.errstate(all="ignore"):
         parts.append((owner, np.stack([mz, height / ratio, np.zeros(len(mz))])))
     owner, columns = (np.concatenate(column, axis=-1) for column in zip(*parts, strict=True))
-    mz, noise, _ = columns
-    sound = np.isfinite(columns).all(axis=0) & (noise > 0) & (mz > 0) & (mz < _SPECTRUM_APART / 2)
+    mz, noise, baseline = columns
+    sound = (noise >= _LEAST_NOISE) & (noise <= MAXIMUM_INTENSITY) & (np.abs(baseline) <= MAXIMUM_INTENSITY)
+    sound &= (mz > 0) & (mz <= MAXIMUM_MZ)
     owner, columns = owner[sound], columns[:, sound]
     if ((owner[1:] < owner[:-1]) | ((owner[1:] == owner[:-1]) & (columns[0, 1:] < columns[0, :-1]))).any():
         columns = columns[:, np.lexsort((columns[0], owner))]

@@ -16,6 +16,8 @@ from engine.formats.sources import Block
 
 __all__ = [
     "CUT_OFF",
+    "MAXIMUM_INTENSITY",
+    "MAXIMUM_MZ",
     "MAXIMUM_NAME_BYTES",
     "MAXIMUM_PEAKS",
     "MAXIMUM_SCAN",
