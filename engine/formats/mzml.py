@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError, shortened
 from engine.formats.binary_arrays import LINEAR, MAXIMUM_NUMBERS, PIC, PLAIN, SLOF, UNSUPPORTED, Arrays, decode_arrays, room_for
-from engine.formats.noise import NOISE_TERMS, noise_samples
+from engine.formats.noise import NOISE_TERMS, noise_numbers, noise_samples
 from engine.formats.sources import Block
 from engine.formats.spectrum_blocks import (
     CUT_OFF,
@@ -145,7 +145,10 @@ class MzmlParser:
             parsed.origins = _origins(tags, owner, parsed.index, self._encoding)
         if self.reads_noise:
             of_noise = dict(zip(NOISE_TERMS, _arrays(tags, owner, lengths, NOISE_TERMS), strict=True))
-            parsed.noise = noise_samples(tags.text, of_noise, parsed.index)
+            parsed.n_noise_read = noise_numbers(of_noise, parsed.index)
+            _check_numbers(self._path, parsed.n_noise_read, "arrays of noise", "numbers", len(tags.text), parsed.identifier)
+            with room_for(parsed.n_noise_read):
+                parsed.noise = noise_samples(tags.text, of_noise, parsed.index)
 
         is_open = len(is_inside) > 0 and bool(is_inside[-1])
         if block.is_last and (is_open or b"</mzML" not in block.text):
@@ -348,19 +351,25 @@ def collect_level(
     rows = np.flatnonzero((levels == level) & (table.fault == FaultCode.NONE))
     chosen = [each.of(rows) for each in arrays]
     n_numbers = sum(each.n_numbers for each in chosen)
-    if n_numbers > MAXIMUM_NUMBERS:
-        raise InputError(
-            path,
-            f"the peak arrays unpack to more than {MAXIMUM_NUMBERS // 2:,} peaks in {len(text):,} bytes",
-            place=f"spectrum {shortened(table.identifier[rows[0]]) or 'at the beginning'}",
-            remedy="If you trust the file, convert it without zlib compression",
-        )
+    _check_numbers(path, n_numbers, "peak arrays", "peaks", len(text), [table.identifier[i] for i in rows[:1].tolist()])
     with room_for(n_numbers):
         parsed = _finish_ms2(text, table, rows, chosen, centroid)
     parsed.n_broken, first = table.broken(is_wanted)
     if first >= 0:
         parsed.faults.append(Fault.of(table.fault[first], spectrum=f"spectrum {table.identifier[first] or first}"))
     return parsed
+
+
+def _check_numbers(path: Path, n_numbers: int, arrays: str, things: str, n_bytes: int, identifiers: list[str]) -> None:
+    """Refuse arrays of a block that unpack to more than those of measured spectra can; `things`: what they hold, two numbers each peak."""
+    if n_numbers > MAXIMUM_NUMBERS:
+        most = MAXIMUM_NUMBERS // 2 if things == "peaks" else MAXIMUM_NUMBERS
+        raise InputError(
+            path,
+            f"the {arrays} unpack to more than {most:,} {things} in {n_bytes:,} bytes",
+            place=f"spectrum {shortened(identifiers[0]) or 'at the beginning'}",
+            remedy="If you trust the file, convert it without zlib compression",
+        )
 
 
 def _finish_ms2(

@@ -12,7 +12,7 @@ from engine.errors import InputError
 from engine.formats.binary_arrays import PLAIN, UNSUPPORTED, Arrays
 from engine.formats.mzml import collect_level, read_charges
 from engine.formats.sources import Block
-from engine.formats.spectrum_blocks import CUT_OFF, MAXIMUM_NAME_BYTES, NEGATIVE, Fault, FaultCode, Mode, ParsedBlock, SpectrumTable
+from engine.formats.spectrum_blocks import CUT_OFF, MAXIMUM_NAME_BYTES, NEGATIVE, Fault, FaultCode, Mode, Origin, ParsedBlock, SpectrumTable
 from engine.formats.tags import Names, TagKind, TagTable
 
 __all__ = ["MzxmlParser"]
@@ -31,6 +31,7 @@ _NAMES = Names(
         "centroided",
         "precursorIntensity",
         "precursorCharge",
+        "precursorScanNum",
         "possibleCharges",
         "windowWideness",
         "precision",
@@ -46,7 +47,7 @@ class MzxmlParser:
     """Parser of mzXML files. A spectrum is named ``scan=`` and its number, the PSI's native ID for this format."""
 
     level = 2
-    """MS level of the spectra that are read: 2, or 1 for `engine.formats.surveys`."""
+    """MS level of the spectra that are read: 2, 1 for `engine.formats.surveys`, or 3 for reporter ions."""
 
     def __init__(self, path: Path, *, takes_negative: bool = False) -> None:
         self._path, self.takes_negative = path, takes_negative
@@ -91,6 +92,9 @@ class MzxmlParser:
             table.charges[[polarity == b"-" for polarity in tags.values("polarity", starts)]] |= NEGATIVE
         arrays, is_open = _pairs(tags, owner, tags.whole_numbers("peaksCount", starts))
         parsed = collect_level(self._path, tags.text, table, levels, (arrays,), centroid, self.level)
+        parsed.n_deeper = int((levels == 3).sum())
+        if self.level > 2:
+            parsed.origins = _origins(tags, owner, parsed.index)
         if block.is_last and (is_open or (b"</msRun>" not in block.text and b"</mzXML>" not in block.text)):
             parsed.faults.append(CUT_OFF)
         elif not in_scan.all():
@@ -115,17 +119,11 @@ def _seconds(duration: bytes) -> float:
 
 def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, *, takes_negative: bool) -> None:
     """Fill the table from the first precursor of each scan."""
-    from kernels.cpu import text as kernels
-
-    at = np.flatnonzero(tags.of("precursorMz") & (tags.kind == TagKind.START) & (owner >= 0))
+    at = _precursors(tags, owner)
     spectrum, first = np.unique(owner[at], return_index=True)
     at = at[first]
-    following = np.minimum(at + 1, len(tags) - 1)
-    stop = np.maximum(tags.begin[following], tags.after[at])
-    start = kernels.after_blanks(tags.text, tags.after[at], stop)
-    ends = np.empty(len(at), dtype=np.int64)
-    table.precursor_mz[spectrum] = kernels.parse_numbers(tags.text, start, stop, ends)
-    table.note(spectrum[(ends == start) & (start < stop)], FaultCode.NUMBER)
+    table.precursor_mz[spectrum], is_broken = _mz_between(tags, at)
+    table.note(spectrum[is_broken], FaultCode.NUMBER)
     heights, _ = tags.numbers("precursorIntensity", at)
     table.precursor_intensity[spectrum] = np.where(heights > 0, heights, 0.0)
     table.isolation_width[spectrum] = tags.numbers("windowWideness", at)[0]
@@ -133,6 +131,35 @@ def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTa
     read_charges(tags.values("precursorCharge", at), spectrum, table.charges, table, takes_negative=takes_negative)
     read_charges(tags.values("possibleCharges", at), spectrum, possible, table, takes_negative=takes_negative)
     table.charges[:] = np.where(table.charges != 0, table.charges, possible)
+
+
+def _precursors(tags: TagTable, owner: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The tags that begin a precursor of a scan."""
+    return np.flatnonzero(tags.of("precursorMz") & (tags.kind == TagKind.START) & (owner >= 0))
+
+
+def _mz_between(tags: TagTable, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The numbers between some tags and those that follow, and which are none."""
+    from kernels.cpu import text as kernels
+
+    following = np.minimum(at + 1, len(tags) - 1)
+    stop = np.maximum(tags.begin[following], tags.after[at])
+    start = kernels.after_blanks(tags.text, tags.after[at], stop)
+    ends = np.empty(len(at), dtype=np.int64)
+    return kernels.parse_numbers(tags.text, start, stop, ends), (ends == start) & (start < stop)
+
+
+def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64]) -> list[Origin]:
+    """What the precursors of some scans of a block tell of the scans that they were in, and their m/z."""
+    at = _precursors(tags, owner)
+    scans, mz = tags.whole_numbers("precursorScanNum", at), _mz_between(tags, at)[0]
+    names: dict[int, list[str]] = {}
+    ions: dict[int, list[float]] = {}
+    for spectrum, scan, one in zip(owner[at].tolist(), scans.tolist(), mz.tolist(), strict=True):
+        if scan >= 0:
+            names.setdefault(spectrum, []).append(f"scan={scan}")
+        ions.setdefault(spectrum, []).append(one)
+    return [Origin(tuple(names.get(row, ())), tuple(ions.get(row, ()))) for row in rows.tolist()]
 
 
 def _pairs(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[Arrays, bool]:

@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 
 from engine.arrays import offsets_of
 from engine.formats.binary_arrays import Arrays, decode_arrays
-from engine.formats.spectrum_blocks import NoiseSamples
+from engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, NoiseSamples
 
-__all__ = ["NOISE_TERMS", "noise_samples", "signal_to_noise"]
+__all__ = ["NOISE_TERMS", "noise_numbers", "noise_samples", "signal_to_noise"]
 
 _MZ, _INTENSITY, _RATIO, _AT, _NOISE, _BASELINE = NOISE_TERMS = (1000514, 1000515, 1000517, 1002743, 1002744, 1002745)
 """Terms of the arrays that `noise_samples` takes."""
 _SPECTRUM_APART = 1e6
 """Further than any m/z: spectra stand one behind the other on one axis."""
+_LEAST_NOISE = 1e-30
+"""What is less is no noise that anything was measured above."""
 
 
 def noise_samples(text: NDArray[np.uint8], arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> NoiseSamples:
@@ -31,20 +33,36 @@ def noise_samples(text: NDArray[np.uint8], arrays: Mapping[int, Arrays], rows: N
     ----------
     text : (bytes,) uint8. arrays : by `NOISE_TERMS`, one of each spectrum of the block. rows : (n,) int64, of the spectra.
     """
-    has = {term: arrays[term].start[rows] >= 0 for term in NOISE_TERMS}
-    sampled = has[_AT] & has[_NOISE]
-    parts = [_side_by_side(text, arrays, rows, sampled & has[_BASELINE], (_AT, _NOISE, _BASELINE))]
-    owner, (mz, noise) = _side_by_side(text, arrays, rows, sampled & ~has[_BASELINE], (_AT, _NOISE))
-    parts.append((owner, np.stack([mz, noise, np.zeros(len(mz))])))
-    owner, (mz, height, ratio) = _side_by_side(text, arrays, rows, has[_RATIO] & ~sampled, (_MZ, _INTENSITY, _RATIO))
+    whole, without, ratios = (_side_by_side(text, arrays, rows, *one) for one in _forms(arrays, rows))
+    owner, (mz, noise) = without
+    parts = [whole, (owner, np.stack([mz, noise, np.zeros(len(mz))]))]
+    owner, (mz, height, ratio) = ratios
     with np.errstate(all="ignore"):
         parts.append((owner, np.stack([mz, height / ratio, np.zeros(len(mz))])))
     owner, columns = (np.concatenate(column, axis=-1) for column in zip(*parts, strict=True))
-    mz, noise, _ = columns
-    sound = np.isfinite(columns).all(axis=0) & (noise > 0) & (mz > 0) & (mz < _SPECTRUM_APART / 2)
+    mz, noise, baseline = columns
+    sound = (noise >= _LEAST_NOISE) & (noise <= MAXIMUM_INTENSITY) & (np.abs(baseline) <= MAXIMUM_INTENSITY)
+    sound &= (mz > 0) & (mz <= MAXIMUM_MZ)
     owner, columns = owner[sound], columns[:, sound]
-    order = np.lexsort((columns[0], owner))
-    return NoiseSamples(offsets_of(np.bincount(owner, minlength=len(rows))), *columns[:, order])
+    if ((owner[1:] < owner[:-1]) | ((owner[1:] == owner[:-1]) & (columns[0, 1:] < columns[0, :-1]))).any():
+        columns = columns[:, np.lexsort((columns[0], owner))]
+    return NoiseSamples(offsets_of(np.bincount(owner, minlength=len(rows))), *columns)
+
+
+def noise_numbers(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> int:
+    """How many numbers `noise_samples` would unpack, at most."""
+    return sum(arrays[term].of(rows[has]).n_numbers for has, terms in _forms(arrays, rows) for term in terms)
+
+
+def _forms(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> list[tuple[NDArray[np.bool_], tuple[int, ...]]]:
+    """Noise with a baseline, without, and as ratios: which of the spectra tell it so, (n,), and in which arrays."""
+    has = {term: arrays[term].start[rows] >= 0 for term in NOISE_TERMS}
+    sampled = has[_AT] & has[_NOISE]
+    return [
+        (sampled & has[_BASELINE], (_AT, _NOISE, _BASELINE)),
+        (sampled & ~has[_BASELINE], (_AT, _NOISE)),
+        (has[_RATIO] & ~sampled, (_MZ, _INTENSITY, _RATIO)),
+    ]
 
 
 def _side_by_side(

@@ -52,6 +52,7 @@ class FileState:
     n_profiles: int = 0
     n_entries: int = 0
     n_peaks_read: int = 0
+    n_noise_read: int = 0
     n_with_mobility: int = 0
     first_skipped: str = ""
     last_spectrum: str = ""
@@ -288,6 +289,7 @@ def check_proportions(state: FileState, n_bytes: int) -> None:
         ("spectra", state.n_spectra, _MAXIMUM_SPECTRA_PER_BYTE),
         ("lines that are no peaks", state.n_entries, _MAXIMUM_ENTRIES_PER_BYTE),
         ("peaks", state.n_peaks_read, _MAXIMUM_PEAKS_PER_BYTE),
+        ("numbers of noise", state.n_noise_read, 2 * _MAXIMUM_PEAKS_PER_BYTE),
     ):
         if n > _FREE_ITEMS * max(1.0, per_byte) + per_byte * n_bytes:
             raise InputError(

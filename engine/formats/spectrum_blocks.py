@@ -16,6 +16,8 @@ from engine.formats.sources import Block
 
 __all__ = [
     "CUT_OFF",
+    "MAXIMUM_INTENSITY",
+    "MAXIMUM_MZ",
     "MAXIMUM_NAME_BYTES",
     "MAXIMUM_PEAKS",
     "MAXIMUM_SCAN",
@@ -210,8 +212,8 @@ class ParsedBlock:
     `index` counts from the block's beginning; `isolation_width` is in thomson, NaN where unknown. `n_spectra` counts the spectra of every
     level, broken ones too; `n_profiles` those MS2 spectra that were profiles, `n_with_mobility` those with ion mobilities; `n_peaks_read`
     the peaks before any were left out. `faults` holds that of the first of `n_broken` spectra and what is wrong with the file as a whole;
-    `n_entries` counts the lines that are no peaks. `noise`: that of the spectra, where the parser was asked for it. `origins`: those of
-    spectra of MS3, and `n_deeper` how many of these the block has, where the format tells.
+    `n_entries` counts the lines that are no peaks. `noise`: that of the spectra, where the parser was asked for it, made from
+    `n_noise_read` numbers. `origins`: those of spectra of MS3, and `n_deeper` how many of these the block has, where the format tells.
     """
 
     identifier: list[str]
@@ -235,6 +237,7 @@ class ParsedBlock:
     n_broken: int = 0
     faults: list[Fault] = field(default_factory=list)
     noise: NoiseSamples | None = None
+    n_noise_read: int = 0
     origins: list[Origin] | None = None
     n_deeper: int = 0
 

@@ -111,6 +111,7 @@ def level_blocks(path: Path, level: int, progress: Progress, stage: str, *, with
                 parsed.index += state.n_spectra
                 state.n_spectra += parsed.n_spectra
                 state.n_peaks_read += parsed.n_peaks_read
+                state.n_noise_read += parsed.n_noise_read
                 check_proportions(state, source.consumed)
                 yield parsed
                 progress.advance(consumed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -66,6 +67,18 @@ class Design:
             own = np.unique([one.sample for one in self.parts if one.file == file])
             found[np.isin(found, found[own])] = found[own].min()
         return np.unique(found, return_inverse=True)[1]
+
+    @property
+    def look_alikes(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of conditions, and of samples, that differ in case, or in how their letters are coded, alone."""
+        found = []
+        for names in (self.conditions, tuple(one.name for one in self.samples)):
+            first: dict[str, str] = {}
+            for name in names:
+                plain = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+                if first.setdefault(plain, name) != name:
+                    found.append((first[plain], name))
+        return tuple(found)
 
     def members(self, n_files: int) -> NDArray[np.int64]:
         """Which samples are in which file: (n_files, samples) int64, 0 or 1."""

@@ -57,6 +57,13 @@ class TraceQuery:
     def __len__(self) -> int:
         return len(self.mz)
 
+    def nearest_anchor(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How far the nearest anchor of each ion is from a time of it, (n,) s."""
+        if not len(self):
+            return np.zeros(0)
+        apart = np.abs(self.anchors - np.repeat(times, np.diff(self.anchor_offsets)))
+        return np.minimum.reduceat(apart, self.anchor_offsets[:-1])
+
     def part(self, first: int, last: int) -> TraceQuery:
         """Some of the ions."""
         low, high = self.anchor_offsets[first], self.anchor_offsets[last]

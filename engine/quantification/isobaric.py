@@ -143,9 +143,7 @@ def _shown_in(
         resources.progress.message(f"{name}: no spectrum of MS3 is of an identified one, so that reporter ions are read from MS2")
         return regions, place, 2
     if not n_found:
-        raise InputError(
-            path, "has no spectrum of MS3 that tells an identified one as its source", remedy="Take reporter ions of ms2, or give mzML"
-        )
+        raise InputError(path, "has no spectrum of MS3 that tells an identified one as its source", remedy="Take reporter ions of ms2")
     resources.progress.message(f"{name}: reporter ions are read from MS3, which {n_found:,} of {len(at):,} identified spectra have")
     return third, at, 3
 

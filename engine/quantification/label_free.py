@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.arrays import offsets_of
 from engine.execution.resources import Resources
 from engine.formats.surveys import Surveys, read_surveys
+from engine.quantification.agreeing_times import at_another_time
 from engine.quantification.amounts import Amounts, State
 from engine.quantification.claims import traces_of_others
 from engine.quantification.design import Design
@@ -30,10 +31,10 @@ __all__ = ["measured_label_free"]
 
 _REASONS = (
     "", "no retention time", "no signal at its m/z and time", "too few points", "isotopes do not agree with the formula",
-    "the trace of another identified ion",
+    "the trace of another identified ion", "at another time than in other files",
 )  # fmt: skip
-_NO_TIME, _NO_SIGNAL, _FEW, _DISAGREES, _OF_ANOTHER = range(1, 6)
-_STATE_OF_REASON = np.array([State.MEASURED, State.NOT_SEEN, State.NOT_SEEN, State.TOO_LOW, State.REFUSED, State.REFUSED], np.int8)
+_NO_TIME, _NO_SIGNAL, _FEW, _DISAGREES, _OF_ANOTHER, _ELSEWHERE = range(1, 7)
+_STATE_OF_REASON = np.array([State.MEASURED, State.NOT_SEEN, State.NOT_SEEN, State.TOO_LOW, *[State.REFUSED] * 3], np.int8)
 
 
 def measured_label_free(
@@ -50,6 +51,7 @@ def measured_label_free(
     n_profiles = 0
     values = np.zeros((len(files), len(ions), N_VALUES))
     reason = np.full((len(files), len(ions)), -1, np.int8)
+    from_spectra = np.full((len(files), len(ions)), np.nan)
 
     def surveys_of(file: int) -> Surveys:
         return read_surveys(identified.files[file].path, progress=resources.progress, spool=spool)
@@ -60,10 +62,18 @@ def measured_label_free(
         rows, query, without = _query(identified, ions, file, surveys, parameters)
         values[place, rows] = measured_traces(surveys, query, parameters, resources)
         reason[place, rows] = _reasons(values[place, rows], parameters)
-        reason[place, _of_others(identified, ions, rows[reason[place, rows] == 0], values[place], query, rows, parameters)] = _OF_ANOTHER
+        from_spectra[place, rows] = query.nearest_anchor(values[place, rows, TIME])
+        chosen = np.flatnonzero(reason[place, rows] == 0)
+        of_others = traces_of_others(
+            ions.part(rows[chosen]), identified.forms.sequence[ions.form[rows[chosen]]], values[place, rows[chosen]],
+            from_spectra[place, rows[chosen]], parameters,
+        )  # fmt: skip
+        reason[place, rows[chosen[of_others]]] = _OF_ANOTHER
         reason[place, without] = _NO_TIME
     if n_profiles:
         resources.progress.message(f"{n_profiles:,} survey spectra in profile mode were centroided")
+    times = np.where(reason == 0, values[:, :, TIME], np.nan).T
+    reason[at_another_time(times, values[:, :, WIDTH].T, from_spectra.T).T] = _ELSEWHERE
     values[reason != 0, AREA] = np.nan
     transfers = None
     if parameters.match_between_runs and len(files) > 1:
@@ -96,21 +106,6 @@ def _reasons(values: NDArray[np.float64], parameters: QuantificationParameters) 
     found[values[:, POINTS] < parameters.minimum_points] = _FEW
     found[values[:, APEX] <= 0] = _NO_SIGNAL
     return found
-
-
-def _of_others(
-    identified: Identified, ions: Ions, chosen: NDArray[np.int64], values: NDArray[np.float64], query: TraceQuery, rows: NDArray[np.int64],
-    parameters: QuantificationParameters,
-) -> NDArray[np.int64]:  # fmt: skip
-    """Of the chosen ions of a file, those whose trace is that of another."""
-    if not len(chosen):
-        return chosen
-    at = np.searchsorted(rows, chosen)
-    starts, ends = query.anchor_offsets[at], query.anchor_offsets[at + 1]
-    offsets = offsets_of(ends - starts)
-    anchors = query.anchors[np.repeat(starts - offsets[:-1], ends - starts) + np.arange(offsets[-1])]
-    sequence = identified.forms.sequence[ions.form[chosen]]
-    return chosen[traces_of_others(ions.part(chosen), sequence, values[chosen], anchors, offsets, parameters)]
 
 
 def _measured(

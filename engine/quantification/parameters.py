@@ -83,7 +83,7 @@ class QuantificationParameters(SearchParameters):
     )  # fmt: skip
     reporter_level: Literal["automatic", "ms2", "ms3"] = parameter(
         "automatic", title="Read from", group=_REPORTERS,
-        help="The identified spectra (ms2), those of MS3 made from them (ms3), or MS3 where a file of mzML has such spectra (automatic).",
+        help="The identified spectra (ms2), those of MS3 made from them (ms3), or MS3 where a file has such spectra (automatic).",
     )  # fmt: skip
     reporter_peak: Literal["most-intense", "nearest"] = parameter(
         "most-intense", title="Of several peaks", group=_REPORTERS, advanced=True,

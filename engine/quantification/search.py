@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.entry import SearchRequest
-from engine.errors import InputError
+from engine.errors import InputError, shortened
 from engine.execution.resources import Resources
 from engine.jobs.progress import Progress
 from engine.project.paths import EXPORTS
@@ -68,6 +68,11 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
         groups = design.groups(parameters.groups, parameters.reference)
         for name in design.left_out:
             run.progress.message(f"{name} is left out: the design does not name it", "warning")
+        for first, second in design.look_alikes:
+            run.progress.message(
+                f"The design has {shortened(first)} and {shortened(second)}, which differ in case or in the code of letters alone: they are"
+                " taken for two", "warning",
+            )  # fmt: skip
         known = run.read()
         if known.unrated:
             run.progress.message(

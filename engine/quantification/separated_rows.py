@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import re
 from pathlib import Path
 
 from engine.errors import InputError
@@ -11,6 +13,7 @@ from engine.formats.sources import ByteSource
 __all__ = ["separated_rows"]
 
 _MAXIMUM_BYTES, _MAXIMUM_ROWS = 1 << 22, 20_000
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def separated_rows(path: Path, remedy: str) -> list[list[str]]:
@@ -25,12 +28,25 @@ def separated_rows(path: Path, remedy: str) -> list[list[str]]:
     if len(data) > _MAXIMUM_BYTES:
         raise InputError(path, f"is larger than the {_MAXIMUM_BYTES >> 20} MB of such a table", remedy=remedy)
     try:
-        lines = data.decode("utf-8-sig").splitlines()
+        lines = _LINE_END.split(data.decode(_encoding(data)))
     except UnicodeDecodeError:
-        raise InputError(path, "is no text in UTF-8", remedy=remedy) from None
+        raise InputError(path, "is no text in UTF-8, nor in UTF-16 with its mark", remedy=remedy) from None
+    if lines[-1] == "":
+        del lines[-1]
     if not lines or len(lines) > _MAXIMUM_ROWS or "\0" in lines[0]:
         raise InputError(path, "is empty" if not lines else f"is no table of at most {_MAXIMUM_ROWS:,} rows", remedy=remedy)
+    return [_cells(path, line, number, remedy) for number, line in enumerate(lines, 1)]
+
+
+def _encoding(data: bytes) -> str:
+    """UTF-8 or, as spreadsheets save text of all scripts, UTF-16 behind its byte order mark."""
+    is_wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and not data.startswith(codecs.BOM_UTF32_LE)
+    return "utf-16" if is_wide else "utf-8-sig"
+
+
+def _cells(path: Path, line: str, number: int, remedy: str) -> list[str]:
+    """Cells of a line, those in quotes too; a cell does not go on in the next."""
     try:
-        return list(csv.reader(lines, delimiter="\t"))
+        return next(csv.reader([line], delimiter="\t", strict=True), [])
     except csv.Error as error:
-        raise InputError(path, f"is no table: {error}", remedy=remedy) from None
+        raise InputError(path, f"is no row of a table ({error})", place=f"line {number}", remedy=remedy) from None

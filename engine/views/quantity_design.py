@@ -13,11 +13,11 @@ from pathlib import Path, PurePath
 
 from engine.entry import identifying_kinds
 from engine.errors import InputError
-from engine.formats.sources import ByteSource
 from engine.project import Project
 from engine.quantification.design import Design, read_design
 from engine.quantification.identified import QUANTIFIED_TOO, files_of_run
 from engine.quantification.labels import LabelName, label
+from engine.quantification.separated_rows import separated_rows
 
 __all__ = [
     "DESIGN_COLUMNS",
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 DESIGN_COLUMNS = ("file", "sample", "condition", "replicate")
-_MAXIMUM_BYTES, _MAXIMUM_ROWS, _MAXIMUM_COLUMNS = 1 << 22, 20_000, 50
+_MAXIMUM_ROWS, _MAXIMUM_COLUMNS = 20_000, 50
 _LINE = re.compile(r"line (\d+)")
 _PARTS = re.compile(r"[_\-. ]+")
 _REPLICATE = re.compile(r"(?:[_\-. ](?:(?:replicate|repl|rep|biorep|br)[_\-. ]*|[rbn](?=\d))|[_\-. ]*)(\d{1,4})$", re.IGNORECASE)
@@ -192,14 +192,7 @@ def read_design_table(path: Path) -> DesignTable:
     InputError : it cannot be read, is no text, or lacks a column.
     """
     remedy = f"Its columns are {', '.join(DESIGN_COLUMNS)}"
-    with ByteSource(path) as source:
-        data = source.read(_MAXIMUM_BYTES + 1)
-    if len(data) > _MAXIMUM_BYTES:
-        raise InputError(path, f"is larger than the {_MAXIMUM_BYTES >> 20} MB of a design", remedy=remedy)
-    try:
-        lines = [row for row in csv.reader(data.decode("utf-8-sig").splitlines(), delimiter="\t") if any(cell.strip() for cell in row)]
-    except (UnicodeDecodeError, csv.Error):
-        raise InputError(path, "is no table of tab-separated text", remedy=remedy) from None
+    lines = [row for row in separated_rows(path, remedy) if any(cell.strip() for cell in row)]
     header = [cell.strip().lower() for cell in lines[0]] if lines else []
     missing = next((name for name in DESIGN_COLUMNS if header.count(name) != 1), None)
     if missing is not None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engine.formats.surveys import Surveys
 from tests.engine.quantification.made_runs import SPACING, MadeRun, Planted, averaged_pattern, random_peptides
 
-__all__ = ["RealRun", "planted_ratios", "planted_transfers"]
+__all__ = ["RealRun", "planted_mixtures", "planted_ratios", "planted_transfers"]
 
 _RESOLUTION = 60_000
 """Two peaks of a survey spectrum that are nearer than half of a peak's width are one."""
@@ -117,3 +117,24 @@ def planted_transfers(real: list[Surveys], n: int, seed: int) -> tuple[dict[str,
                 continue
             run.planted.append(mine)
     return runs, gone
+
+
+def planted_mixtures(real: list[Surveys], logs: NDArray[np.float64], seed: int) -> dict[str, RealRun]:
+    """Runs with peptides in given amounts, each identified in nine of ten runs that have it.
+
+    Parameters
+    ----------
+    real : surveys of the runs that these are made from, one after the other. logs : (peptides, runs) float64, log2 of their areas.
+    """
+    rng = np.random.default_rng(seed)
+    runs = {f"run{i}": RealRun(seed=seed + i, real=real[i % len(real)]) for i in range(logs.shape[1])}
+    for sequence, of_runs in zip(random_peptides(len(logs), seed + 3000, (8, 16)), logs.tolist(), strict=True):
+        one, tail = _within(rng, real[0], sequence, 1.0), float(rng.uniform(0, 0.8))
+        for number, (run, log) in enumerate(zip(runs.values(), of_runs, strict=True)):
+            later = number * (3 + 2 * np.sin(one.apex / 150)) + rng.normal(0, 1)
+            mine = replace(one, amount=2.0**log, apex=one.apex + later)
+            run.planted.append(mine)
+            run.tails[sequence] = tail
+            if rng.random() < 0.9:
+                run.identified.append(replace(mine, apex=mine.apex + float(rng.uniform(-1, 1)) * mine.deviation))
+    return runs

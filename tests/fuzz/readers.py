@@ -34,9 +34,11 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import ProteoscopeError
+from engine.errors import InputError, ProteoscopeError
 from engine.formats import read_proteins, read_spectra
+from engine.formats.reporter_regions import read_reporter_regions
 from engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, MAXIMUM_SECONDS
+from engine.quantification.third_level import of_second_level
 from tests.engine.formats import entry_files
 from tests.engine.imported import small_results
 from tests.engine.structures import examples
@@ -114,6 +116,36 @@ def _mzxml() -> list[bytes]:
     head = '<?xml version="1.0" encoding="ISO-8859-1"?>\n<mzXML><msRun scanCount="3"><dataProcessing centroided="1"></dataProcessing>'
     return [
         f"{head}{text}</msRun><index><offset id='1'>10</offset></index></mzXML>\n".encode() for text in ("".join(scans), inner + scans[2])
+    ]
+
+
+def _reporter_mzml() -> list[bytes]:
+    """Spectra of MS2 with noise in each of its forms, and of MS3 made from them."""
+    at = np.linspace(100.0, 900.0, 7)
+    forms = [
+        [("MS:1002743", at), ("MS:1002744", np.sqrt(at)), ("MS:1002745", np.ones(7))],
+        [("MS:1002743", at.astype("<f4")), ("MS:1002744", np.sqrt(at))],
+        [("MS:1000517", np.linspace(2.0, 9.0, 22))],
+    ]
+    texts = []
+    for number, form in enumerate(forms):
+        packing = ("MS:1000576", "MS:1000574")[number % 2]
+        arrays = "".join(_array(*one, packing).replace("<binaryDataArray", f'<binaryDataArray arrayLength="{len(one[1])}"') for one in form)
+        second = _mzml_spectrum(number, packing).replace("</binaryDataArrayList>", f"{arrays}</binaryDataArrayList>")
+        named = f'<precursor spectrumRef="controllerType=0 controllerNumber=1 scan={number + 1}">'
+        third = _mzml_spectrum(number + 10, packing).replace(_term("MS:1000511", 2), _term("MS:1000511", 3))
+        texts += [second, third.replace("<precursor>", named if number else "<precursor>")]
+    head = '<?xml version="1.0"?><mzML><referenceableParamGroupList><referenceableParamGroup id="common"></referenceableParamGroup>'
+    return [f'{head}</referenceableParamGroupList><run id="r"><spectrumList>{"".join(texts)}</spectrumList></run></mzML>'.encode()]
+
+
+def _reporter_mzxml() -> list[bytes]:
+    """Scans of which some are of MS3, within others and alone."""
+    return [
+        file.replace(b'msLevel="1"', b'msLevel="2"')
+        .replace(b'num="2" msLevel="2"', b'num="2" msLevel="3"')
+        .replace(b"<precursorMz ", b'<precursorMz precursorScanNum="1" ')
+        for file in _mzxml()
     ]
 
 
@@ -197,6 +229,25 @@ def _binary_cif() -> list[bytes]:
 
 
 # --- What they have to become ------------------------------------------------------------------------------------------------------------
+
+
+def _read_reporters(path: Path, chance: random.Random) -> int:
+    """Read reporter ions of MS2 and of MS3 where there is some, with their noise, and check what the reader promises."""
+    low = chance.choice([0.0, 100.0, 500.0])
+    second = read_reporter_regions(path, low, 600.0)
+    levels = [second]
+    if second.n_deeper:
+        with contextlib.suppress(InputError):
+            levels.append(read_reporter_regions(path, low, 600.0, level=3))
+            found = of_second_level(*levels)
+            assert len(found) == len(second)
+            assert ((found >= -1) & (found < len(levels[1]))).all()
+    for regions in levels:
+        assert (np.diff(regions.index) > 0).all()
+        assert regions.offsets[-1] == len(regions.mz) == len(regions.intensity) == len(regions.signal_to_noise)
+        assert ((regions.mz >= low) & (regions.mz <= 600)).all()
+        assert (regions.intensity > 0).all()
+    return len(second)
 
 
 def _read_spectra(path: Path, chance: random.Random) -> int:
@@ -382,6 +433,14 @@ _MGF_WORDS = (
 READERS = {
     "mzml": Reader(_mzml, _read_spectra, _TAGS, _XML_WORDS + _MZML_WORDS),
     "mzxml": Reader(_mzxml, _read_spectra, _TAGS, _XML_WORDS + _MZXML_WORDS),
+    "reporter-mzml": Reader(
+        _reporter_mzml, _read_reporters, _TAGS,
+        (*_XML_WORDS, *_MZML_WORDS, b'arrayLength="2000000"', b'accession="MS:1002743"', b'accession="MS:1000517"', b'spectrumRef="x"'),
+    ),
+    "reporter-mzxml": Reader(
+        _reporter_mzxml, _read_reporters, _TAGS,
+        (*_XML_WORDS, *_MZXML_WORDS, b'msLevel="3"', b'precursorScanNum="2"', b'precursorScanNum="-1"'),
+    ),
     "mgf": Reader(_mgf, _read_spectra, _LINES, _MGF_WORDS),
     "ms2": Reader(_ms2, _read_spectra, _LINES, (b"S\t1\t1\t5", b"Z\t2\t999", b"I\tRTime\t", b"H\t", b"D\t", b"S", b"Z", b"I", b"1 1")),
     "dta": Reader(_dta, _read_spectra, _LINES, (b"1000 2", b"=", b"1 1", b"\n\n", b"+", b"0 0", b"1e3 2", b"nan inf")),

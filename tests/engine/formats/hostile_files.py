@@ -7,6 +7,7 @@ Every case is read in a process of its own, with the limits of `tests.fuzz.reade
 
 from __future__ import annotations
 
+import base64
 import functools
 import json
 import os
@@ -23,6 +24,7 @@ import numpy as np
 
 from engine.errors import ProteoscopeError
 from engine.formats import read_proteins, read_spectra
+from engine.formats.reporter_regions import read_reporter_regions
 from tests.engine.conftest import binary_array, mzml, mzml_spectrum, mzxml, mzxml_scan, term
 from tests.fuzz.readers import MEMORY_BYTES, PROCESSOR_SECONDS
 
@@ -31,6 +33,9 @@ MILLION = 1_000_000
 MGF = b"BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n"
 MZML = b'<?xml version="1.0"?>\n<mzML><run id="r"><spectrumList>'
 MZML_END = b"</spectrumList></run></mzML>"
+SAMPLED = ("MS:1002743", "MS:1002744", "MS:1002745")
+"""Arrays of sampled noise: m/z, noise, baseline."""
+ZIPPED, ZIPPED_SLOF = ("MS:1000523", "MS:1000574"), ("MS:1000523", "MS:1002748")
 MZXML = b'<?xml version="1.0"?>\n<mzXML><msRun>'
 
 
@@ -65,6 +70,52 @@ def zipped_spectrum(n_peaks: int, number: bytes = bytes(8)) -> bytes:
     data = zlib.compress(number * n_peaks, 9)
     arrays = "".join(binary_array(kind, data, ("MS:1000523", "MS:1000574")) for kind in ("MS:1000514", "MS:1000515"))
     return mzml_spectrum(arrays=arrays, length=n_peaks).encode()
+
+
+def zipped_noise(n_spectra: int, n_samples: int, arrays: dict[str, tuple[str, ...]], noise: float = 1.0) -> bytes:
+    """Spectra of three peaks, each with so many times one number, under zlib, in each of some arrays of noise, which have terms besides."""
+    text = []
+    for kind, terms in arrays.items():
+        value = 500.0 if kind == SAMPLED[0] else noise
+        data = struct.pack("<d", value) * n_samples
+        if "MS:1002748" in terms:
+            data = struct.pack(">d", 100.0) + struct.pack("<H", int(np.log1p(value) * 100)) * n_samples
+        text.append(binary_array(kind, zlib.compress(data, 9), terms))
+    noisy = "".join(one.replace("<binaryDataArray ", f'<binaryDataArray arrayLength="{n_samples}" ') for one in text)
+    peaks = "".join(
+        binary_array(kind, np.array(values).tobytes(), ("MS:1000523", "MS:1000576"))
+        for kind, values in (("MS:1000514", (100.0, 200.0, 300.0)), ("MS:1000515", (1.0, 2.0, 3.0)))
+    )
+    return mzml(*(mzml_spectrum(i, arrays=peaks + noisy, length=3) for i in range(n_spectra))).encode()
+
+
+def noise_in_many_blocks() -> bytes:
+    """Two spectra with much noise in each of four times two megabytes, which is what a block has."""
+    pair = zipped_noise(2, 2 * MILLION, dict.fromkeys(SAMPLED[:2], ZIPPED))
+    head, _, rest = pair.partition(b"<spectrum ")
+    spectra, end = rest.rsplit(b"</spectrum>", 1)
+    return head + (b"<spectrum " + spectra + b"</spectrum>" + b" " * (2 * MILLION)) * 4 + end
+
+
+def third_level(n_spectra: int, n_peaks: int) -> bytes:
+    """Spectra of MS3 behind one of MS2, of so many times one peak under zlib."""
+    data = zlib.compress(struct.pack("<d", 150.0) * n_peaks, 9)
+    arrays = "".join(binary_array(kind, data, ("MS:1000523", "MS:1000574")) for kind in ("MS:1000514", "MS:1000515"))
+    return mzml(mzml_spectrum(0), *(mzml_spectrum(i + 1, level="3", arrays=arrays, length=n_peaks) for i in range(n_spectra))).encode()
+
+
+def third_level_of_mzxml(n_spectra: int, n_peaks: int) -> bytes:
+    """The same as mzXML."""
+    text = base64.b64encode(zlib.compress(struct.pack(">ff", 150.0, 1.0) * n_peaks, 9)).decode()
+    peaks = f'<precursorMz>500</precursorMz><peaks precision="32" compressionType="zlib" contentType="m/z-int">{text}</peaks>'
+    scans = (mzxml_scan(i + 2, level=3, peaks=peaks, attributes=f'peaksCount="{n_peaks}"') for i in range(n_spectra))
+    return mzxml(mzxml_scan(1), *scans).encode()
+
+
+def many_sources() -> bytes:
+    """A scan of MS3 that names twenty thousand others."""
+    many = "".join(f'<precursorMz precursorScanNum="{i}">{i}</precursorMz>' for i in range(1, 20_001))
+    return mzxml(mzxml_scan(1), mzxml_scan(2, level=3, inner=many)).encode()
 
 
 def large_profile() -> bytes:
@@ -174,6 +225,27 @@ CASES: dict[str, Hostile] = {
     "an array of one number two million times": Hostile(
         lambda: MZML + zipped_spectrum(2 * MILLION, struct.pack("<d", 500)) + MZML_END, "there are more than 2,000,000 peaks in"
     ),
+    "noise of two million, again and again": Hostile(
+        lambda: zipped_noise(90, 2 * MILLION, dict.fromkeys(SAMPLED, ZIPPED)), "arrays of noise unpack to more than 8,388,608", "reporters"
+    ),
+    "noise of two million in numpress": Hostile(
+        lambda: zipped_noise(90, 2 * MILLION, dict.fromkeys(SAMPLED[:2], ZIPPED_SLOF)), "arrays of noise unpack to more than", "reporters"
+    ),
+    "noise just below the bound": Hostile(
+        lambda: zipped_noise(1, 2 * MILLION, dict.fromkeys(SAMPLED, ZIPPED)), "more than 6,000,000 numbers of noise in", "reporters"
+    ),
+    "noise that is none, just below the bound": Hostile(
+        lambda: zipped_noise(1, 2 * MILLION, dict.fromkeys(SAMPLED, ZIPPED), -1.0), "more than 6,000,000 numbers of noise in", "reporters"
+    ),
+    "noise in many blocks, each below the bound": Hostile(noise_in_many_blocks, "read 8", "reporters"),
+    "MS3 of two million peaks": Hostile(lambda: third_level(20, 2 * MILLION), "unpack to more than 4,194,304 peaks", "third level"),
+    "MS3 of mzXML of two million peaks": Hostile(
+        lambda: third_level_of_mzxml(20, 2 * MILLION), "unpack to more than 4,194,304 peaks", "third level"
+    ),
+    "MS3 of one number two million times": Hostile(
+        lambda: third_level(1, 2 * MILLION), "there are more than 2,000,000 peaks in", "third level"
+    ),
+    "MS3 that names twenty thousand sources": Hostile(many_sources, "read 1", "third level"),
     "a large profile": Hostile(large_profile, "read 1"),
     "terms of a group, again and again": Hostile(many_references, "XML tags belong to one part"),
     # One absurd spectrum among others.
@@ -218,6 +290,10 @@ def _read(case: Hostile, path: Path, *, skip_broken: bool) -> int:
         return len(read_proteins([path]))
     if case.read == "every record":
         return len(read_proteins([path], every_record=True))
+    if case.read == "reporters":
+        return len(read_reporter_regions(path, 100, 200))
+    if case.read == "third level":
+        return len(read_reporter_regions(path, 100, 200, level=3))
     if case.read == "a name that is none":
         return len(read_spectra([f"{path}\0"]))
     return len(read_spectra([path], skip_broken=skip_broken, threads=2))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 import pytest
 
@@ -71,6 +73,10 @@ def test_sampled_noise_is_interpolated_and_the_baseline_taken_off(ratios, spectr
         {"MS_1002743": (np.nan, np.inf), "MS_1002744": (1.0, 1.0)},
         {"MS_1002743": (-5.0, 1e300), "MS_1002744": (1.0, 1.0)},
         {"MS_1002743": (120.0,), "MS_1002744": (0.0,)},
+        {"MS_1002743": (120.0,), "MS_1002744": (1e-308,)},
+        {"MS_1002743": (120.0,), "MS_1002744": (1e300,)},
+        {"MS_1002743": (120.0,), "MS_1002744": (1.0,), "MS_1002745": (-1e300,)},
+        {"MS_1000517": (1e300, 1e-300, 5e-324, 1.7e308)},
         {"MS_1002743": (), "MS_1002744": ()},
     ],
 )
@@ -88,3 +94,46 @@ def test_noise_that_cannot_be_is_none(ratios, spectrum, more):
 def test_broken_arrays_of_noise_are_none(ratios, spectrum, before, after):
     found = ratios(spectrum(0, lambda text: text.replace(before, after), MS_1000517=(2.0, 2.0, 2.0, 2.0)), spectrum(1))
     assert np.isnan(found).all()
+
+
+def packed(make, kind: str, data: bytes, length: int, *terms: str) -> str:
+    """An array of `length` numbers of which `data` are the bytes, packed as the terms tell."""
+    text = make.binary_array(kind, data, ("MS:1000523", *terms))
+    return text.replace("<binaryDataArray ", f'<binaryDataArray arrayLength="{length}" ')
+
+
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_noise_in_numpress_is_what_pynumpress_reads(ratios, make, spectrum, is_zipped):
+    numpress = pytest.importorskip("pynumpress", reason="pynumpress is the independent implementation")
+    at, noise, baseline = np.linspace(120.0, 200.0, 9), np.linspace(1.0, 4.0, 9), np.arange(9.0)
+    data = [bytes(numpress.encode_linear(at, 1e5)), bytes(numpress.encode_slof(noise, 5000.0)), bytes(numpress.encode_pic(baseline))]
+    decoders = (numpress.decode_linear, numpress.decode_slof, numpress.decode_pic)
+    known = [decode(np.frombuffer(one, np.uint8)) for decode, one in zip(decoders, data, strict=True)]
+    pack = zlib.compress if is_zipped else bytes
+    terms = ("MS:1002746", "MS:1002748", "MS:1002747") if is_zipped else ("MS:1002312", "MS:1002314", "MS:1002313")
+    arrays = "".join(packed(make, kind, pack(one), 9, term) for kind, one, term in zip((AT, NOISE, BASELINE), data, terms, strict=True))
+    peaks, heights = np.array(MZ[:3]), np.array(INTENSITY[:3])
+    (found,) = ratios(spectrum(0, lambda _: arrays))
+    np.testing.assert_allclose(found, (heights - np.interp(peaks, known[0], known[2])) / np.interp(peaks, *known[:2]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "length", "terms"),
+    [
+        (lambda data: zlib.compress(data)[:-6], 4, ["MS:1000574"]),
+        (lambda data: zlib.compress(data)[:4], 4, ["MS:1000574"]),
+        (lambda data: zlib.compress(data) + b"more", 5, ["MS:1000574"]),
+        (lambda data: zlib.compress(data), 3, ["MS:1000574"]),
+        (lambda data: zlib.compress(data), 3_000_000, ["MS:1000574"]),
+        (lambda _: zlib.compress(bytes(100_000_000)), 4, ["MS:1000574"]),
+        (lambda data: data, 4, ["MS:1002312"]),
+        (lambda data: data, 2_000_000, ["MS:1002314"]),
+        (lambda _: b"", 4, ["MS:1002313"]),
+        (lambda data: data, 0, ["MS:1000576"]),
+    ],
+)
+def test_packed_noise_that_is_spoilt_or_of_another_length_is_none(ratios, make, spectrum, spoil, length, terms):
+    data = spoil(np.full(4, 2.0).tobytes())
+    found = ratios(spectrum(0, lambda _: packed(make, RATIO, data, length, *terms)), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)))
+    assert np.isnan(found[0]).all()
+    np.testing.assert_allclose(found[1], [2.5, 7, 11], rtol=1e-6)

@@ -48,6 +48,7 @@ class MadeRun:
     identified: list[Planted] = field(default_factory=list)
     fragments: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=dict)
     noise: Mapping[str, float] = field(default_factory=dict)  # of fragment spectra; not told of others
+    suffix: str = ".mzML"
 
     def surveys(self) -> tuple[NDArray[np.float64], list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
         """Times, and the peaks of each."""
@@ -165,7 +166,7 @@ def write_project(folder: Path, runs: Mapping[str, MadeRun], proteins: Mapping[s
             holders.setdefault(one, []).append(name)
     rows = ["PSMId\tscore\tq-value\tposterior_error_prob\tpeptide\tproteinIds"]
     for stem, run in runs.items():
-        for scan, one in run.write(folder / f"{stem}.mzML"):
+        for scan, one in run.write(folder / f"{stem}{run.suffix}"):
             score = 100 - int(hashlib.sha256(one.sequence.encode()).hexdigest()[:4], 16) / 65536
             rows.append(
                 "\t".join(
@@ -173,7 +174,7 @@ def write_project(folder: Path, runs: Mapping[str, MadeRun], proteins: Mapping[s
                 )
             )
     (folder / "found.target.psms.tsv").write_text("\n".join(rows) + "\n")
-    files = [folder / f"{stem}.mzML" for stem in runs]
+    files = [folder / f"{stem}{run.suffix}" for stem, run in runs.items()]
     import_results([folder / "found.target.psms.tsv"], files, folder / "project", [folder / "proteins.fasta"])
     return folder / "project"
 

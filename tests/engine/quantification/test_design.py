@@ -48,6 +48,14 @@ def test_files_of_one_sample_are_its_fractions_and_files_without_are_told(tmp_pa
         (HEADER + "one\tA\t\t1\n", "line 2.*has no condition"),
         (HEADER + "one\n", "line 2.*has no sample"),
         (HEADER + "one\tA\x1b[31m\tc\t1\n", "cannot be printed"),
+        (HEADER + "one\tA\tc\u2028d\t1\n", "line 2.*cannot be printed"),
+        (HEADER + "one\tA\tc\x85d\t1\n", "line 2.*cannot be printed"),
+        (HEADER + "one\tA\tc\u202ed\t1\n", "line 2.*cannot be printed"),
+        (HEADER + 'one\tA\t"c\td"\t1\n', "line 2.*cannot be printed"),
+        (HEADER + 'one\tA\t"c\nd"\t1\n', "line 2.*is no row of a table"),
+        (HEADER + 'one\tA\tc\t1\n\ntwo\tB\t"c"d\t1\n', "line 4.*is no row of a table"),
+        (HEADER + "one\tA\t" + "c" * 10_000 + "\t1\n", "line 2.*more than 1000 letters"),
+        (HEADER + "one\tA\tc\t1\ntwo\ta\tc\t1\n", "two samples, A and a, as replicate 1 of c"),
         (HEADER + "one\t" + "A" * 1001 + "\tc\t1\n", "more than 1000 letters"),
         ("channel\t" + HEADER + "126\tone\tA\tc\t1\n", "has channels of isobaric labels, which this method does not read"),
     ],
@@ -59,9 +67,36 @@ def test_what_is_wrong_is_said_in_one_sentence(text, said, tmp_path):
         read_design(path, FILES)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_a_design_is_the_same_however_a_spreadsheet_saves_it(tmp_path, encoding, end):
+    path = tmp_path / "design.tsv"
+    mark = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"")
+    path.write_bytes(mark + GOOD.replace("\n", end).replace("control", '"contrôle / 0"').encode(encoding))
+    found = read_design(path, FILES)
+    assert found.conditions == ("contrôle / 0", "treated") and found.parts == (Part(0, 0), Part(1, 1), Part(2, 2))
+    path.write_bytes(GOOD.replace("control", "contrôle").encode("latin-1"))
+    with pytest.raises(InputError, match="is no text in UTF-8"):
+        read_design(path, FILES)
+
+
+def test_names_that_look_alike_are_told(tmp_path):
+    path = tmp_path / "design.tsv"
+    path.write_text(HEADER + "one\tA\tcafe\u0301 noir\t1\ntwo\tB\tCAFÉ  NOIR\t1\nthree\tb\tthé\t1\n", encoding="utf-8")
+    assert read_design(path, FILES).look_alikes == (("cafe\u0301 noir", "CAFÉ  NOIR"), ("B", "b"))
+    path.write_text(GOOD)
+    assert read_design(path, FILES).look_alikes == ()
+
+
 def test_texts_that_are_none_are_refused(tmp_path):
     path = tmp_path / "design.tsv"
-    for data in (b"\xff\xfe\x00f", bytes(range(256)) * 40, HEADER.encode() + b'one\t"A\tc\t1\n'):
+    for data in (
+        b"\xff\xfe\x00f",
+        GOOD.encode("utf-32"),
+        GOOD.encode("utf-16-be"),
+        bytes(range(256)) * 40,
+        HEADER.encode() + b'one\t"A\tc\t1\n',
+    ):
         path.write_bytes(data)
         with pytest.raises(InputError):
             read_design(path, FILES)

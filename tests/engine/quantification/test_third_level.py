@@ -1,6 +1,9 @@
-"""Reporter ions of MS3: planted ratios in files written by psims, by the names that spectra tell and without them, and in files without."""
+"""Reporter ions of MS3: planted ratios in mzML written by psims and in mzXML, by the names that spectra tell and without, and in files
+without MS3."""
 
 from __future__ import annotations
+
+import base64
 
 import numpy as np
 import pytest
@@ -72,8 +75,43 @@ class SpectraByThree(MadeRun):
         )  # fmt: skip
 
 
-def made(folder, **options):
-    run = SpectraByThree()
+class ScansByThree(MadeRun):
+    """The same as mzXML, each scan of MS3 within that of MS2, or behind it."""
+
+    suffix = ".mzXML"
+    names = True
+    has_third = True
+    within = True
+    spoilt = ""
+
+    def write(self, path):
+        scans, rng, texts, number = [], np.random.default_rng(1), [], 0
+        for i, one in enumerate(IDENTIFIED):
+            number += 1
+            scans.append((number, one))
+            second = self._scan(number, 2, one.apex, rng.permutation(AMOUNTS[i]), f"<precursorMz>{one.mz:.6f}</precursorMz>")
+            if not self.has_third or i == WITHOUT_THIRD:
+                texts.append(second + "</scan>")
+                continue
+            named = f' precursorScanNum="{self.spoilt or number}"' if self.names else ""
+            ions = f"<precursorMz{named}>{400.0 + i}</precursorMz><precursorMz>{one.mz + 0.002}</precursorMz>"
+            number += 1
+            third = self._scan(number, 3, one.apex + 0.5, AMOUNTS[i], ions) + "</scan>"
+            texts.append(second + third + "</scan>" if self.within else second + "</scan>" + third)
+        path.write_text(f'<?xml version="1.0"?>\n<mzXML><msRun scanCount="{number}">{"".join(texts)}</msRun></mzXML>\n')
+        return scans
+
+    @staticmethod
+    def _scan(number, level, time, amounts, precursors):
+        pairs = np.stack([np.append(KIT.mz, 301.2), np.append(amounts, 50.0)], axis=1).astype(">f8")
+        return (
+            f'<scan num="{number}" msLevel="{level}" peaksCount="{len(pairs)}" retentionTime="PT{time}S" centroided="1">{precursors}'
+            f'<peaks precision="64" byteOrder="network" contentType="m/z-int">{base64.b64encode(pairs.tobytes()).decode()}</peaks>'
+        )
+
+
+def made(folder, run_type=SpectraByThree, **options):
+    run = run_type(suffix=run_type.suffix)
     for name, value in options.items():
         setattr(run, name, value)
     return write_project(folder, {"one": run}, {"P": PEPTIDES})
@@ -99,9 +137,19 @@ def planted(i):
     return AMOUNTS[i] / AMOUNTS[i].sum()
 
 
-@pytest.mark.parametrize("names", [True, False])
-def test_reporter_ions_of_ms3_are_those_of_the_identified_spectrum_that_it_was_made_from(tmp_path, names):
-    project = made(tmp_path, names=names)
+@pytest.mark.parametrize(
+    ("run_type", "options"),
+    [
+        (SpectraByThree, {"names": True}),
+        (SpectraByThree, {"names": False}),
+        (ScansByThree, {"names": True}),
+        (ScansByThree, {"names": False, "within": False}),
+        (ScansByThree, {"spoilt": "99999"}),
+        (ScansByThree, {"spoilt": "none&lt;", "within": False}),
+    ],
+)
+def test_reporter_ions_of_ms3_are_those_of_the_identified_spectrum_that_it_was_made_from(tmp_path, run_type, options):
+    project = made(tmp_path, run_type, **options)
     summary = quantify(project)
     parts, told = shares(project)
     for i, one in enumerate(PEPTIDES):
@@ -123,9 +171,18 @@ def test_reporter_ions_of_ms2_are_taken_where_they_are_asked_for(tmp_path):
         assert np.abs(parts[one] - planted(i)).max() > 0.01
 
 
-def test_a_file_without_ms3_has_its_reporter_ions_in_ms2_or_is_refused_where_ms3_is_asked_for(tmp_path):
-    project = made(tmp_path, has_third=False)
+@pytest.mark.parametrize("run_type", [SpectraByThree, ScansByThree])
+def test_a_file_without_ms3_has_its_reporter_ions_in_ms2_or_is_refused_where_ms3_is_asked_for(tmp_path, run_type):
+    project = made(tmp_path, run_type, has_third=False)
     quantify(project)
     assert set().union(*shares(project)[1].values()) == {(2, None)}
     with pytest.raises(InputError, match=r"has no fragment spectra \(MS3\)"):
         quantify(project, reporter_level="ms3")
+
+
+def test_other_methods_do_not_read_ms3_whatever_level_is_asked_for(tmp_path):
+    project = made(tmp_path, ScansByThree)
+    summary = run_search("quantify", {"project": [project]}, method="counts", device="cpu", reporter_level="ms3")
+    assert summary.n_peptides == len(PEPTIDES) and not table_of(project, "reporter_ions")
+    with pytest.raises(InputError, match=r"has no survey spectra \(MS1\)"):
+        run_search("quantify", {"project": [project]}, method="label-free", device="cpu", reporter_level="ms3")

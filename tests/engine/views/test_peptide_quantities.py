@@ -13,7 +13,9 @@ from engine.project import Project
 from engine.searches import run_search
 from engine.structures.colouring import quantity_colours
 from engine.views.coverage import cover
+from engine.views.finished_run import open_run
 from engine.views.peptide_quantities import QuantitiesBeside
+from engine.views.quantity_traces import RunSurveys, ion_traces, measured_between
 from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
 
 
@@ -93,3 +95,37 @@ def test_changes_are_those_of_the_first_comparison_and_else_means_count(made):
     opened.table("peptide_quantities", newest).write_bytes(b"no table")
     assert beside.newest() is found, "what was read stays"
     assert QuantitiesBeside(opened, "import-0001").newest() is None
+
+
+def test_colours_of_peptides_follow_a_border_that_somebody_dragged(made):
+    project, design, sequences = made
+    quantify(project, design=design)
+    opened = Project.open(project)
+    run, beside = opened.latest("quantify") or "", QuantitiesBeside(opened, "import-0001")
+    before = beside.newest()
+    assert before is not None and before.run == run and beside.newest() is before, "nothing is read again without need"
+    traces = table_of(project, "ion_traces")
+    row = next(at for at, one in enumerate(traces) if one["file"] == "b1.mzML" and one["area"] and one["peptide"] in sequences["P0"])
+    with open_run(opened, run) as shown:
+        ion = ion_traces(shown.tables.source("ion_traces"), row, shown, RunSurveys(shown))
+        trace = next(one for one in ion.traces if one.row == row)
+        assert trace.begin is not None and trace.apex is not None
+        opened.set_row_correction(run, "ion_traces", row, measured_between(trace, ion.pattern, trace.begin, trace.apex))
+    after = beside.newest()
+    assert after is not None and after is not before
+    peptide = traces[row]["peptide"]
+    # One of the two samples of the condition has another area; by definition the mean of both follows by half.
+    share = opened.row_corrections(run, "ion_traces")[row]["area"] / traces[row]["area"]
+    changed = dict(before.values) | {peptide.replace("I", "L"): before.values[peptide.replace("I", "L")] + np.log2(share) / 2}
+    assert share < 0.8 and dict(after.values) == pytest.approx(changed)
+
+    rows = [{"row": 0, "peptide": peptide, "sequence": peptide, "n_psms": 1, "q_value": 0.0}]
+    coverage = cover("X", f"K{peptide}K", rows)
+    colours = [quantity_colours(one.of_residues(coverage), before.scale)[1:-1] for one in (before, after)]
+    assert (colours[0] == colours[0][0]).all() and (colours[1] == colours[1][0]).all()
+    assert colours[0][0].tolist() != colours[1][0].tolist()
+    assert QuantitiesBeside(Project.open(project), "import-0001").newest().values == after.values, "it is kept"
+
+    opened.set_row_correction(run, "ion_traces", row, {})
+    again = beside.newest()
+    assert again is not None and dict(again.values) == dict(before.values)

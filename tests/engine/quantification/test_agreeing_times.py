@@ -1,0 +1,69 @@
+"""Ions that one file shows at another time: planted among the times of runs, and a peptide that another outshines in one run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.quantification.agreeing_times import at_another_time
+from engine.searches import run_search
+from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
+
+
+def times_of(n_files: int, seed: int, n: int = 300):
+    """Times of ions in runs that are shifted smoothly, and scatter by half of a second."""
+    rng = np.random.default_rng(seed)
+    own = np.sort(rng.uniform(100, 3000, n))
+    times = np.stack([own + 20 * file + 8 * np.sin(own / 400 + file) + rng.normal(0, 0.5, n) for file in range(n_files)], axis=1)
+    times[rng.random(times.shape) < 0.1] = np.nan
+    return rng, times
+
+
+@pytest.mark.parametrize("n_files", [2, 3, 5])
+def test_times_that_are_planted_elsewhere_are_found_and_no_others(n_files):
+    rng, times = times_of(n_files, n_files)
+    near, widths = np.full(times.shape, 1.0), np.full(times.shape, 6.0)
+    wrong = np.zeros(times.shape, np.bool_)
+    for row in rng.choice(np.flatnonzero((~np.isnan(times)).sum(axis=1) > 1), 20, replace=False).tolist():
+        file = int(rng.choice(np.flatnonzero(~np.isnan(times[row]))))
+        times[row, file] += rng.choice([-1, 1]) * rng.uniform(12, 60)
+        wrong[row, file], near[row, file] = True, 10.0
+    assert np.array_equal(at_another_time(times, widths, near), wrong)
+    assert not at_another_time(times, widths * 50, near).any(), "within a quarter of its width a summit is the same"
+    wide = np.where(wrong, 50, 1) * widths
+    assert np.array_equal(at_another_time(times, wide, near), wrong), "however wide the wrong one is"
+
+
+def test_most_files_are_right_whatever_is_near_and_of_two_the_one_near_its_spectra():
+    _, times = times_of(3, 1)
+    times[7] = times[7, 0] + np.array([0.0, 20.0, 40.0]) + 8 * (np.sin(times[7, 0] / 400 + np.arange(3)) - np.sin(times[7, 0] / 400))
+    times[7, 2] += 30
+    near, widths = np.full(times.shape, 5.0), np.full(times.shape, 6.0)
+    near[7, 2] = 0.0
+    assert np.argwhere(at_another_time(times, widths, near)).tolist() == [[7, 2]]
+    times[7, 1] = np.nan
+    assert np.argwhere(at_another_time(times, widths, near)).tolist() == [[7, 0]]
+
+
+def test_where_nothing_can_be_laid_over_each_other_nothing_is_said():
+    for times in (np.zeros((0, 3)), np.full((4, 2), np.nan), np.array([[1.0, 900.0]]), np.arange(30.0)[:, None]):
+        assert not at_another_time(times, np.ones(times.shape), np.ones(times.shape)).any()
+
+
+def test_a_peptide_that_something_outshines_in_one_run_has_no_quantity_there(tmp_path):
+    peptides = random_peptides(24, 3, (9, 12))
+    runs = {name: MadeRun(seconds=700, noise_peaks=20, seed=seed) for seed, name in enumerate(("one", "two"))}
+    for name, run in runs.items():
+        for k, sequence in enumerate(peptides):
+            one = Planted(sequence, 2, 4e6, 40.0 + 25 * k + 5 * (name == "two"))
+            run.planted.append(one)
+            run.identified.append(one)
+    stranger = Planted(peptides[11], 2, 8e7, runs["two"].identified[11].apex + 14.0)
+    runs["two"].planted.append(stranger)
+    project = write_project(tmp_path / "p", runs, {"P": peptides})
+    run_search("quantify", {"project": [project]}, device="cpu", threads=1, normalisation="none")
+    told = {(row["peptide"], row["file"]): row["refused"] for row in table_of(project, "ion_traces")}
+    assert told.pop((peptides[11], "two.mzML")) == "at another time than in other files"
+    assert set(told.values()) == {None}
+    states = {row["sample"]: row["state"] for row in table_of(project, "peptide_quantities") if row["sequence"] == peptides[11]}
+    assert states == {"one": "measured", "two": "refused"}
