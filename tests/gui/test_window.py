@@ -645,6 +645,8 @@ def test_what_is_remembered_is_on_the_disk_before_the_window_closes(
     Project.create_or_open(tmp_path / "away")
     for name in ("away", "mine"):
         window.open_project(tmp_path / name)
+    # Written without waiting; that a signal right after loses nothing is tested with a process of its own.
+    window.settings.flush()
     kept = SettingsFile(tmp_path / "settings.json").values
     assert kept.recent_projects == (str(tmp_path / "mine"), str(tmp_path / "away"))
     qtbot.waitUntil(lambda: not window.results.is_busy)
