@@ -444,6 +444,32 @@ def test_the_spectrum_is_that_of_the_chosen_psm_and_there_is_none_without(open_r
     assert view.spectrum.spectrum is not None
 
 
+def test_where_the_filter_hides_the_chosen_psm_the_first_that_is_left_is_drawn(open_results: Opener, qtbot: QtBot) -> None:
+    view, _ = open_results()
+    first = view.psms.view.chosen
+    peptides = shown(view.psms, "peptide")
+
+    def filtered(text: str) -> None:
+        view.filters.text.setText(text)
+        view.filters.text.returnPressed.emit()
+        settle(view, qtbot)
+
+    filtered(next(one for one in peptides if one != peptides[0]))
+    assert view.psms.view.chosen not in (None, first) and view.psms.model.position_of(view.psms.view.chosen or 0) == 0
+    assert view.pane.row == view.psms.view.chosen
+    filtered("no such peptide")
+    assert view.psms.view.chosen is None and view.spectrum.spectrum is None
+    # What was hidden with all others, and not taken back by the user, is followed by the first that can be seen again.
+    filtered("")
+    assert view.psms.view.chosen == view.pane.row == view.psms.model.rows[0]
+    at = view.psms.view.visualRect(view.psms.view.currentIndex()).center()
+    qtbot.mouseClick(view.psms.view.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier, QPoint(20, at.y()))
+    settle(view, qtbot)
+    filtered("no such peptide")
+    filtered("")
+    assert view.psms.view.chosen is None and view.spectrum.spectrum is None, "nothing was chosen before"
+
+
 def test_a_star_and_a_comment_are_kept_shown_and_filtered_by(open_results: Opener, qtbot: QtBot) -> None:
     view, _ = open_results()
     project, run = view._project, view.run
