@@ -32,8 +32,8 @@ DATA_FOLDERS = {
 class ByteSource:
     """A file opened for reading, unpacked on the way where its content (not its name) is gzip.
 
-    Raises `InputError` where the file is missing, unreadable, a folder or empty, and, while reading, where gzip data are damaged, cut off
-    or unpack to more than `MAXIMUM_TIMES_UNPACKED` times their size.
+    Raises `InputError` where the file is missing, unreadable, a folder, a pipe or a device, or empty, and, while reading, where gzip data
+    are damaged, cut off or unpack to more than `MAXIMUM_TIMES_UNPACKED` times their size.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -42,6 +42,9 @@ class ByteSource:
             if self.path.is_dir():
                 what, remedy = DATA_FOLDERS.get(self.path.suffix.lower(), ("not a file", "Give the files in it, one by one"))
                 raise InputError(path, f"is a folder: {what}", remedy=remedy)
+            if self.path.exists() and not self.path.is_file():
+                # Opening a pipe waits for somebody who writes to it.
+                raise InputError(path, "is a pipe or a device, which cannot be read twice", remedy="Give a file")
             self._file = self.path.open("rb", buffering=0)
             self.size = self.path.stat().st_size
         except ValueError:

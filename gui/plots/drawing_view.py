@@ -24,6 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from engine.views.drawings import Bar, Curve, Drawing, Ink, Label, Points, Shade, Shape, Stroke
+from gui.labels import tip_text
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, ExportFigure, figure_font
 from gui.shades import series_colour, shade_colour
@@ -173,7 +174,7 @@ class DrawingView(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         bars = [shape for shape in self._shapes if isinstance(shape, Bar) and shape.tip]
         tip = next((bar.tip for bar in reversed(bars) if _box(bar).contains(event.position())), "")
-        QToolTip.showText(event.globalPosition().toPoint(), tip, self)
+        QToolTip.showText(event.globalPosition().toPoint(), tip_text(tip), self)
         is_target = self.target_at(event.position()) is not None
         self.setCursor(Qt.CursorShape.PointingHandCursor if is_target else Qt.CursorShape.ArrowCursor)
 

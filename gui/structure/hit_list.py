@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QIcon, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
+from gui.labels import tip_text
 from gui.structure.scene import Scene, ShownHit, hit_colour
 
 __all__ = ["HitList"]
@@ -49,7 +50,7 @@ class HitList(QListWidget):
 
     def _add(self, name: str, about: str, number: int, hit: ShownHit | None, *, is_chosen: bool = False) -> None:
         item = QListWidgetItem(_patch(hit_colour(number), self.devicePixelRatioF()), name)
-        item.setToolTip(f"{name}\n{about}" if about else name)
+        item.setToolTip(tip_text(f"{name}\n{about}" if about else name))
         if hit is None:
             item.setText(f"{name} (query)")
             item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)

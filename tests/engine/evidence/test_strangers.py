@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from urllib.parse import unquote
@@ -13,7 +14,7 @@ from engine.entry import ExportRequest
 from engine.errors import InputError
 from engine.evidence.entry import EVIDENCE
 from engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PROTEINS
-from engine.jobs.progress import Progress
+from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project
 from engine.searches import run_search
 from engine.structures.reading import read_structure
@@ -206,3 +207,16 @@ def test_a_report_that_is_a_file_is_told_before_anything_is_computed(tmp_path: P
         with pytest.raises(InputError, match="pages: is a file, where a folder is wanted"):
             run_search(kind, {"project": [project.folder], **inputs}, options={"report": tmp_path / "pages"}, device="cpu", **parameters)
     assert len(project.runs()) == n and (tmp_path / "pages").read_text() == "mine"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_in_place_of_a_structure_keeps_nobody_waiting(tmp_path: Path) -> None:
+    project = project_with_evidence(tmp_path / "made")
+    path = tmp_path / "made" / "1ao6_A.pdb"
+    path.unlink()
+    os.mkfifo(path)
+    run, progress = str(project.latest("evidence")), RecordingProgress(Progress())
+    assert EVIDENCE.export(project, ExportRequest(run, "structures", tmp_path / "structures"), progress) == []
+    assert len(progress.messages) == 2 and all("1ao6_A.pdb: is a pipe or a device" in text for text in progress.messages)
+    pages = EVIDENCE.write_pages(project, run, tmp_path / "pages", Progress())
+    assert "is a pipe or a device" in pages[0].read_text()
