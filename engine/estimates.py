@@ -7,7 +7,6 @@ runs of this one correct them (`StepMemory`). Nothing is run, and nothing is rea
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
@@ -38,7 +37,6 @@ __all__ = [
     "device_title",
     "estimate",
     "expected",
-    "newest_counts",
     "predicted_run",
     "remember_run",
     "run_prediction",
@@ -49,7 +47,6 @@ STEPS = ("read", "index", "plan", "score", "report")
 _START_SECONDS = 0.4  # what is no step: imports
 _BASE_BYTES = 250e6  # of the program with what it has loaded
 _RECOGNISED = ("spectra", "proteins", "identifications", "libraries")  # sorts that a file shows by its beginning
-_MOST_BYTES = 1 << 22  # of a record that is read
 _WITHOUT_SECONDS = 0.02  # of what the host does beside kernels, where these could not be measured
 
 
@@ -291,17 +288,6 @@ def counts_of(record: Mapping[str, Any]) -> dict[str, float]:
     if not isinstance(found, dict):
         return {}
     return {str(name): float(value) for name, value in found.items() if isinstance(value, int | float) and 0 <= value < 1e12}
-
-
-def newest_counts(folder: Path) -> dict[str, float]:
-    """Counts of a project's newest run, as far as they are numbers; none where nothing can be read."""
-    path = folder / "run.json"
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            return {}
-        return counts_of(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
 
 
 def _members(device: Device) -> list[Device]:

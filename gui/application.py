@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import signal
 import sys
 import threading
 import traceback
@@ -18,6 +17,7 @@ from engine.version import VERSION
 from gui.icons import icon
 from gui.preparation import Preparation
 from gui.settings import SettingsFile, default_settings_path
+from gui.termination import Termination
 from gui.theme import Theme, scale_letters
 from gui.window import MainWindow
 
@@ -31,14 +31,14 @@ def run_window(files: Sequence[Path] = ()) -> int:
     application.setApplicationDisplayName("Proteoscope")
     application.setApplicationVersion(VERSION)
     application.setDesktopFileName("proteoscope")
-    # Ctrl+C in the terminal ends the program as it ends any other: a project survives that.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     settings = SettingsFile(default_settings_path())
     scale_letters(application, settings.values.letter_size)
     theme = Theme(application)
     application.setWindowIcon(icon("proteoscope"))
     window = MainWindow(settings, theme)
     _Faults(window)
+    # A project survives that by itself.
+    Termination(window.memory.end, window)
     window.show()
     # What the window is made of is never garbage, and need not be looked at again; nor are its pages, once they are made.
     gc.freeze()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
@@ -43,6 +43,9 @@ _STANDARD_VIEW = "gui.results.standard_view.StandardView"
 _DRAWING = ("gui.structure.structure_panel", "gui.structure.opengl_renderer", "gui.structure.drawn_renderer")
 _PARTS = {"structures": _DRAWING, "evidence": _DRAWING}
 """Modules of the parts that a view makes later, when they are asked for."""
+_SPECTRA = {"spectrum": "gui.spectrum.spectrum_view.SpectrumView", "mirror": "gui.spectrum.mirror_view.MirrorView"}
+_MADE_BEFORE = {"identify": _SPECTRA, "import": _SPECTRA, "modified": _SPECTRA}
+"""Parts that take as long to make as all others of their view together, by the names of its arguments that take them."""
 
 _FOLLOW_UPS = (
     ("identify", "explain", "E&xplain unidentified spectra…"),
@@ -79,7 +82,7 @@ class SearchPages(QObject):
         self.made_results: RunView | None = None
         """The view of results, where it has been asked for."""
         self._survey, self._devices = survey, devices
-        self._making_form = self._make_form()
+        self._making_form, self._making_results = self._make_form(), self._make_results()
 
     @property
     def kind(self) -> str:
@@ -99,11 +102,9 @@ class SearchPages(QObject):
     def results(self) -> RunView:
         """The view of results; made now, where it was not."""
         if self.made_results is None:
-            self.made_results = self._view_class()(self.search)
-            for of, then, text in _FOLLOW_UPS:
-                if of == self.kind:
-                    self.made_results.offer_search(registry.search_of_kind(then), text)
-            self.results_made.emit(self.made_results)
+            for _ in self._making_results:
+                pass
+        assert self.made_results is not None
         return self.made_results
 
     def prepare(self) -> bool:
@@ -113,7 +114,7 @@ class SearchPages(QObject):
             next(self._making_form, None)
             return True
         if self.made_results is None:
-            _ = self.results
+            next(self._making_results, None)
             return True
         return False
 
@@ -140,10 +141,18 @@ class SearchPages(QObject):
         self.made_form = form
         self.form_made.emit(form)
 
-    def _view_class(self) -> Callable[[Search], RunView]:
-        module, _, name = _OWN_VIEWS.get(self.kind, _STANDARD_VIEW).rpartition(".")
-        made: Callable[[Search], RunView] = getattr(import_module(module), name)
-        return made
+    def _make_results(self) -> Iterator[None]:
+        """Make the view in pieces, each after a step of the iterator."""
+        parts: dict[str, QWidget] = {}
+        for name, path in _MADE_BEFORE.get(self.kind, {}).items():
+            parts[name] = _class_at(path)()
+            yield
+        results: RunView = _class_at(_OWN_VIEWS.get(self.kind, _STANDARD_VIEW))(self.search, **parts)
+        for of, then, text in _FOLLOW_UPS:
+            if of == self.kind:
+                results.offer_search(registry.search_of_kind(then), text)
+        self.made_results = results
+        self.results_made.emit(results)
 
     def knows_preset(self, path: Path) -> bool:
         """Whether a preset file is for this kind of search."""
@@ -155,6 +164,12 @@ class SearchPages(QObject):
     def has_page(self, page: QWidget) -> bool:
         """Whether a page of the window is the form or the view of this search."""
         return page is self.made_form or page is self.made_results
+
+
+def _class_at(path: str) -> Any:
+    """A class by its module and name; imported now, where it was not."""
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
 
 
 def search_pages(survey: FileSurvey, devices: DeviceSurvey, window: QObject) -> dict[str, SearchPages]:

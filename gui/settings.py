@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -125,12 +126,16 @@ class SettingsFile:
     """The settings and their file.
 
     Settings are never worth an error: a damaged file, or one of a newer version of the program, is put aside under another name and the
-    defaults are taken; what cannot be written is noted in the log.
+    defaults are taken; what cannot be written is noted in the log. A thread writes them, since a disk takes its time; it ends when there is
+    nothing to write, and a program that ends waits for it.
     """
 
     def __init__(self, path: Path, migrations: Sequence[Callable[[dict[str, Any]], dict[str, Any]]] = MIGRATIONS) -> None:
         self._path = path
         self._migrations = tuple(migrations)
+        self._lock = threading.Lock()
+        self._unwritten: bytes | None = None
+        self._writer: threading.Thread | None = None
         self.values = self._read()
 
     @property
@@ -139,13 +144,34 @@ class SettingsFile:
         return len(self._migrations) + 1
 
     def save(self) -> None:
-        """Write the file, whole or not at all."""
+        """Have the file written as the settings are now, whole or not at all; `flush` waits until it is."""
         content = {"version": self.version, **self.values.model_dump()}
-        try:
-            with atomic_file(self._path) as file:
-                file.write(json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
-        except StorageError as error:
-            _logger.warning("The settings cannot be saved: %s", error)
+        written = json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n"
+        with self._lock:
+            self._unwritten = written
+            if self._writer is None:
+                self._writer = threading.Thread(target=self._write, name="settings")
+                self._writer.start()
+
+    def flush(self) -> None:
+        """Wait until what was saved is on the disk."""
+        writer = self._writer
+        if writer is not None:
+            writer.join()
+
+    def _write(self) -> None:
+        """Write what was saved last, until nothing newer is there; runs in a thread."""
+        while True:
+            with self._lock:
+                content, self._unwritten = self._unwritten, None
+                if content is None:
+                    self._writer = None
+                    return
+            try:
+                with atomic_file(self._path) as file:
+                    file.write(content)
+            except StorageError as error:
+                _logger.warning("The settings cannot be saved: %s", error)
 
     def _read(self) -> Settings:
         try:

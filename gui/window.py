@@ -45,6 +45,8 @@ class MainWindow(WindowFrame):
         super().__init__()
         self.settings, self.theme = settings, theme
         self.closing = Closing(self, self.queue)
+        self._outdated: set[RunView] = set()
+        """Views that still hold a run of the project before, and let it go in one of the next turns."""
         self._garbage = GarbageCollector(lambda: self.queue.is_idle, self)
         self.run_actions = RunActions(self.project_pane, self.searches, self.tasks, self.message_bar, self)
         self.comparisons = Comparisons(self.pages, settings, self)
@@ -102,6 +104,7 @@ class MainWindow(WindowFrame):
             self.run_actions.tell_no_results(run)
             return
         self.message_bar.clear_complaint()
+        self._clear_outdated(search.results)
         # What is shown already keeps its filter, its choices and its place.
         if search.results.run != run:
             search.results.show_run(project, run.id)
@@ -109,6 +112,7 @@ class MainWindow(WindowFrame):
 
     def compare_runs(self, runs: list[RunRecord]) -> None:
         """Show runs of the open project side by side."""
+        self.turns.finish()
         if self.project_pane.project is not None:
             self.message_bar.clear_complaint()
             self.show_page(self.comparisons.begin(self.project_pane.project, runs))
@@ -232,6 +236,7 @@ class MainWindow(WindowFrame):
             event.ignore()
             return
         self._garbage.stop()
+        self.turns.finish()
         self.comparisons.close()
         self.run_actions.close()
         self.memory.end()
@@ -284,15 +289,25 @@ class MainWindow(WindowFrame):
         if self.project_pane.project is not None and self.project_pane.project.folder == project.folder:
             self.project_pane.refresh()
         else:
-            for results in self.made_results():
-                if results.is_used:
-                    results.clear()
-            self.comparisons.close()
+            self.turns.finish()
             self.project_pane.show_project(project)
+            # What is in sight changes now; all else has time, and takes more of it together than the window may stand still.
+            self._outdated = {results for results in self.made_results() if results.is_used}
+            in_sight = self.pages.currentWidget()
             for form in self.made_forms():
-                form.offer_project(project.folder)
+                if form is in_sight:
+                    form.offer_project(project.folder)
+                else:
+                    self.turns.add(partial(form.offer_project, project.folder))
+            self.turns.add(self.comparisons.close, *(partial(self._clear_outdated, results) for results in self._outdated))
         self.setWindowTitle(f"{project.folder.name} – Proteoscope")
         self._remember_project(project)
+
+    def _clear_outdated(self, results: RunView) -> None:
+        """Let a view let go of a run of the project before, where it still holds one."""
+        if results in self._outdated:
+            self._outdated.discard(results)
+            results.clear()
 
     def _remember_project(self, project: Project) -> None:
         self.recent_projects.remember(project.folder, self.project_pane.records)

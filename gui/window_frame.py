@@ -24,6 +24,7 @@ from gui.searches import SearchPages, search_pages
 from gui.start_page import StartPage
 from gui.task_queue import TaskQueue
 from gui.tasks import CalibrationTask
+from gui.turns import Turns
 
 if TYPE_CHECKING:
     from gui.forms.search_form import SearchForm
@@ -52,6 +53,7 @@ class WindowFrame(QMainWindow):
 
     def __init__(self) -> None:
         super().__init__()
+        self.turns = Turns(self)
         self.log = LogDock()
         self.tasks = TaskQueue(self.log, self)
         self.queue, self.bridge = self.tasks.jobs, self.tasks.bridge
@@ -112,6 +114,7 @@ class WindowFrame(QMainWindow):
 
     def new_search(self, kind: str) -> None:
         """Show the form of a kind of search."""
+        self.turns.finish()
         self.show_page(self.searches[kind].form)
 
     def show_devices(self) -> None:
@@ -120,6 +123,7 @@ class WindowFrame(QMainWindow):
 
     def show_form(self) -> None:
         """Show the form of the kind of search that the user is at."""
+        self.turns.finish()
         self.show_page(self.form)
 
     def show_results(self) -> None:

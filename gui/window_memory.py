@@ -55,10 +55,11 @@ class WindowMemory(QTimer):
         self._is_begun = True
 
     def end(self) -> None:
-        """Remember what there is, and nothing any more."""
+        """Remember what there is, and nothing any more; it is on the disk then."""
         self._is_begun = False
         self.stop()
         self._save()
+        self._settings.flush()
 
     def save_soon(self) -> None:
         """Remember what has changed, in a moment."""
@@ -66,7 +67,7 @@ class WindowMemory(QTimer):
             self.start()
 
     def save_settings(self) -> None:
-        """Write the settings as they are, now."""
+        """Have the settings written as they are, without waiting for the disk."""
         if self._is_begun:
             self._settings.save()
 

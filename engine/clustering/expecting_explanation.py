@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from engine.clustering.parameters import ExplanationParameters
 from engine.entry import SearchRequest
-from engine.estimates import Expectation, newest_counts
+from engine.estimates import Expectation
+from engine.matches.recorded_counts import recorded_counts
 from engine.project import Project
 
 __all__ = ["expected"]
@@ -21,8 +23,7 @@ def expected(request: SearchRequest) -> Expectation:
     InputError : the folder is no project.
     """
     (folder,) = request.files("project")[:1]
-    project = Project.open(folder)
-    counts = newest_counts(project.folder)
+    counts = recorded_counts(Project.open(folder), request.parameters_as(ExplanationParameters).run)
     n, psms = float(counts.get("spectra", _USUAL_SPECTRA)), float(counts.get("psms", counts.get("spectra", _USUAL_SPECTRA) / 3))
     host = {"read": n * _SPECTRUM, "index": n * _SPECTRUM, "score": n * _COMPARED, "report": psms * _PSM}
     return Expectation((), host, {"spectra": n, "psms": psms}, n * _BYTES)

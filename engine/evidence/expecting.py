@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from engine.entry import SearchRequest
-from engine.estimates import Expectation, newest_counts
+from engine.estimates import Expectation
+from engine.evidence.identified_peptides import SHOWN_TOO
 from engine.evidence.parameters import EvidenceParameters
 from engine.formats.sizes import InputSize, input_size
+from engine.matches.recorded_counts import recorded_counts
 from engine.project import Project
 from engine.sequence_search.expecting import scoring_of
 from engine.structure_search.expecting import chains_of, works_of
@@ -29,8 +31,8 @@ def expected(request: SearchRequest) -> Expectation:
     """
     parameters = request.parameters_as(EvidenceParameters)
     (folder,) = request.files("project")[:1]
-    counts = newest_counts(Project.open(folder).folder)
-    proteins = float(len(parameters.proteins) or counts.get("protein_groups", _USUAL_PROTEINS))
+    counts = recorded_counts(Project.open(folder), parameters.run, SHOWN_TOO)
+    proteins = float(len(parameters.proteins) or counts.get("proteins", _USUAL_PROTEINS))
     source = chain_input(request.inputs.get("structures", ()))
     check_sources(source.files)
     chains = chains_of(source)

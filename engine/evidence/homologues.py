@@ -18,6 +18,7 @@ from engine.execution.resources import Resources
 from engine.sequences.conservation import conservation
 from engine.sequences.database import SequenceDatabase
 from engine.sequences.hits import Hits, QueryHits
+from engine.sequences.matrices import LETTERS, encode
 from engine.sequences.stack import OUTSIDE, Stack
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def find_homologues(
     write: Callable[[pa.Table], None],
 ) -> Conservation:  # fmt: skip
     """The n best homologues of each protein, as rows of `HOMOLOGUES` to `write`, some proteins after the other; the protein itself,
-    whole and without a difference, is none.
+    of the same residues from end to end, is none.
 
     Raises
     ------
@@ -66,9 +67,10 @@ def find_homologues(
     """
     found = no_homologues(proteins)
     offsets = offsets_of(np.array([len(one.sequence) for one in proteins], np.int64))
+    place = np.argsort(subjects.file_index)
 
     def take(batch: QueryHits) -> None:
-        hits = _without_itself(batch.hits)
+        hits = _without_itself(batch.hits, proteins, subjects, place)
         write(_rows(hits, proteins))
         for protein, own in _of_queries(hits):
             resources.progress.check()
@@ -78,10 +80,24 @@ def find_homologues(
     return found
 
 
-def _without_itself(hits: Hits) -> Hits:
-    # The same residues from end to end; whether the database has it by the same name does not matter.
-    is_whole = (hits.identity == 1) & (hits.alignment_length == hits.query_length) & (hits.alignment_length == hits.subject_length)
-    return hits.taken(np.flatnonzero(~is_whole)) if is_whole.any() else hits
+def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: SequenceDatabase, place: NDArray[np.int64]) -> Hits:
+    """The hits but those whose subject has the same residues from end to end, by whatever name.
+
+    Parameters
+    ----------
+    place : of the sequences among the subjects, by their places in the files.
+    """
+    # An alignment does not tell it: letters that nobody knows are like nothing, and at the ends they are left out.
+    is_itself = hits.query_length == hits.subject_length
+    for row in np.flatnonzero(is_itself).tolist():
+        own = np.frombuffer(proteins[int(hits.query_index[row])].sequence.encode(), np.uint8)
+        is_itself[row] = np.array_equal(_known(encode(own)), _known(subjects.codes(int(place[hits.subject_index[row]]))))
+    return hits.taken(np.flatnonzero(~is_itself)) if is_itself.any() else hits
+
+
+def _known(codes: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Codes of residues, where what is none has that of an unknown one, as in `ProteinEntry`."""
+    return np.where(codes == LETTERS.index("*"), LETTERS.index("X"), codes).astype(np.int8)
 
 
 def _of_queries(hits: Hits) -> Iterator[tuple[int, Hits]]:

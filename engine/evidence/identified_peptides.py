@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "IdentifiedPeptides", "Modifications", "ProteinEntry", "SourceTables", "identified_peptides", "known_sums", "protein_entries",
-    "source_tables",
+    "SHOWN_TOO", "IdentifiedPeptides", "Modifications", "ProteinEntry", "SourceTables", "identified_peptides", "known_sums",
+    "protein_entries", "source_tables",
 ]  # fmt: skip
 
 _REMEDY = "Run the identification again"
@@ -37,7 +37,8 @@ _PSMS = ("peptide", "sequence", "q_value", "rank", "is_decoy", "spectrum", *_MOD
 _SHIFTS = ("shift_position", "site_probability")
 _EXPLAINED = ("peptide", "q_value", "spectrum")
 _GROUPS = ("accessions", "description", "sequence", "is_decoy", "q_value")
-_MODIFIED = "modified"
+SHOWN_TOO = ("modified",)
+"""Kinds of runs besides identifications whose peptides are shown."""
 _POSITIONS = 1 << 20  # more than a peptide has residues
 
 
@@ -141,7 +142,7 @@ def source_tables(folder: Path, run: str) -> SourceTables:
     """
     project = Project.open(folder)
     run, explained = explained_run(project, run)
-    found = identified_run(folder, run, (_MODIFIED,))
+    found = identified_run(folder, run, SHOWN_TOO)
     if found.proteins is None:
         raise InputError(folder, f"run {found.run} has no table of proteins", remedy=_REMEDY)
     return SourceTables(found.run, found.psms, found.proteins, found.spectra, fixed_of_parameters(found.parameters), explained)

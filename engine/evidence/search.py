@@ -153,7 +153,10 @@ def _conservation(
         if homologues is None:
             return no_homologues(proteins)
         n, e_value = parameters.homologues_per_protein, parameters.maximum_e_value
-        return find_homologues(proteins, homologues, n, e_value, resources, writer.write)
+        found = find_homologues(proteins, homologues, n, e_value, resources, writer.write)
+        if not found.n_of_protein.any():
+            run.progress.message("No protein has a homologue among the sequences given: nothing is told of conservation", "warning")
+        return found
 
 
 def _evidence(

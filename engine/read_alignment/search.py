@@ -185,7 +185,7 @@ def _plan(
     texts, patterns, rules, _ = sequences
     if index is None:
         return EveryPair(texts, patterns, rules, resources, pairs=pairs, both_strands=parameters.strands == "both")
-    resources.progress.message("The place of each read is looked for by minimisers; --places every aligns it with every text")
+    resources.progress.message("The place of each read is looked for by minimisers; places: every aligns it with every text")
     placing = Placing(texts, patterns, index, rules, parameters, resources)
     if patterns.are_mates:
         placing.learn_inserts(parameters)

@@ -18,7 +18,7 @@ from engine.arrays import offsets_of
 from engine.errors import InputError
 from engine.sequences.matrices import LETTERS
 from engine.structures.chains import Chains
-from engine.structures.reading import gemmi_structure
+from engine.structures.reading import columns_of_atoms, gemmi_structure
 
 if TYPE_CHECKING:
     import gemmi
@@ -76,15 +76,11 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
     ------
     InputError : the file is gone or cannot be read. A chain that it does not hold now has an error in its place.
     """
-    import gemmi
-
     structure = gemmi_structure(path)
     while len(structure) > 1:
         del structure[len(structure) - 1]
-    try:
-        atoms = gemmi.FlatStructure(structure)
-    except RuntimeError:
-        raise InputError(path, "has names of more letters than its atoms can be told by", remedy="Write it anew as mmCIF") from None
+    ligands = _ligands(structure)
+    atoms = columns_of_atoms(structure)
     sizes = np.array([len(residue) for part in structure[0] for residue in part], np.int64)
     of_residue = np.repeat(np.arange(len(sizes)), sizes)
     letters: NDArray = np.ascontiguousarray(atoms.atom_names)
@@ -96,7 +92,6 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
     # Of what lies nowhere, as files may say, only the Cα were looked at before.
     is_heavy = ~np.isin(atoms.elements, _HYDROGENS) & (np.abs(position) <= _MAXIMUM_PLACE).all(axis=1)
     alternative = np.ascontiguousarray(atoms.altlocs)
-    ligands = _ligands(structure)
     alphas = np.flatnonzero(is_alpha)
     place_of = _as_keys(position[alphas].astype(np.float32))
     order = np.argsort(place_of, kind="stable")

@@ -184,12 +184,13 @@ def read_atoms(path: Path, chain: str) -> gemmi.Structure:
     ------
     InputError : the file has no such chain.
     """
-    from engine.structures.reading import gemmi_structure, printable_name
+    from engine.structures.reading import gemmi_structure, printable_names
 
     structure = gemmi_structure(path)
     model = structure[0]
+    names = printable_names(one.name for one in model)
     for number in reversed(range(len(model))):
-        if printable_name(model[number].name) != chain:
+        if names[model[number].name] != chain:
             del model[number]
     if not len(model):
         raise InputError(path, f"has no chain {chain}", remedy="Give a chain that is in the file")

@@ -11,6 +11,8 @@ gemmi reads the atoms; what is a residue of a protein, which alternative locatio
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -30,7 +32,10 @@ from engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["MAXIMUM_BYTES", "SkippedChain", "StructureFile", "gemmi_structure", "is_structure", "printable_name", "read_structure", "stem"]
+__all__ = [
+    "MAXIMUM_BYTES", "SkippedChain", "StructureFile", "columns_of_atoms", "gemmi_structure", "is_structure", "printable_names",
+    "read_structure", "stem",
+]  # fmt: skip
 
 MAXIMUM_BYTES = 256 << 20
 """Of a file when it is unpacked: what reads mmCIF takes some ten times its room."""
@@ -99,6 +104,25 @@ def printable_name(name: str) -> str:
     return "".join(letter if letter.isprintable() and not letter.isspace() else "_" for letter in name[:_MAXIMUM_NAME])
 
 
+def printable_names(names: Iterable[str]) -> dict[str, str]:
+    """Names of chains that differ, each as `printable_name` has it, with a number behind where another one would be the same.
+
+    >>> printable_names(["a b", "a_b", "A"])
+    {'a_b': 'a_b', 'A': 'A', 'a b': 'a_b_2'}
+    """
+    names = list(dict.fromkeys(names))
+    found = {name: name for name in names if printable_name(name) == name}
+    used, numbers = set(found), Counter[str]()
+    for name in [one for one in names if one not in found]:
+        shown = one = printable_name(name)
+        while one in used:
+            numbers[shown] += 1
+            one = f"{shown}_{numbers[shown] + 1}"
+        used.add(one)
+        found[name] = one
+    return found
+
+
 def read_structure(path: str | Path, *, minimum_confidence: float = 0.0) -> StructureFile:
     """Read the protein chains of a file.
 
@@ -139,6 +163,24 @@ def _read(path: Path) -> tuple[gemmi.Structure, _Facts]:
     if not len(structure) or not sum(len(chain) for chain in structure[0]):
         raise InputError(path, "holds no coordinates of atoms", remedy=_TAKEN)
     return structure, facts
+
+
+def columns_of_atoms(structure: gemmi.Structure) -> Any:
+    """gemmi's columns of the atoms of a structure of one model. They hold no name of more than seven letters, and no residue or atom of
+    interest has one: where there are such, as chains of assemblies have, the structure's names are cut."""
+    import gemmi
+
+    try:
+        return gemmi.FlatStructure(structure)
+    except RuntimeError:
+        for part in structure[0]:
+            part.name = ""
+            for residue in part:
+                residue.name, residue.subchain = residue.name[:_MAXIMUM_FLAT], residue.subchain[:_MAXIMUM_FLAT]
+                residue.entity_id = residue.entity_id[:_MAXIMUM_FLAT]
+                for atom in residue:
+                    atom.name = atom.name[:_MAXIMUM_FLAT]
+        return gemmi.FlatStructure(structure)
 
 
 def is_structure(path: Path) -> bool:
@@ -317,7 +359,7 @@ class _StructureReader:
                 chain_of_part.append(number)
                 n_atoms.append(len(one))
                 label_number.append(one.label_seq)
-        atoms = self._atoms()
+        atoms = columns_of_atoms(self._structure)
         offsets = offsets_of(np.array(n_atoms, np.int64))
         if not len(n_atoms) or len(atoms.pos) != offsets[-1] or offsets[-1] > _MAXIMUM_ATOMS:
             raise InputError(self._path, "holds no coordinates of atoms, or too many", remedy=_TAKEN)
@@ -341,22 +383,6 @@ class _StructureReader:
             self._confidence(atoms, offsets, chosen, is_residue, label_number), atoms.entity_ids[first], np.zeros(1, np.int64),
         )  # fmt: skip
         return self._chains(list(names), columns, is_residue, is_polymer, is_amino_acid, is_nucleotide)
-
-    def _atoms(self) -> Any:
-        """Columns of the atoms; they hold no name of more than seven letters, and no residue or atom of interest has one."""
-        import gemmi
-
-        try:
-            return gemmi.FlatStructure(self._structure)
-        except RuntimeError:
-            for part in self._structure[0]:
-                part.name = ""
-                for residue in part:
-                    residue.name, residue.subchain = residue.name[:_MAXIMUM_FLAT], residue.subchain[:_MAXIMUM_FLAT]
-                    residue.entity_id = residue.entity_id[:_MAXIMUM_FLAT]
-                    for atom in residue:
-                        atom.name = atom.name[:_MAXIMUM_FLAT]
-            return gemmi.FlatStructure(self._structure)
 
     @staticmethod
     def _is_alone(n_atoms: list[int]) -> NDArray[np.bool_]:
@@ -443,8 +469,9 @@ class _StructureReader:
         n_nucleotides = np.bincount(columns.chain[is_polymer & is_nucleotide], minlength=len(names))
         n_amino_acids = np.bincount(columns.chain[is_polymer & is_amino_acid], minlength=len(names))
         wanted, skipped = [], []
-        for i, name in enumerate(names):
-            shown = printable_name(name)
+        known = printable_names(names)
+        shown_names = [known[name] for name in names]
+        for i, shown in enumerate(shown_names):
             if n_residues[i] >= FEWEST_RESIDUES:
                 wanted.append(i)
             elif n_residues[i]:
@@ -462,7 +489,7 @@ class _StructureReader:
         for k, i in enumerate(wanted):
             here = np.arange(taken.offsets[k], taken.offsets[k + 1])
             here = here[is_sure[here]]
-            chain_name = printable_name(names[i])
+            chain_name = shown_names[i]
             if len(here) < FEWEST_RESIDUES:
                 limit = (
                     f"has {len(here)} residues with a pLDDT of {self._minimum_confidence:g} or more, and {FEWEST_RESIDUES} are the least"

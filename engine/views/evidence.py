@@ -40,6 +40,7 @@ _GONE = "Put the file back as it was, or show the peptides on structures again"
 _DASH, _X = "-", "X"
 _MAXIMUM_SKIPPED = 100_000  # residues of a chain between aligned ones
 _SAME_MASS = 0.001  # Da, by which a modification of a peptide is known among the sites
+_UNSURE = ("distant", "remote")  # kinds of chains whose residues may lie otherwise than the protein's
 _NEAREST_ATOMS = 3  # pairs that say how a chain lies on another
 
 
@@ -63,6 +64,12 @@ class NearFold:
     labels: tuple[str, ...]
     exposure: NDArray[np.float64]
     unseen: NDArray[np.int64]
+
+    @property
+    def name(self) -> str:
+        """The chain's, with a mark where its residues say little of the protein's."""
+        kind = self.values["kind"]
+        return f"{self.values['chain']} ({kind})" if kind in _UNSURE else str(self.values["chain"])
 
 
 @dataclass(frozen=True, eq=False)

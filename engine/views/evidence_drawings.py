@@ -54,8 +54,7 @@ def draw_protein(protein: ProteinEvidence) -> Drawing:
             shapes += [Stroke(x, top, x, top + _BAR, "text", 0.5), Bar(x - 2, top, 4, 4, _MODIFIED, True, tip=protein.name_of(place))]
         top += _STEP + 3
     for near in protein.folds[:_MAXIMUM_CHAINS]:
-        name = f"{near.values['chain']}{' (remote)' if near.values['kind'] == 'remote' else ''}"
-        shapes.append(Label(0, top + _BAR, shortened(name, _LEFT - 6, 8)))
+        shapes.append(Label(0, top + _BAR, shortened(near.name, _LEFT - 6, 8)))
         stretches = np.split(near.position, np.flatnonzero(np.diff(near.position) != 1) + 1) if len(near.position) else []
         tip = f"{near.values['chain']}, {near.values['kind']}, {near.values['identity'] * 100:.1f} % identity"
         shapes += [bar(int(one[0]), int(one[-1]) + 1, top, _CHAIN, tip) for one in stretches]

@@ -96,7 +96,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
         rows = [
             f'<tr><td><a href="{name}.html">{shown(one.accession)}</a></td><td><a href="{name}.pdf">PDF</a></td>'
             f'<td class="n">{one.coverage.fraction * 100:.1f} %</td>'
-            f'<td class="n">{int(one.is_modified.sum()):,}</td><td>{shown(one.folds[0].values["chain"]) if one.folds else "none"}</td>'
+            f'<td class="n">{int(one.is_modified.sum()):,}</td><td>{shown(one.folds[0].name) if one.folds else "none"}</td>'
             f"<td>{shown(one.coverage.description)}</td></tr>"
             for name, one in names
         ]

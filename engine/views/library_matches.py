@@ -19,12 +19,13 @@ from engine.views.mirror import Half, MirroredSpectra
 from engine.views.peaks import Peaks
 from engine.views.tables import TableSource
 
-__all__ = ["LibraryFilter", "LibraryOverview", "compared_match", "library_conditions", "library_overview"]
+__all__ = ["LibraryFilter", "LibraryOverview", "compared_match", "library_conditions", "library_overview", "matched_spectrum"]
 
 _DETAILS = (
     *("spectrum", "reference", "spectrum_id", "library_spectrum", "peptide", "charge", "similarity", "mass_difference", "modification"),
     *("precursor_mz", "kind"),
 )
+_PLACE = ("spectrum", "spectrum_file", "retention_time", "precursor_mz")
 _SIMILARITIES = {"entropy": "spectral entropy", "cosine": "cosine"}
 _TEXTS = ("library_spectrum", "peptide", "formula", "inchikey", "modification", "spectrum_id")
 
@@ -77,6 +78,11 @@ def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
     series = (("Matches", counts),)
     histogram = Histogram("Mass differences", "Mass difference (Da)", "Matches", edges, series, None, told)
     return LibraryOverview(found, histogram, is_judged)
+
+
+def matched_spectrum(source: TableSource, row: int) -> dict[str, Any]:
+    """Which spectrum a match is of, by its row and its file, and its place in the run. `source`: the table of matches."""
+    return dict(source.values(np.array([row]), _PLACE).to_pylist()[0])
 
 
 def compared_match(source: TableSource, row: int, run: FinishedRun) -> MirroredSpectra:

@@ -27,6 +27,8 @@ __all__ = [
 
 _REMEDY = "Run the search again"
 _NAME = "spectra"
+LIBRARY_MATCHES = "matches"
+"""The table of a search of libraries in which all its matches stand, of which the PSMs are a part."""
 _COUNTED = ("n_peaks", "total_ion_current", "base_peak_mz", "base_peak_intensity")
 _STORED = tuple(name for name in SPECTRA.by_name if name not in ("mz", "intensity"))
 _NEAR = 0.01
@@ -50,11 +52,11 @@ SPECTRUM_LIST = Table.of(
         Column("total_ion_current", "TIC", "Sum of the intensities of the peaks", "number", 11, 0),
         Column("base_peak_mz", "Base peak", "m/z of the highest peak", "number", 10, 4),
         Column("base_peak_intensity", "Intensity", "Intensity of the highest peak", "number", 10, 0, is_shown=False),
-        Column("peptide", "Peptide", "What it was identified as, in ProForma", width=24),
+        Column("peptide", "Peptide", "What it was identified as, in ProForma, or the library's name of it", width=24),
         Column("q_value", "q-value", "q-value of its best match, accepted or not", "probability", 8),
         Column("spectrum_file", "File", "Its file", width=24, is_shown=False),
         Column("spectrum_id", "Spectrum", "Its name in the file", width=30, is_shown=False),
-        Column("psm", meaning="Row of its best match among the PSMs", kind="identifier"),
+        Column("psm", meaning="Row of its best match among the PSMs, or among the library matches", kind="identifier"),
     ),
     shown="scan retention_time precursor_mz charges n_peaks total_ion_current base_peak_mz base_peak_intensity is_identified peptide "
     "q_value spectrum_file spectrum_id",
@@ -99,15 +101,30 @@ def _make_views(run: FinishedRun, is_wanted: Callable[[], object]) -> None:
             connection.execute(f'CREATE TABLE "{_SUMS}" AS SELECT * FROM counted')
             connection.unregister("counted")
         fdr = float(run.parameters.get("fdr", 0.01))
-        connection.execute(
-            f'CREATE TABLE "{_MATCHES}" AS SELECT matched, psm, psms.q_value, psms.peptide, '
-            "NOT psms.is_decoy AND psms.rank = 1 AND (psms.q_value IS NULL OR NOT isfinite(psms.q_value) OR psms.q_value <= "
-            f"{fdr!r}) AS is_identified FROM (SELECT spectrum AS matched, arg_min(file_row_number, rank * 2 + CAST(is_decoy AS INTEGER)) "
-            "AS psm FROM psms GROUP BY spectrum) JOIN psms ON psms.file_row_number = psm"
-        )
+        found = _best_library_matches(fdr) if LIBRARY_MATCHES in run.tables.paths else _best_psms(fdr)
+        connection.execute(f'CREATE TABLE "{_MATCHES}" AS {found}')
         # Kept as a table, a page comes within milliseconds; from the file, whose row groups are small, each takes part of a second.
         kind = "TABLE" if file.n_rows <= _MOST_KEPT else "VIEW"
         connection.execute(f'CREATE {kind} "{_VIEW}" AS {_list_of_spectra(set(present), is_counted)}')
+
+
+def _best_psms(fdr: float) -> str:
+    """SQL of the best match of each spectrum among the PSMs."""
+    return (
+        "SELECT matched, psm, psms.q_value, psms.peptide, "
+        "NOT psms.is_decoy AND psms.rank = 1 AND (psms.q_value IS NULL OR NOT isfinite(psms.q_value) OR psms.q_value <= "
+        f"{fdr!r}) AS is_identified FROM (SELECT spectrum AS matched, arg_min(file_row_number, rank * 2 + CAST(is_decoy AS INTEGER)) "
+        "AS psm FROM psms GROUP BY spectrum) JOIN psms ON psms.file_row_number = psm"
+    )
+
+
+def _best_library_matches(fdr: float) -> str:
+    """SQL of the entry that each spectrum resembles most, of a peptide or of another compound. Where the library has no decoys none has a
+    q-value, and all count; where it has some, those without one do not."""
+    return (
+        "SELECT spectrum AS matched, file_row_number AS psm, q_value, coalesce(peptide, library_spectrum) AS peptide, "
+        f"coalesce(q_value <= {fdr!r}, (SELECT count(q_value) = 0 FROM {LIBRARY_MATCHES})) AS is_identified FROM {LIBRARY_MATCHES}"
+    )
 
 
 def _list_of_spectra(present: set[str], is_counted: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.entry import Input
+from engine.entry import FileSort, Input
 from engine.formats.letters import InputContent, SequenceCount, worth_a_warning
 from engine.formats.registry import library_suffixes
 from gui.forms.field import Outlined
@@ -57,6 +57,7 @@ class FileList(QWidget):
     asked : the input.
     survey : looks at the files.
     takes_broken : whether structures that cannot be read are left out by who takes the files, and hence no problem.
+    elsewhere : titles of other inputs beside it, and the sorts of files that they take.
 
     Signals
     -------
@@ -68,9 +69,11 @@ class FileList(QWidget):
     counted = Signal()
     database_asked = Signal()
 
-    def __init__(self, asked: Input, survey: FileSurvey, *, takes_broken: bool = False) -> None:
+    def __init__(
+        self, asked: Input, survey: FileSurvey, *, takes_broken: bool = False, elsewhere: Mapping[str, Collection[FileSort]] | None = None
+    ) -> None:
         super().__init__()
-        self._takes_broken = takes_broken
+        self._takes_broken, self._elsewhere = takes_broken, elsewhere or {}
         self._asked, self._sort, self._survey = asked, SORTS[asked.sort], survey
         self._sorts = frozenset(asked.sorts)
         self._known: dict[Path, FileKind] = {}
@@ -351,7 +354,9 @@ class FileList(QWidget):
             return f"{known.path.name} is a {known.format} file of sequences; add it to the protein databases"
         if known.sort == "spectra" and self._asked.sort == "libraries" and known.path.name.lower().endswith(library_suffixes()):
             return f"{known.path.name} holds spectra ({known.format}) that do not say what they are of (SEQ=, NAME=): no spectral library"
-        return f"{known.path.name} holds {SORTS[known.sort].held} ({known.format}), not {self._sort.held}"
+        place = next((title for title, sorts in self._elsewhere.items() if known.sort in sorts), "")
+        belongs = f". Add it to {place}" if place else ""
+        return f"{known.path.name} holds {SORTS[known.sort].held} ({known.format}), not {self._sort.held}{belongs}"
 
     def _show_state(self) -> None:
         for i in range(self.lines.count()):

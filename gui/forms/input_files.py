@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine.entry import Input
+from engine.entry import FileSort, Input
 from engine.formats.letters import InputContent
 from gui.forms.file_list import FileList, count_text, nucleotide_text
 from gui.forms.file_survey import FileSurvey
@@ -30,10 +31,10 @@ class InputFiles(QWidget):
 
     changed = Signal()
 
-    def __init__(self, asked: Input, survey: FileSurvey) -> None:
+    def __init__(self, asked: Input, survey: FileSurvey, elsewhere: Mapping[str, Collection[FileSort]] | None = None) -> None:
         super().__init__()
         self.asked = asked
-        self.files = FileList(asked, survey)
+        self.files = FileList(asked, survey, elsewhere=elsewhere)
         self.files.changed.connect(self.changed)
         self.box = SequenceBox(takes_nucleotides=asked.takes_nucleotides) if asked.can_be_pasted else None
         """Where sequences are pasted."""

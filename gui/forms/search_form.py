@@ -67,7 +67,10 @@ class SearchForm(QWidget):
     def __init__(self, search: Search, survey: FileSurvey, devices: DeviceSurvey, parameters: ParameterForm | None = None) -> None:
         super().__init__()
         self.search, self._model, self._survey = search, search.model, survey
-        self.inputs = {one.name: InputFiles(one, survey) for one in search.inputs}
+        self.inputs = {
+            one.name: InputFiles(one, survey, {other.title: other.sorts for other in search.inputs if other is not one})
+            for one in search.inputs
+        }
         """What is given, by the names of the search's inputs."""
         self.file_lists = {name: one.files for name, one in self.inputs.items()}
         self.options = {option.name: QCheckBox(option.title) for option in search.options if option.title and not option.metavar}

@@ -122,19 +122,20 @@ def _paint_scale(painter: QPainter, layout: CoverageLayout, colours: PlotColours
     if layout.shades is None or layout.quantities is None:
         return 0.0
     scale, metrics = layout.quantities.scale, QFontMetricsF(font)
-    ends = [f"{value:.1f}" for value in (scale.low, scale.high)]
-    wide, bar = [metrics.horizontalAdvance(one) + 8 for one in (f"{scale.title}:", *ends)], layout.line * 4
-    total = sum(wide) + bar
+    before, behind = (f"{scale.title}:", f"{scale.low:.1f}"), f"{scale.high:.1f}"
+    *wide, last = (metrics.horizontalAdvance(one) + 8 for one in (*before, behind))
+    bar = layout.line * 4
+    total = sum(wide) + last + bar
     x, place = layout.size.width() - total - 4, QRectF(0, layout.line * 0.4, 0, layout.line * 1.3)
     painter.setPen(colours.text)
-    for text, width in zip((f"{scale.title}:", ends[0]), wide, strict=False):
+    for text, width in zip(before, wide, strict=True):
         painter.drawText(QRectF(x, place.top(), width, place.height()), _LEFT, text)
         x += width
     gradient = QLinearGradient(x, 0, x + bar, 0)
     for number, colour in enumerate(scale.stops):
         gradient.setColorAt(number / (len(scale.stops) - 1), QColor(*colour))
     painter.fillRect(QRectF(x, place.center().y() - layout.line * 0.3, bar, layout.line * 0.6), gradient)
-    painter.drawText(QRectF(x + bar + 8, place.top(), wide[2], place.height()), _LEFT, ends[1])
+    painter.drawText(QRectF(x + bar + 8, place.top(), last, place.height()), _LEFT, behind)
     return total + 12
 
 

@@ -91,6 +91,7 @@ class ExportAction(QAction):
         """Ask for a file, write the figure to it and tell how that went."""
         figure = self._figure()
         if figure is None:
+            self._tell("There is no figure to export now.")
             return
         path, chosen = QFileDialog.getSaveFileName(self._owner, "Export figure", f"{_file_name(figure.name)}.svg", FIGURE_FILTER)
         if not path:

@@ -39,6 +39,7 @@ from gui.spectrum.mirror_view import MirrorView
 from gui.splitters import kept_sizes, restore_sizes
 from gui.tables.panel import TablePanel
 from gui.tables.worker import TableWorker
+from gui.turns import Turns
 
 __all__ = ["ComparisonView"]
 
@@ -76,12 +77,16 @@ class ComparisonView(QWidget):
         self.overlaps = DrawingView("Overlaps of the runs", _OVERLAPS)
         self.curves = DrawingView("Items by q-value", _CURVES)
         self.scores = DrawingView("Scores of two runs", _SCORES)
-        self.mirror = MirrorView()
+        self._mirror_place = QVBoxLayout()
+        self._mirror: MirrorView | None = None
+        self._turns = Turns(self)
         self._text = QLabel("Opening the results…")
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setWordWrap(True)
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._lay_out()
+        # It takes as long to make as all the rest, and has nothing to show before the runs are open.
+        self._turns.add(self._make_mirror)
         self._progress = Progress()
 
         def compare() -> RunComparison:
@@ -93,6 +98,13 @@ class ComparisonView(QWidget):
     def text(self) -> str:
         """What is said in place of a comparison, empty when there is one."""
         return self._text.text() if self._stack.currentWidget() is self._text else ""
+
+    @property
+    def mirror(self) -> MirrorView:
+        """What two runs make of a spectrum; made now, where it was not."""
+        self._turns.finish()
+        assert self._mirror is not None
+        return self._mirror
 
     @property
     def is_busy(self) -> bool:
@@ -112,6 +124,7 @@ class ComparisonView(QWidget):
 
     def clear(self) -> None:
         """Let all files go, and end what still runs."""
+        self._turns.finish()
         self._progress.cancel()
         for worker in (self._opener, self._computer, self._reader):
             worker.close()
@@ -170,14 +183,14 @@ class ComparisonView(QWidget):
         self.tabs.addTab(self.curves, "By q-value")
         self.tabs.addTab(scores, "Scores")
         self._tables = QStackedWidget()
-        # Each figure has the same shortcut, so that this one's holds in itself and in the tables alone.
-        self.mirror.export_action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        self._tables.addAction(self.mirror.export_action)
         above, below = QSplitter(Qt.Orientation.Horizontal), QSplitter(Qt.Orientation.Horizontal)
         above.addWidget(self.overlaps)
         above.addWidget(self.tabs)
         below.addWidget(self._tables)
-        below.addWidget(self.mirror)
+        mirror_place = QWidget()
+        mirror_place.setLayout(self._mirror_place)
+        self._mirror_place.setContentsMargins(0, 0, 0, 0)
+        below.addWidget(mirror_place)
         down = QSplitter(Qt.Orientation.Vertical)
         down.addWidget(above)
         down.addWidget(below)
@@ -206,7 +219,14 @@ class ComparisonView(QWidget):
         self.scores.targetChosen.connect(self._show_spectrum_of_dot)
         for drawing in (self.overlaps, self.curves, self.scores):
             drawing.message.connect(self.message)
-        self.mirror.message.connect(self.message)
+
+    def _make_mirror(self) -> None:
+        self._mirror = mirror = MirrorView()
+        # Each figure has the same shortcut, so that this one's holds in itself and in the tables alone.
+        mirror.export_action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self._tables.addAction(mirror.export_action)
+        self._mirror_place.addWidget(mirror)
+        mirror.message.connect(self.message)
 
     @property
     def _level(self) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QLocale, Qt, QTimer
+from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QFileDialog, QTabWidget, QWidget
 
@@ -40,6 +40,7 @@ from gui.results.filter_bar import FilterBar
 from gui.results.run_view import RunView
 from gui.results.summary_header import SummaryNumber
 from gui.structure.scene import Pick
+from gui.turns import Turns
 
 if TYPE_CHECKING:
     from gui.structure.structure_panel import StructurePanel
@@ -87,6 +88,7 @@ class EvidenceView(RunView):
         self._place: int | None = None
         """The residue of the protein that was picked last, from 0, while the peptides over it are shown."""
         self._is_telling = False
+        self._turns = Turns(self)
         self._last_folder = ""
         self.structures: StructurePanel | None = None
         """The fold in three dimensions, from when it is first asked for."""
@@ -142,12 +144,13 @@ class EvidenceView(RunView):
         self.header.show_counts([SummaryNumber(self.panels[name].total, one, several) for name, one, several in names], "")
         self.header.show_facts((*files_facts(run, "peptides of {}"), *time_facts(run)))
         if self.structures_action.isChecked():
-            # What draws them takes a tenth of a second to make: the tables come before it.
-            QTimer.singleShot(0, self, lambda: self._show_structures(self.structures_action.isChecked()))
+            # What draws them takes a while to make: the tables come before it, and what it shows after it.
+            self._turns.add(self._make_wanted_structures, self._show_wanted_structures)
         self.proteins.show_rows(takes_first=not self._wanted_form)
         self._go_to_wanted()
 
     def _forget(self) -> None:
+        self._turns.drop()
         self._protein = self._fold = None
         if self._source is not None:
             self._source.close()
@@ -383,6 +386,13 @@ class EvidenceView(RunView):
             else:
                 self._show_fold(self._fold, self._no_fold_text)
         self.stateChanged.emit()
+
+    def _make_wanted_structures(self) -> None:
+        if self.structures is None and self.structures_action.isChecked():
+            self.structures = self._make_structures()
+
+    def _show_wanted_structures(self) -> None:
+        self._show_structures(self.structures_action.isChecked())
 
     def _make_structures(self) -> StructurePanel:
         # It imports what draws in three dimensions.

@@ -46,6 +46,8 @@ from gui.results.row_marker import RowMarker
 from gui.results.run_spectra import RunSpectra
 from gui.results.run_view import RunView
 from gui.spectrum.match_pane import MatchPane, ShownMatch
+from gui.spectrum.mirror_view import MirrorView
+from gui.spectrum.spectrum_view import SpectrumView
 from gui.tables.panel import TablePanel
 
 __all__ = ["IdentificationView"]
@@ -65,9 +67,16 @@ class _Overview(NamedTuple):
 
 
 class IdentificationView(RunView):
-    """Shows a finished identification."""
+    """Shows a finished identification. `spectrum`, `mirror`: the views of spectra, where they have been made before."""
 
-    def __init__(self, search: Search = IDENTIFICATION, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        search: Search = IDENTIFICATION,
+        parent: QWidget | None = None,
+        *,
+        spectrum: SpectrumView | None = None,
+        mirror: MirrorView | None = None,
+    ) -> None:
         self.filters = IdentificationFilter()
         super().__init__(search, self.filters, parent)
         self.proteins, self.peptides, self.psms = (self.panels[name] for name in ("proteins", "peptides", "psms"))
@@ -79,7 +88,7 @@ class IdentificationView(RunView):
         """What all residues of a kind carry, once it has been looked up for the run."""
         self.marker = RowMarker("psms", self)
         self._wanted: dict[str, int] = {}
-        self.pane = MatchPane()
+        self.pane = MatchPane(spectrum=spectrum, mirror=mirror)
         self.spectrum = self.pane.spectrum
         self.coverage = CoverageMap()
         self.scores = HistogramPlot("Score distribution")

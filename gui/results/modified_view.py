@@ -57,9 +57,11 @@ class _Found(NamedTuple):
 
 
 class ModifiedView(RunView):
-    """Shows a finished search for modified peptides."""
+    """Shows a finished search for modified peptides. `spectrum`, `mirror`: the views of spectra, where they have been made before."""
 
-    def __init__(self, search: Search, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, search: Search, parent: QWidget | None = None, *, spectrum: SpectrumView | None = None, mirror: MirrorView | None = None
+    ) -> None:
         self.filters = ModifiedFilterBar()
         super().__init__(search, self.filters, parent)
         self.modifications, self.psms, self.proteins = (self.panels[name] for name in ("modifications", "psms", "proteins"))
@@ -73,8 +75,8 @@ class ModifiedView(RunView):
         for text, scale in _SCALES:
             self.counts_scale.addItem(text, scale)
         self.range_label = ElidedLabel()
-        self.mirror = MirrorView()
-        self.spectrum = SpectrumView()
+        self.mirror = mirror or MirrorView()
+        self.spectrum = spectrum or SpectrumView()
         self.marks = MarkBar()
         self.marker = RowMarker("psms", self)
         self.marks.marked.connect(self.marker.put)

@@ -43,16 +43,23 @@ class ShownMatch:
 
 
 class MatchPane(QWidget):
-    """Shows a PSM, or a spectrum that is none, or says why there is none."""
+    """Shows a PSM, or a spectrum that is none, or says why there is none.
+
+    Parameters
+    ----------
+    spectrum, mirror : the two views of spectra, where they have been made before.
+    """
 
     message = Signal(str)
     asked = Signal()
     """The user wants the PSM with something else below it, or with other ions."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, parent: QWidget | None = None, *, spectrum: SpectrumView | None = None, mirror: MirrorView | None = None
+    ) -> None:  # fmt: skip
         super().__init__(parent)
-        self.spectrum = SpectrumView()
-        self.mirror = MirrorView()
+        self.spectrum = spectrum or SpectrumView()
+        self.mirror = mirror or MirrorView()
         self.kept: ShownMatch | None = None
         """The PSM that others are compared with."""
         self._shown: ShownMatch | None = None

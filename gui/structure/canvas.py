@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -25,11 +26,13 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.arrays import offsets_of
 from engine.structures.colouring import Legend
+from engine.structures.meshes import Mesh
 from gui.labels import answer_tooltip
-from gui.structure.camera import Camera, Sphere
+from gui.structure.camera import Camera, Sphere, sphere_around
 from gui.structure.overlay import OverlayChoice, paint_overlay
 from gui.structure.rendering import Body, Look, Renderer, RenderingError
 from gui.structure.scene import Pick, Scene
+from gui.turns import Turns
 
 __all__ = ["BACKGROUNDS", "StructureCanvas", "make_renderer"]
 
@@ -41,6 +44,7 @@ _SPIN_MS, _SPIN_DEGREES = 40, 1.5
 _SMOOTH_AFTER_MS = 160
 _PICK_PIXELS, _SAME_PLACE_PIXELS = 14.0, 5.0
 _MAXIMUM_UNDONE = 50
+_SMALL = QSize(192, 192)
 _EMPTY = "Choose a hit to see it superposed on its query."
 _PREPARING = "Preparing to draw without OpenGL…"
 
@@ -51,6 +55,14 @@ class _Made(NamedTuple):
     bodies: list[Body]
     sphere: Sphere
     legend: Legend
+
+
+def _sample() -> Body:
+    """A triangle in the middle."""
+    corners = np.array([[-9, -9, 0], [9, -9, 0], [0, 9, 0]], np.float32)
+    normals = np.tile(np.array([0, 0, 1], np.float32), (3, 1))
+    mesh = Mesh(corners, normals, np.array([[0, 1, 2]], np.uint32), np.zeros(3, np.int32))
+    return Body(mesh, np.full((3, 3), 200, np.uint8))
 
 
 def make_renderer() -> tuple[Renderer, str]:
@@ -105,8 +117,7 @@ class StructureCanvas(QWidget):
         self._undone: list[Callable[[], None]] = []
         self._smooth_soon = QTimer(self, singleShot=True, interval=_SMOOTH_AFTER_MS)
         self._smooth_soon.timeout.connect(self._smooth)
-        self._make_soon = QTimer(self, singleShot=True, interval=0)
-        self._make_soon.timeout.connect(self._make_renderer)
+        self._turns = Turns(self)
         self._spin = QTimer(self, interval=_SPIN_MS)
         self._spin.timeout.connect(lambda: self._take(self.camera.turned(_SPIN_DEGREES, 0.0)))
         self.setMouseTracking(True)
@@ -167,6 +178,7 @@ class StructureCanvas(QWidget):
 
     def close_renderer(self) -> None:
         """Let OpenGL go."""
+        self._turns.drop()
         self._smooth_soon.stop()
         self.spin(False)
         self._made = self._picture = None
@@ -449,13 +461,22 @@ class StructureCanvas(QWidget):
 
     def _make_renderer(self) -> None:
         _ = self.renderer
-        self.update()
+
+    def _draw_sample(self) -> None:
+        """Have OpenGL compile what it draws smooth pictures with, which software takes ten times as long for as for a picture."""
+        if self._renderer is None or (self._renderer.needs_kernels and not self._are_kernels_ready):
+            return
+        with suppress(RenderingError):
+            # The first picture meets the same error, and tells it.
+            camera = replace(Camera(), is_perspective=self.camera.is_perspective)
+            self._renderer.picture([_sample()], camera, sphere_around(np.empty((0, 3))), self.look, _SMALL, is_smooth=True)
 
     def _is_ready(self) -> bool:
         """Whether a picture can be drawn at once; what is missing is asked for."""
-        if self._renderer is None:
-            # Its own event, so that the first picture does not add to what a context of OpenGL takes.
-            self._make_soon.start()
+        if self._renderer is None and not self._turns.is_busy:
+            # Turns of their own, so that the first picture does not add to what a context of OpenGL takes.
+            self._turns.add(self._make_renderer, self._draw_sample, self.update)
+        if self._turns.is_busy:
             return False
         if not self.renderer.needs_kernels or self._are_kernels_ready:
             return True

@@ -57,6 +57,8 @@ class TablePanel(QWidget):
         self._wanted: int | None = None
         self._takes_first = False
         self._has_choice = False
+        self._is_hidden = False
+        """Whether the filter has hidden the chosen row and all others, so that there is no choice until it lets some be seen again."""
         self.keeps_a_choice = False
         """Whether the first row is chosen where the chosen one is hidden: of a table whose chosen row is drawn."""
         self._source: TableSource | None = None
@@ -192,7 +194,7 @@ class TablePanel(QWidget):
 
     def clear_choice(self) -> None:
         """Have no chosen row, and none that another takes the place of."""
-        self._has_choice = False
+        self._has_choice = self._is_hidden = False
         self.view.clear_choice()
 
     def hidden_columns(self) -> list[str] | None:
@@ -225,20 +227,26 @@ class TablePanel(QWidget):
         position = None if wanted is None else self.model.position_of(wanted)
         if position is not None:
             self.view.choose(position)
-        elif n and (self._takes_first or (self._has_choice and self.keeps_a_choice and self.view.chosen is None)):
+        elif n and (self._takes_first or (self._goes_on and self.view.chosen is None)):
             self.view.choose(0)
         elif self._has_choice and self.view.chosen is None and wanted is None:
             self._lose_choice()
+            self._is_hidden = True
         if wanted is not None and position is None:
             self.wantedHidden.emit()
         self._takes_first = False
 
+    @property
+    def _goes_on(self) -> bool:
+        """Whether the first row that is left takes the place of a chosen one that is hidden."""
+        return self.keeps_a_choice and (self._has_choice or self._is_hidden)
+
     def _take_choice(self, row: int, values: Mapping[str, Any]) -> None:
-        self._has_choice = True
+        self._has_choice, self._is_hidden = True, False
         self.rowChosen.emit(row, values)
 
     def _lose_choice(self) -> None:
-        self._has_choice = False
+        self._has_choice = self._is_hidden = False
         self.choiceLost.emit()
 
     def _show_error(self, text: str) -> None:

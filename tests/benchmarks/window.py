@@ -126,7 +126,8 @@ class StallMeter:
         while not self._is_over:
             time.sleep(_SAMPLE_SECONDS)
             if time.perf_counter() - self._last[1] > self._where_above:
-                stack = traceback.extract_stack(sys._current_frames()[self._thread])
+                frame = sys._current_frames().get(self._thread)
+                stack = traceback.extract_stack(frame) if frame is not None else []
                 ours = [f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in stack if "site-packages" not in one.filename]
                 self.places[" < ".join(reversed(ours[-7:]))] += 1
 
@@ -290,9 +291,9 @@ def measure_stalls(folder: Path, where_above: float, is_prepared: bool) -> None:
         with journey.step(name):
             window.compare_runs(list(runs[:2]))
             journey.wait(0.1, lambda: window.comparisons.view is not None and not window.comparisons.view.is_busy)
-    for shortcut in ("show_devices", "new_database"):
-        with journey.step(shortcut):
-            getattr(window, shortcut)()
+    for name, act in (("show_devices", window.show_devices), ("new_database", window.dialogs.new_database)):
+        with journey.step(name):
+            act()
     with journey.step("the look"):
         window.choose_look("dark")
     with journey.step("wider"):

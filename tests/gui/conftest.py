@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 if TYPE_CHECKING:
+    from PySide6.QtCore import QTimer
     from PySide6.QtWidgets import QApplication
 
     from gui.theme import Theme
@@ -87,21 +89,45 @@ def theme(shared_theme: Theme) -> Iterator[Theme]:
     shared_theme.choose("light")
 
 
-@pytest.fixture(scope="session")
-def nothing_old(qapp: QApplication) -> Iterator[None]:
-    """What was loaded before the first test is no garbage and no leak: Python's collector looks no further at it, which would take most of
-    the time of a short test."""
-    gc.collect()
-    gc.freeze()
-    yield
+class OldTimers:
+    """Timers of earlier tests of a module, which Python's collector shows no more, and by which a later test may leave one running."""
+
+    def __init__(self) -> None:
+        self._known: list[weakref.ref[QTimer]] = []
+
+    def active(self) -> list[QTimer]:
+        """All timers that run, these and those that the collector shows."""
+        from PySide6.QtCore import QTimer
+        from shiboken6 import isValid
+
+        # Its type, not `isinstance`: that asks a weak proxy for its class, and the object behind it may be gone.
+        found = [one for one in gc.get_objects() if issubclass(type(one), QTimer)]
+        found += [timer for one in self._known if (timer := one()) is not None]
+        return [timer for timer in found if isValid(timer) and timer.isActive()]
+
+    def freeze(self) -> None:
+        """Let the collector look no further at what there is."""
+        from PySide6.QtCore import QTimer
+
+        self._known += [weakref.ref(one) for one in gc.get_objects() if issubclass(type(one), QTimer)]
+        gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def old_timers(qapp: QApplication) -> Iterator[OldTimers]:
+    """What was there before a test is no garbage and no leak of it: Python's collector looks no further at it, which would take most of the
+    time of a short test. What is garbage when a module ends is collected then."""
+    old = OldTimers()
+    old.freeze()
+    yield old
     gc.unfreeze()
+    gc.collect()
 
 
 @pytest.fixture(autouse=True)
-def no_leaks(qapp: QApplication, nothing_old: None, request: pytest.FixtureRequest) -> Iterator[None]:
+def no_leaks(qapp: QApplication, old_timers: OldTimers, request: pytest.FixtureRequest) -> Iterator[None]:
     """Fails a test that leaves threads, top-level widgets or running timers."""
-    from PySide6.QtCore import QEvent, QTimer
-    from shiboken6 import isValid
+    from PySide6.QtCore import QEvent
 
     def widgets() -> list[str]:
         return [
@@ -109,15 +135,7 @@ def no_leaks(qapp: QApplication, nothing_old: None, request: pytest.FixtureReque
             for topLevelWidget in qapp.topLevelWidgets()
         ]
 
-    def timers() -> list[QTimer]:
-        # Its type, not `isinstance`: that asks a weak proxy for its class, and the object behind it may be gone.
-        return [
-            get_object
-            for get_object in gc.get_objects()
-            if issubclass(type(get_object), QTimer) and isValid(get_object) and get_object.isActive()
-        ]
-
-    threads, n_widgets, old_timers = set(threading.enumerate()), len(widgets()), timers()
+    threads, n_widgets, running = set(threading.enumerate()), len(widgets()), old_timers.active()
     yield
     # pytest would hold on to the windows that fixtures made, and those to what is theirs.
     request.node.funcargs.clear()
@@ -127,13 +145,15 @@ def no_leaks(qapp: QApplication, nothing_old: None, request: pytest.FixtureReque
         qapp.processEvents()
         gc.collect()
         leaked_threads = [one.name for one in set(threading.enumerate()) - threads if one.is_alive()]
-        leaked_timers = [repr(timer) for timer in timers() if not any(timer is old for old in old_timers)]
+        leaked_timers = [repr(timer) for timer in old_timers.active() if not any(timer is old for old in running)]
         left = widgets()
         if not leaked_threads and len(left) <= n_widgets and not leaked_timers:
-            return
+            break
         if time.monotonic() > deadline:
             pytest.fail(f"left behind: threads {leaked_threads}, widgets {left}, timers {leaked_timers}")
         time.sleep(0.02)
+    del running
+    old_timers.freeze()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Takes a picture of every view of the results: look, folder for the project, and what the pictures' names begin with.
+"""Takes pictures of every view of the results, in both looks: folder for the project, and what the pictures' names begin with.
 
 A process of its own, since the scale of the screen is fixed when Qt starts.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import Literal
 
 from PySide6.QtWidgets import QApplication
 
@@ -19,10 +20,12 @@ from gui.theme import Theme
 from tests.engine.views.result_projects import project_with_results
 from tests.engine.views.search_projects import project_with_search
 
+LOOKS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
-def main(look: str, folder: str, begin: str) -> None:
+
+def main(folder: str, begin: str) -> None:
     application = QApplication([])
-    Theme(application).choose(look)  # type: ignore[arg-type]
+    theme = Theme(application)
 
     def settle(view: RunView) -> None:
         until = time.monotonic() + 0.1
@@ -31,8 +34,10 @@ def main(look: str, folder: str, begin: str) -> None:
             time.sleep(0.005)
 
     def take(view: RunView, name: str) -> None:
-        settle(view)
-        assert view.grab().save(f"{begin}-{name}.png")
+        for look in LOOKS:
+            theme.choose(look)
+            settle(view)
+            assert view.grab().save(f"{begin}-{look}-{name}.png")
 
     def opened(view: RunView, project: Project) -> None:
         view.resize(1180, 720)

@@ -91,7 +91,7 @@ def test_every_button_above_the_pages_is_in_sight_with_its_word(shown: MainWindo
     assert isinstance(bar, QToolBar)
     for width in (1280, 1024):
         shown.resize(width, 800)
-        qtbot.waitUntil(lambda: shown.width() <= width)  # noqa: B023 - waited for at once
+        qtbot.waitUntil(lambda width=width: shown.width() <= width)
         buttons = [bar.widgetForAction(action) for action in bar.actions() if not action.isSeparator()]
         assert all(button.visibleRegion().boundingRect() == button.rect() and button.text() for button in buttons)
     assert [action.text() for action in shown.menus.new.values()] == [action.text() for action in bar.actions()[0].menu().actions()]
@@ -99,13 +99,9 @@ def test_every_button_above_the_pages_is_in_sight_with_its_word(shown: MainWindo
 
 def test_letters_are_chosen_from_the_menu_and_remembered(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     hand.press("alt", "v")
-    qtbot.waitUntil(lambda: QApplication.activePopupWidget() is not None)
-    menu = QApplication.activePopupWidget()
+    menu = hand.menu()
     hand.press("e")
-    qtbot.waitUntil(lambda: QApplication.activePopupWidget() not in (None, menu))
-    sizes = QApplication.activePopupWidget()
-    wanted = shown.menus.letter_sizes[130]
-    hand.click(sizes, sizes.actionGeometry(wanted).center())  # type: ignore[union-attr]
+    hand.choose(hand.menu(before=menu), shown.menus.letter_sizes[130])
     qtbot.waitUntil(lambda: shown.settings.values.letter_size == 130)
     assert "130 %" in shown.message_bar.label.text()
 
@@ -162,15 +158,15 @@ def test_a_search_is_begun_from_the_button_above_the_pages(shown: MainWindow, ha
     menus: list[QWidget] = []
 
     def choose(kind: str) -> None:
-        menu = QApplication.activePopupWidget()
-        menus.append(menu)  # type: ignore[arg-type]
-        assert shown.screen().geometry().contains(menu.geometry())  # type: ignore[union-attr]
-        hand.click(menu, menu.actionGeometry(shown.menus.new[kind]).center())  # type: ignore[union-attr, arg-type]
+        menu = hand.menu()
+        menus.append(menu)
+        assert shown.screen().geometry().contains(menu.geometry())
+        hand.choose(menu, shown.menus.new[kind])
 
     for kind in ("structures", "quantify"):
         # The menu keeps whoever waits for the click until it is gone.
         hand.when(lambda: QApplication.activePopupWidget() is not None, partial(choose, kind))
         hand.click(bar.widgetForAction(bar.actions()[0]))
-        qtbot.waitUntil(lambda: shown.pages.currentWidget() is shown.searches[kind].form)  # noqa: B023 - waited for at once
+        qtbot.waitUntil(lambda kind=kind: shown.pages.currentWidget() is shown.searches[kind].form)
         qtbot.waitUntil(lambda: QApplication.activePopupWidget() is None)
     assert len(menus) == 2

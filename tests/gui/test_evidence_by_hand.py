@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import gemmi
-import numpy as np
 import pytest
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication, QComboBox, QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES, file_of
+from engine.evidence.tables import TABLES, file_of
 from engine.project import Project
-from engine.results.reader import read_stored
 from gui.window import MainWindow
 from tests.engine.evidence.evidence_projects import project_with_evidence
+from tests.engine.evidence.written_evidence import check_gff3, check_pages, check_structures, check_tables
 from tests.gui.result_views import settle
 from tests.gui.test_libraries import shot
 from tests.gui.x_events import Hand, at_hand
@@ -70,16 +68,14 @@ def write(dialog: QFileDialog, format: str, target: Path, hand: Hand, qtbot: QtB
 
 def test_the_tour_is_gone_through_and_each_place_is_in_sight(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     hand.press("alt", "h")
-    qtbot.waitUntil(lambda: QApplication.activePopupWidget() is not None)
-    menu = QApplication.activePopupWidget()
-    wanted = next(action for action in menu.actions() if "Tour" in action.text())  # type: ignore[union-attr]
-    hand.click(menu, menu.actionGeometry(wanted).center())  # type: ignore[union-attr, arg-type]
+    menu = hand.menu()
+    hand.choose(menu, next(action for action in menu.actions() if "Tour" in action.text()))
     qtbot.waitUntil(lambda: window.assistance.tour is not None)
     tour, seen = window.assistance.tour, []
     assert tour is not None
     steps = len(tour._steps)
     for step in range(steps):
-        qtbot.waitUntil(lambda: tour.step == step and tour.next_button.isVisible())  # noqa: B023 - waited for at once
+        qtbot.waitUntil(lambda step=step: tour.step == step and tour.next_button.isVisible())
         about = tour._about()
         assert about is not None, tour.title.text()
         assert about.width() > 20 and about.height() > 10 and window.rect().contains(about.adjusted(3, 3, -3, -3))
@@ -112,35 +108,14 @@ def test_all_that_is_written_of_evidence_is_written_by_hand(
         qtbot.waitUntil(lambda: target.exists() and window.queue.is_idle, timeout=30_000)
 
     exported("", tmp_path / "sites.gff3")
-    lines = [line.split("\t") for line in (tmp_path / "sites.gff3").read_text().splitlines() if not line.startswith("#")]
-    places = read_stored(project, run, PEPTIDE_PLACES, ["accession", "first", "last"]).to_pylist()
-    sites = read_stored(project, run, SITES, ["accession", "position"]).to_pylist()
-    spans = {(one[0], int(one[3]), int(one[4])) for one in lines}
-    assert spans >= {(one["accession"], one["first"], one["last"]) for one in places}
-    assert spans >= {(one["accession"], one["position"], one["position"]) for one in sites}
+    check_gff3(tmp_path / "sites.gff3", project)
 
     exported("Tables", tmp_path / "tables")
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {file_of(one) for one in TABLES}
+    check_tables(tmp_path / "tables", project, run)
 
     exported("Structures", tmp_path / "structures")
-    files = sorted((tmp_path / "structures").rglob("*"))
-    endings = {path.suffix for path in files}
-    assert {".pml", ".cxc", ".cif"} <= endings, endings
-    coordinates = next(path for path in files if path.suffix == ".cif" and "RELATIVE" in str(path))
-    chains = read_stored(project, run, CHAINS, ["accession"])["accession"].to_pylist()
-    mapped = read_stored(project, run, MAPPED_RESIDUES, ["chain_row", "position", "author_number", "chain_residue"]).to_pylist()
-    proteins = read_stored(project, run, PROTEINS, ["accession"])["accession"].to_pylist()
-    covered = read_stored(project, run, RESIDUES, ["protein", "position", "n_psms"]).to_pylist()
-    n_psms = {one["position"]: one["n_psms"] for one in covered if proteins[one["protein"]] == "RELATIVE"}
-    own = [one for one in mapped if chains[one["chain_row"]] == "RELATIVE" and one["chain_residue"] is not None]
-    expected = {one["author_number"]: n_psms.get(one["position"], 0) for one in own}
-    found = {str(residue.seqid): {atom.b_iso for atom in residue} for residue in gemmi.read_structure(str(coordinates))[0][0]}
-    assert len(expected) > 300
-    for number, n in expected.items():
-        assert found[number] == {float(n)}, number
-    assert {-1.0} in found.values() or len(found) == len(expected)
-    for script in (path for path in files if path.suffix in (".pml", ".cxc")):
-        assert coordinates.name in script.read_text() or "RELATIVE" not in str(script)
+    check_structures(tmp_path / "structures", project, run)
 
 
 def test_pages_of_proteins_are_written_by_hand(window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
@@ -168,8 +143,4 @@ def test_pages_of_proteins_are_written_by_hand(window: MainWindow, hand: Hand, p
     assert dialog is not None
     write(dialog, "", folder, hand, qtbot)
     qtbot.waitUntil(lambda: any(folder.iterdir()) and window.queue.is_idle, timeout=60_000)
-    pages = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    assert any(name.endswith(".pdf") and "RELATIVE" in name for name in pages), pages
-    assert any(name.endswith(".html") and "RELATIVE" in name for name in pages), pages
-    pdf = next(path for path in folder.rglob("*.pdf") if "RELATIVE" in path.name)
-    assert pdf.read_bytes().startswith(b"%PDF-") and np.int64(pdf.stat().st_size) > 5000
+    check_pages(folder, project)

@@ -103,6 +103,16 @@ def test_dropped_reads_lead_to_this_search_and_are_counted_without_a_warning(
     assert form.inputs["patterns"].warning.text() == ""
 
 
+def test_of_files_in_the_wrong_order_it_is_told_where_they_belong(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> None:
+    window.menus.new["reads"].trigger()
+    form = window.form
+    form.file_lists["texts"].add([files[1]])
+    form.file_lists["patterns"].add([files[0]])
+    qtbot.waitUntil(lambda: bool(form.file_lists["texts"].problem()))
+    assert form.file_lists["texts"].message.text() == "reads.fastq holds reads with qualities (FASTQ), not sequences. Add it to Reads"
+    qtbot.waitUntil(lambda: not form.run_button.isEnabled() and form.reason.isVisible())
+
+
 def test_reads_do_not_stand_for_proteins(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> None:
     window.menus.new["align"].trigger()
     queries = window.form.file_lists["queries"]

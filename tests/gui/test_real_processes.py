@@ -33,6 +33,29 @@ sys.exit(main(sys.argv[1:]))
 """
 """Starts the program as its command does; somebody chooses the dark look, and leaves the window open."""
 
+_OPENED_AND_ENDED = """
+import os, signal, sys, time
+from pathlib import Path
+from PySide6.QtCore import QTimer
+import gui.application as application
+import gui.settings as settings
+written = settings.atomic_file
+def slowly(path):
+    time.sleep(0.5)
+    return written(path)
+settings.atomic_file = slowly
+shown = application.MainWindow.show
+def show(self):
+    shown(self)
+    def act():
+        self.open_project(Path(sys.argv[1]))
+        os.kill(os.getpid(), getattr(signal, sys.argv[2]))
+    QTimer.singleShot(0, act)
+application.MainWindow.show = show
+sys.exit(application.run_window())
+"""
+"""Opens a project on a slow disk, and is ended from outside at once, before anything of that can have been written."""
+
 _AT_TWICE = """
 import json, sys
 from pathlib import Path
@@ -93,6 +116,22 @@ def test_a_window_that_is_terminated_has_lost_none_of_its_settings(display: None
         process.communicate()
     kept = SettingsFile(path).values
     assert kept.theme == "dark" and kept.recent_projects == (str(tmp_path / "mine"),) and kept.geometry
+    assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_a_project_is_remembered_that_was_opened_right_before_a_signal(display: None, tmp_path: Path, name: str) -> None:
+    """Settings are written beside the window, and a signal waits for them, then ends the program as its sender expects."""
+    project_with_results(tmp_path / "mine")
+    done = subprocess.run(
+        [sys.executable, "-c", _OPENED_AND_ENDED, str(tmp_path / "mine"), name],
+        env=_environment(XDG_CONFIG_HOME=str(tmp_path)), cwd=REPOSITORY, capture_output=True, text=True, timeout=_SECONDS, check=False,
+    )  # fmt: skip
+    assert done.returncode == -getattr(signal, name), done.stderr
+    path = tmp_path / "proteoscope" / "settings.json"
+    kept = SettingsFile(path).values
+    assert kept.recent_projects == (str(tmp_path / "mine"),) and kept.recent_runs[str(tmp_path / "mine")].kinds == ("identify",)
     assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Literal
 
 import pytest
 
+import gui.settings
+from engine.files import atomic_file
 from gui.settings import SearchSettings, Settings, SettingsFile, default_settings_path
 
 
@@ -27,6 +32,7 @@ def test_saved_values_are_there_at_the_next_start(path: Path) -> None:
     file.values.searches["identify"] = SearchSettings(preset="phospho")
     file.values.remember_project(Path("/data/Größe 1"))
     file.save()
+    file.flush()
     again = SettingsFile(path).values
     assert (again.theme, again.searches["identify"].preset, again.recent_projects) == ("dark", "phospho", ("/data/Größe 1",))
     assert json.loads(path.read_text(encoding="utf-8"))["version"] == 3
@@ -80,6 +86,7 @@ def test_the_file_of_a_newer_version_is_kept_for_it(path: Path) -> None:
     path.write_text('{"version": 7, "theme": "dark"}', encoding="utf-8")
     file = SettingsFile(path)
     file.save()
+    file.flush()
     assert file.values == Settings()
     assert json.loads((path.parent / "settings.version-7.json").read_text(encoding="utf-8"))["theme"] == "dark"
 
@@ -96,6 +103,7 @@ def test_old_settings_go_through_every_migration_in_order(path: Path) -> None:
     file = SettingsFile(path, (first, second))
     assert (file.version, file.values.theme) == (3, "dark")
     file.save()
+    file.flush()
     assert json.loads(path.read_text(encoding="utf-8"))["version"] == 3
     assert SettingsFile(path, (first, second)).values.theme == "dark"
 
@@ -104,7 +112,33 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path, caplog: pyt
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     file = SettingsFile(tmp_path / "file" / "settings.json")
     file.save()
+    file.flush()
     assert "cannot be saved" in caplog.text
+
+
+def test_of_what_is_saved_while_the_disk_is_busy_the_last_is_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever saves does not wait for the disk, and no older settings are written over newer ones."""
+    written: list[str] = []
+    may_write = threading.Event()
+
+    @contextmanager
+    def slowly(at: Path) -> Iterator[BinaryIO]:
+        assert may_write.wait(30)
+        with atomic_file(at) as file:
+            yield file
+        written.append(json.loads(at.read_bytes())["theme"])
+
+    monkeypatch.setattr(gui.settings, "atomic_file", slowly)
+    file = SettingsFile(path)
+    themes: tuple[Literal["dark", "light", "system"], ...] = ("dark", "light", "system", "dark")
+    for theme in themes:
+        file.values.theme = theme
+        file.save()
+    assert not path.exists(), "nobody has waited"
+    may_write.set()
+    file.flush()
+    assert written[-1] == "dark" and len(written) <= 2
+    assert SettingsFile(path).values.theme == "dark"
 
 
 def test_the_settings_lie_in_the_user_s_configuration() -> None:

@@ -627,6 +627,18 @@ def test_a_form_keeps_its_project_while_others_are_opened_to_look(filled: MainWi
     qtbot.waitUntil(lambda: not form.project.open_button.isEnabled())
 
 
+def test_the_open_project_is_taken_by_one_click(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    Project.create_or_open(tmp_path / "shew")
+    choice = filled.form.project
+    filled.form.set_project_folder(tmp_path / "mine")
+    filled.open_project(tmp_path / "shew")
+    qtbot.waitUntil(choice.open_button.isVisible)
+    assert choice.open_button.text() == "Project: shew (open)" and filled.form.project_folder() == tmp_path / "mine"
+    click(choice.open_button)
+    assert filled.form.project_folder() == tmp_path / "shew"
+    qtbot.waitUntil(lambda: not choice.open_button.isEnabled())
+
+
 def test_the_project_of_a_run_is_offered_to_the_next_search(
     filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -645,6 +657,8 @@ def test_what_is_remembered_is_on_the_disk_before_the_window_closes(
     Project.create_or_open(tmp_path / "away")
     for name in ("away", "mine"):
         window.open_project(tmp_path / name)
+    # Written without waiting; that a signal right after loses nothing is tested with a process of its own.
+    window.settings.flush()
     kept = SettingsFile(tmp_path / "settings.json").values
     assert kept.recent_projects == (str(tmp_path / "mine"), str(tmp_path / "away"))
     qtbot.waitUntil(lambda: not window.results.is_busy)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from PySide6.QtCore import QPoint, QTimer
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 __all__ = ["Hand", "at_hand", "why_no_hand"]
@@ -97,6 +98,18 @@ class Hand:
             has_shift = letter.isupper() or letter in _WITH_SHIFT
             self._press([*([_KEYS["shift"]] if has_shift else []), ord(letter)])
         self._done()
+
+    def menu(self, before: QMenu | None = None) -> QMenu:
+        """The menu that comes up, after another one where that is told; waits for it."""
+        self._qtbot.waitUntil(lambda: QApplication.activePopupWidget() not in (None, before))
+        found = QApplication.activePopupWidget()
+        assert isinstance(found, QMenu)
+        return found
+
+    def choose(self, menu: QMenu, action: QAction) -> None:
+        """Click an action of a menu."""
+        assert action in menu.actions(), action.text()
+        self.click(menu, menu.actionGeometry(action).center())
 
     def when(self, is_so: Callable[[], bool], then: Callable[[], None]) -> None:
         """Go on as soon as something is so, also while a dialog keeps the caller."""

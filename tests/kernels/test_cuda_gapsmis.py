@@ -236,7 +236,7 @@ def test_the_plan_is_the_one_that_is_predicted_to_be_fastest():
     of_reads = 204_800, 250, 200, 2, PREFIX, NARROW
     assert best(*of_reads, FOUR, False).plan == MANY_TEXTS
     # Sorting pairs by their texts pays for long ones of many letters, each with many patterns.
-    of_proteins = 204_800, 500, 400, 2, PREFIX, NARROW
+    of_proteins = 204_800, 500, 500, 2, PREFIX, NARROW
     assert best(*of_proteins, TABLE, False, patterns_of_text=2048, n_letters=24).plan == ONE_TEXT
     assert best(*of_proteins, TABLE, False).plan == MANY_TEXTS
     # Few pairs are shared out among more lanes.
@@ -250,7 +250,7 @@ def test_what_was_measured_of_a_card_changes_the_plan():
         chosen = min(shapes(task, card), key=lambda shape: seconds(shape, task, card))
         return chosen, seconds(chosen, task, card)
 
-    of_proteins = Task(204_800, 500, 400, 2, PREFIX, NARROW, TABLE, False, 2048, 24)
+    of_proteins = Task(204_800, 500, 500, 2, PREFIX, NARROW, TABLE, False, 2048, 24)
     assert best(of_proteins)[0].plan == ONE_TEXT
     assert best(of_proteins, maxima=50)[0].plan == MANY_TEXTS, "pairs are not sorted as fast as they are aligned there"
     # Many lanes side by side write more directions.

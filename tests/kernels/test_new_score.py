@@ -43,6 +43,7 @@ CHANGES = {
 """For each file that changes: before what it is put (at the end where that is nothing), and what."""
 
 USE = """
+import sys
 import numpy as np
 from engine.identification.parameters import IdentificationParameters
 from engine.matches.scoring import scoring_settings
@@ -62,11 +63,12 @@ assert scoring_settings(parameters, 1000.0).score == code
 spectra, queries, peptides, modifications, settings = inputs = random_search(7, code, n_peptides=1500, n_queries=15)
 assert "not a sum" in why_unsupported(spectra, peptides, modifications, settings), "no fragment-ion index"
 found = []
-for device in (Processor(1), ShimCard()):
+for device in [{"processor": Processor(1), "card": ShimCard()}[name] for name in sys.argv[1:]]:
     hits = empty_hits(15, width=kind.histogram_width)
     list(twin(device, "scoring").SpectrumSearch(device, *inputs[2:]).search_queries(spectra, queries, hits, 0, 15))
     found.append(hits)
-assert_same_hits(*found)
+for others in found[1:]:
+    assert_same_hits(found[0], others)
 query, column = np.nonzero(found[0].peptide >= 0)
 assert len(query) > 20
 out = np.zeros((len(query), len(feature_names())))
@@ -83,8 +85,10 @@ print("the new score is searched by")
 """
 
 
+# All searches of the processor are compiled anew for it, which takes half a minute: with --all.
+@pytest.mark.parametrize("devices", [["card"], pytest.param(["card", "processor"], marks=pytest.mark.long)], ids=" and ".join)
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
-def test_a_new_score_is_at_most_three_changed_files(tmp_path: Path) -> None:
+def test_a_new_score_is_at_most_three_changed_files(devices: list[str], tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "kernels", tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
     for name, (place, text) in CHANGES.items():
         path = tmp_path / name
@@ -95,6 +99,6 @@ def test_a_new_score_is_at_most_three_changed_files(tmp_path: Path) -> None:
     environment = {
         **os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(REPOSITORY)]), "NUMBA_CACHE_DIR": str(tmp_path / "compiled"),
     }  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", USE], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", USE, *devices], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "is searched by" in done.stdout

@@ -1,4 +1,5 @@
-"""Programs for structures, from the peers' folder: DSSP for secondary structure, TM-score and TM-align for superpositions."""
+"""Programs for structures: DSSP for secondary structure, TM-score and TM-align for superpositions, from the peers' folder; FreeSASA for
+areas, where it is installed (``pip install freesasa``)."""
 
 from __future__ import annotations
 
@@ -14,8 +15,10 @@ from numpy.typing import NDArray
 
 from tests.peers.peer_programs import peers_folder
 
-__all__ = ["dssp_areas", "dssp_states", "installed", "tm_align", "tm_score"]
+__all__ = ["dssp_areas", "dssp_states", "freesasa_areas", "installed", "tm_align", "tm_score"]
 
+_RADII = {"N": 1.65, "CA": 1.87, "C": 1.76, "O": 1.40}
+"""Å, of DSSP; all others have 1.80."""
 _STATES = {"H": "H", "G": "H", "I": "H", "E": "E", "B": "E"}
 _NEEDED = (
     (b"HEADER", b"HEADER    X                                       01-JAN-00   1XXX\n"),
@@ -52,6 +55,31 @@ def dssp_states(path: Path, folder: Path) -> dict[tuple[str, int, str], str]:
 def dssp_areas(path: Path, folder: Path) -> dict[tuple[str, int, str], float]:
     """Å² of each residue that water touches, in whole ones, by chain, number and insertion code."""
     return {key: float(line[34:38]) for key, line in _dssp_lines(path, folder)}
+
+
+def freesasa_areas(path: Path) -> dict[tuple[str, int, str], float]:
+    """Å² of each residue of the first chain of the first model that water touches, by chain, number and insertion code: by FreeSASA, in
+    slices (Lee & Richards), with DSSP's radii."""
+    import freesasa
+    import gemmi
+
+    chain = gemmi.read_structure(str(path))[0][0]
+    atoms = []
+    for residue in chain:
+        alphas = sorted((atom for atom in residue if atom.name == "CA"), key=lambda atom: -atom.occ)
+        if alphas and residue.find_atom("N", "*"):
+            own = (atom for atom in residue if not atom.is_hydrogen() and atom.altloc in ("\0", alphas[0].altloc))
+            atoms += [((chain.name, residue.seqid.num, residue.seqid.icode.strip()), atom) for atom in own]
+    if not atoms:
+        return {}
+    found = freesasa.calcCoord(
+        [x for _, atom in atoms for x in atom.pos.tolist()], [_RADII.get(atom.name, 1.80) for _, atom in atoms],
+        freesasa.Parameters({"algorithm": freesasa.LeeRichards, "n-slices": 100, "probe-radius": 1.4}),
+    )  # fmt: skip
+    areas: dict[tuple[str, int, str], float] = {}
+    for k, (key, _) in enumerate(atoms):
+        areas[key] = areas.get(key, 0.0) + found.atomArea(k)
+    return areas
 
 
 def _dssp_lines(path: Path, folder: Path) -> list[tuple[tuple[str, int, str], str]]:

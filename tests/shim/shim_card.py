@@ -17,6 +17,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,9 @@ __all__ = ["IS_SANITIZED", "ShimCard", "compiled", "missing_compiler"]
 _HEADER = Path(__file__).with_name("cuda_shim.hpp")
 IS_SANITIZED = bool(os.environ.get("PROTEOSCOPE_SHIM_ADDRESS_SANITIZER"))
 _OPTIONS = (
+    # A kernel that runs for a moment is compiled sooner than it is made fast.
     # Variables of templates are each library's own, as each module's on a card: two of the same name may have other sizes.
-    "-std=c++17", "-O2", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-ffp-contract=off", "-fPIC", "-shared", "-fno-gnu-unique",
+    "-std=c++17", "-O0", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-ffp-contract=off", "-fPIC", "-shared", "-fno-gnu-unique",
     *(("-g", "-fsanitize=address", "--param", "asan-stack=0") if IS_SANITIZED else ("-Werror",)),
 )  # fmt: skip
 _GUARD = b"" if IS_SANITIZED else bytes([0xC3]) * 1024
@@ -50,18 +52,37 @@ def missing_compiler() -> str:
 def compiled(text: str, defines: tuple[str, ...] = ()) -> ctypes.CDLL:
     """A library of the kernels of a CUDA source, from a cache that knows sources by their digest."""
     options = (*_OPTIONS, *header_options(), *(f"-D{define}" for define in defines))
-    digest = hashlib.sha256("\0".join((text, _HEADER.read_text(encoding="utf-8"), *options)).encode()).hexdigest()[:24]
     folder = Path(tempfile.gettempdir()) / f"proteoscope-shim-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    library = folder / f"{digest}.so"
+    library = folder / f"{_digest(text, *options)}.so"
     if not library.exists():
         with tempfile.TemporaryDirectory(dir=folder) as name:
             program, built = Path(name) / "kernels.cpp", Path(name) / "kernels.so"
             launchers = "".join(f"SHIM_KERNEL({kernel})\n" for kernel, _ in _KERNEL.findall(text))
-            program.write_text(f'#include "{_HEADER}"\n{text}\n{launchers}', encoding="utf-8")
+            program.write_text(f'#include "{_compiled_header(folder)}"\n{text}\n{launchers}', encoding="utf-8")
             subprocess.run(["g++", *options, str(program), "-o", str(built)], check=True)
             built.replace(library)
     return ctypes.CDLL(str(library))
+
+
+def _digest(*texts: str) -> str:
+    """What the header of the shim and some texts are known by."""
+    return hashlib.sha256("\0".join((_HEADER.read_text(encoding="utf-8"), *texts)).encode()).hexdigest()[:24]
+
+
+@cache
+def _compiled_header(folder: Path) -> Path:
+    """A header that includes that of the shim, beside what the compiler made of it: a good part of the work of each source."""
+    header = folder / f"{_digest(*_OPTIONS, *header_options())}.hpp"
+    made = header.with_name(f"{header.name}.gch")
+    if not made.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            text, built = Path(name) / "header.hpp", Path(name) / "header.gch"
+            text.write_text(f'#include "{_HEADER}"\n', encoding="utf-8")
+            subprocess.run(["g++", *_OPTIONS, *header_options(), "-x", "c++-header", str(text), "-o", str(built)], check=True)
+            text.replace(header)
+            built.replace(made)
+    return header
 
 
 class ShimCard:

@@ -30,7 +30,7 @@ _REPEATS = 3  # of which the least counts: what disturbs a run only lengthens it
 _STEPS = 1 << 12  # of the loops whose rate is measured
 _WORDS = {True: 1 << 22, False: 1 << 24}  # of vectors beyond the caches of the processor and a card
 _ADDITIONS = 16  # of them
-_TURNS = 3  # of the samples
+_TURNS = 2  # of the samples
 _CORES = 128
 _LARGEST_PINNED = 24 << 20
 _PIECES = 4  # that are sent in turn
@@ -95,7 +95,8 @@ def _with_kinds(
                 found.pop(name, None)
                 progress.message(f"{device.name} was not measured for '{name}': {str(error).splitlines()[0]}", "warning")
             progress.advance(1)
-    return measured.model_copy(update={"kinds": {name: one.costs() for name, one in found.items()}})
+    pace = min((one.pace for one in found.values()), default=0.0)
+    return measured.model_copy(update={"pace": pace, "kinds": {name: one.costs(pace) for name, one in found.items()}})
 
 
 def _measured(

@@ -8,39 +8,47 @@ other kinds, and the least counts.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from engine.execution.cost.pace import LAUNCH_BOUND, host_pace, times_slower
 from engine.execution.cost.parameters import KindCosts, WorkSize, fitted
 from engine.execution.work import CardShape, PredictableKind, Sample, Work, kind_of, sample_of
 from kernels.device import Device
 
-__all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "awaken", "calibrate_kind", "run_sample", "size_of", "timed_sample"]
+__all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "awaken", "least_run", "run_sample", "size_of", "timed_run"]
 
 _FIRST_SIZE, _LARGEST_SIZE, _GROWTH = 2.0**-11, 0.5, 4.0
 SECONDS_OF_KIND = 0.1
 """Of the first runs of a kind, on a card or the processor, besides the samples that it takes at the least."""
 _LONGEST_RUN = {True: 0.04, False: 0.012}  # on the processor and on a card: the samples that follow would only be as fast
-_LONG = 0.1  # seconds: no larger sample is asked for
+_LONG = 0.045  # seconds: no larger sample is asked for
 _AWAKE = 0.008  # seconds
 _AS_LONG = 1.3  # times
 _GROWN = 2.5  # times the seconds of a sample a quarter as large: it is full
 _PATIENCE = 4.0  # times the seconds of a kind, where samples do not yet fill the device
 _FEWEST_SIZES, _MOST_SIZES = 3, 8
+_UNDISTURBED = 0.005  # seconds: what notes kernels and transfers takes nothing beside these
+_COMPILED = 16.0  # times the seconds of a smaller sample: something was compiled
 _SEED = 20181
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a sample took: all seconds, those in kernels, and those of transfers beside which no kernel ran."""
+    """What a sample took: all seconds, those in kernels, and those of transfers beside which no kernel ran.
+
+    `is_noted`: whether kernels and transfers were told apart; where not, they are 0. `pace`: of the host beside it (`host_pace`).
+    """
 
     seconds: float
     kernel: float
     transfer: float
+    is_noted: bool = True
+    pace: float = 0.0
 
     @property
     def host(self) -> float:
@@ -97,7 +105,7 @@ def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
                         first = piece.end
     seconds = time.perf_counter() - began
     kernel, transfer = timed() if timed is not None else (seconds, 0.0)
-    return Run(seconds, min(kernel, seconds), max(0.0, min(transfer, seconds - kernel)))
+    return Run(seconds, min(kernel, seconds), max(0.0, min(transfer, seconds - kernel)), timed is None or is_noted)
 
 
 def awaken(sample: Sample, device: Device, seconds: float = 0.0) -> None:
@@ -106,16 +114,30 @@ def awaken(sample: Sample, device: Device, seconds: float = 0.0) -> None:
         seconds += run_sample(sample, device, is_noted=False).seconds
 
 
-def timed_sample(sample: Sample, device: Device, repeats: int, chosen: Callable[[Iterable[float]], float]) -> Run:
-    """A sample that was run before, so many times again: the `chosen` seconds of runs without notes, of runs with notes what they tell of
-    kernels and transfers. On the processor all runs are alike."""
-    noted = [run_sample(sample, device) for _ in range(1 if device.is_processor else repeats)]
-    plain = [run_sample(sample, device, is_noted=False) for _ in range(repeats)]
-    if device.is_processor:
-        noted = plain
-    seconds = chosen(run.seconds for run in plain)
-    kernel = min(chosen(run.kernel for run in noted), seconds)
-    return Run(seconds, kernel, min(chosen(run.transfer for run in noted), seconds - kernel))
+def timed_run(sample: Sample, device: Device, *, is_noted: bool) -> Run:
+    """A run of a sample that was run before, and how fast the host was beside it."""
+    before = host_pace()
+    run = run_sample(sample, device, is_noted=is_noted)
+    return replace(run, pace=min(before, host_pace()))
+
+
+def least_run(runs: Sequence[Run], pace: float, *, is_processor: bool) -> Run:
+    """Of several runs of a sample the least of each part, as a host at this pace would have taken that was never slower than at the
+    fastest of them.
+
+    One factor for all: a run whose own pace was mistaken would be the least of all. All seconds are those of runs without notes, or that
+    took so long that notes are nothing. On the processor, and where they are `LAUNCH_BOUND`, kernels keep the pace of the host too.
+    """
+    factor = min(1.0, times_slower(pace, min(run.pace for run in runs)))
+    noted = [run for run in runs if run.is_noted]
+    plain = [run for run in runs if is_processor or not run.is_noted or run.seconds > _UNDISTURBED] or noted
+    seconds = min(run.seconds for run in plain)
+    if is_processor:
+        return Run(factor * seconds, factor * seconds, 0.0, pace=pace)
+    kernel = min(seconds, *(run.kernel for run in noted))
+    own = factor * kernel if kernel < LAUNCH_BOUND else kernel
+    rest = factor * (seconds - kernel)
+    return Run(own + rest, own, min(factor * min(run.transfer for run in noted), rest), pace=pace)
 
 
 class KindSamples:
@@ -136,7 +158,12 @@ class KindSamples:
             raise ValueError(f"the kind of work '{name:.60}' is not predicted")
         self._kind, self._device, self._card = kind, device, card
         self._samples: list[Sample] = []
-        self._runs: list[Run] = []
+        self._runs: list[list[Run]] = []
+
+    @property
+    def pace(self) -> float:
+        """The fastest of the host so far."""
+        return min((run.pace for runs in self._runs for run in runs), default=0.0)
 
     def grow(self, seconds: float, check: Callable[[], None]) -> None:
         """Run samples, four times as large each time, until they take long or the seconds are over.
@@ -145,21 +172,41 @@ class KindSamples:
         ------
         DeviceError : the device failed, or cannot do this. Cancelled : `check`, which is called before each sample, raised it.
         """
-        spent, size, runs = 0.0, _FIRST_SIZE, self._runs
-        while len(runs) < _MOST_SIZES:
+        spent, size, step, last = 0.0, _FIRST_SIZE, _GROWTH, 0.0
+        while len(self._runs) < _MOST_SIZES:
             check()
-            self._samples.append(sample_of(self._kind, size, _SEED + len(runs)))
-            first = run_sample(self._samples[-1], self._device).seconds  # may compile what this size wants
-            awaken(self._samples[-1], self._device, first)
-            runs.append(timed_sample(self._samples[-1], self._device, 1, min))
-            spent += 2 * runs[-1].seconds
-            grown = runs[-1].seconds / runs[-2].seconds if len(runs) > 1 else 1.0
-            is_full = grown > _GROWN and runs[-1].seconds > _LONGEST_RUN[self._device.is_processor]
-            is_enough = is_full or spent > seconds * (1.0 if grown > _GROWN else _PATIENCE) or runs[-1].seconds > _LONG
-            if (len(runs) >= _FEWEST_SIZES and is_enough) or size >= _LARGEST_SIZE:
+            took = self._run_new(size, last)
+            spent += 2 * took
+            grown = took / last if last else 1.0
+            if step > _GROWTH and grown > _GROWN and len(self._runs) < _MOST_SIZES:
+                self._run_new(size / _GROWTH, last)  # that was left out, and was not as fast as the one before
+            is_full = grown > _GROWN and took > _LONGEST_RUN[self._device.is_processor]
+            is_enough = is_full or spent > seconds * (1.0 if grown > _GROWN else _PATIENCE) or took > _LONG
+            if (len(self._runs) >= _FEWEST_SIZES and is_enough) or size >= _LARGEST_SIZE:
                 break
             # Where a sample takes no longer than one of a fourth, what is fixed decides: the next may be larger still.
-            size = min(_LARGEST_SIZE, size * (_GROWTH if grown > _AS_LONG or len(runs) < 2 else _GROWTH**2))
+            step = _GROWTH if grown > _AS_LONG or not last else _GROWTH**2
+            size, last = min(_LARGEST_SIZE, size * step), took
+
+    def _run_new(self, size: float, last: float) -> float:
+        """A sample of another size; its seconds. `last`: those of a smaller one."""
+        sample, runs = sample_of(self._kind, size, _SEED + len(self._runs)), list[Run]()
+        self._samples.append(sample)
+        self._runs.append(runs)
+        first = timed_run(sample, self._device, is_noted=True)
+        awaken(sample, self._device, first.seconds)
+        if last and first.seconds < _COMPILED * last:
+            runs.append(first)
+        if not runs or first.seconds <= _UNDISTURBED:  # it may have compiled what this size wants, or notes took time of their own
+            self._run_again(-1)
+        return min(run.seconds for run in runs)
+
+    def _run_again(self, number: int) -> None:
+        """A run with notes, and one without where they would tell."""
+        sample, runs = self._samples[number], self._runs[number]
+        runs.append(timed_run(sample, self._device, is_noted=True))
+        if not self._device.is_processor and runs[-1].seconds <= _UNDISTURBED:
+            runs.append(timed_run(sample, self._device, is_noted=False))
 
     def again(self) -> None:
         """Run each once more.
@@ -171,15 +218,15 @@ class KindSamples:
         for number, sample in enumerate(self._samples):
             if number == 0:
                 awaken(sample, self._device)
-            found = timed_sample(sample, self._device, 1, min)
-            if found.seconds < self._runs[number].seconds:
-                self._runs[number] = found
+            self._run_again(number)
 
-    def costs(self) -> KindCosts:
-        """What the samples tell."""
-        sizes, runs = [size_of(one.work, one.states, self._card) for one in self._samples], self._runs
+    def costs(self, pace: float) -> KindCosts:
+        """What the samples tell of a device whose host is at this pace."""
+        is_processor = self._card is None
+        sizes = [size_of(one.work, one.states, self._card) for one in self._samples]
+        runs = [least_run(one, pace, is_processor=is_processor) for one in self._runs]
         operations, kernel = _curve([one.operations for one in sizes], [run.kernel for run in runs])
-        if self._card is None:
+        if is_processor:
             return KindCosts(operations=operations, kernel=kernel)
         moved = [one.bytes_in + one.bytes_out for one in sizes]
         rows = [(1.0, float(one.items), each) for one, each in zip(sizes, moved, strict=True)]
@@ -191,25 +238,9 @@ class KindSamples:
         )  # fmt: skip
 
 
-def calibrate_kind(
-    name: str, device: Device, card: CardShape | None, *, seconds: float = SECONDS_OF_KIND, check: Callable[[], None] = lambda: None
-) -> KindCosts:
-    """A kind of work on a device, by samples of several sizes, each run twice.
-
-    Raises
-    ------
-    DeviceError, Cancelled : see `KindSamples`. ValueError : the kind is not predicted.
-    """
-    samples = KindSamples(name, device, card)
-    samples.grow(seconds, check)
-    samples.again()
-    return samples.costs()
-
-
 def _curve(x: Sequence[float], y: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Where x grows; of points with the same x the least y."""
+    """Ascending; of points with the same x the least y."""
     found: dict[float, float] = {}
-    for one, value in zip(x, y, strict=True):
-        if one >= max(found, default=0.0):
-            found[one] = max(min(value, found.get(one, value)), 1e-7)
+    for one, value in sorted(zip(x, y, strict=True)):
+        found[one] = max(min(value, found.get(one, value)), 1e-7)
     return tuple(found), tuple(found.values())

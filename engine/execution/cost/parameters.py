@@ -131,7 +131,7 @@ class DeviceParameters(_Measured):
     pinned, pageable : transfers from memory that the card reads by itself, and from any.
     sigma, launch : seconds of a launch that is waited for, and of one that is not. memory_bandwidth : bytes in a second, read and written
     by a kernel. rates : inner operations in a second, by name. start : seconds that a card takes to be opened, the processor none.
-    kinds : of kinds of work.
+    kinds : of kinds of work. pace : of the host, at which they were measured (`host_pace`); 0 where nobody knows.
     """
 
     key: str = Field(max_length=400)
@@ -150,6 +150,7 @@ class DeviceParameters(_Measured):
     rates: dict[str, PositiveFloat] = Field(max_length=64)
     start: float = Field(default=USUAL_START_SECONDS, ge=0)
     kinds: dict[str, KindCosts] = Field(default_factory=dict, max_length=64)
+    pace: float = Field(default=0.0, ge=0)
 
     @property
     def is_processor(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from engine.execution.cost.pace import LAUNCH_BOUND, times_slower
 from engine.execution.cost.parameters import DeviceParameters, WorkSize
 
 __all__ = ["Bound", "Prediction", "bound_of", "predicted_work"]
@@ -38,21 +39,24 @@ class Prediction(NamedTuple):
         return {name: getattr(self, name) / whole for name in ("transfer", "kernel", "synchronisation", "host")}
 
 
-def predicted_work(parameters: DeviceParameters, kind: str, size: WorkSize) -> Prediction:
-    """Seconds of a work of this size.
+def predicted_work(parameters: DeviceParameters, kind: str, size: WorkSize, pace: float = 0.0) -> Prediction:
+    """Seconds of a work of this size. `pace`: of the host at the moment (`host_pace`), which may be slower than when it was measured.
 
     Raises
     ------
     KeyError : this kind was not measured on the device.
     """
-    costs, moved = parameters.kinds[kind], size.bytes_in + size.bytes_out
+    costs, moved, slower = parameters.kinds[kind], size.bytes_in + size.bytes_out, times_slower(pace, parameters.pace)
     kernel = costs.kernel_seconds(size.operations)
     if parameters.is_processor:
-        return Prediction(0.0, kernel, 0.0, 0.0, moved / parameters.memory_bandwidth)
+        return Prediction(0.0, slower * kernel, 0.0, 0.0, moved / parameters.memory_bandwidth)
+    if kernel < LAUNCH_BOUND:
+        kernel *= slower
     # Of the host's time, the part in which it waits for rounds to end.
     synchronisation = min(size.rounds * parameters.sigma, costs.host_fixed)
     host = costs.host_fixed - synchronisation + costs.host_item * size.items + costs.host_byte * moved
-    return Prediction(costs.transfer_seconds(moved), kernel, synchronisation, host, min(kernel, moved / parameters.memory_bandwidth))
+    transfer = costs.transfer_seconds(moved)
+    return Prediction(slower * transfer, kernel, slower * synchronisation, slower * host, min(kernel, moved / parameters.memory_bandwidth))
 
 
 def bound_of(prediction: Prediction) -> Bound:

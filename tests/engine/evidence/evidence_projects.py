@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 from pyteomics import mass
 
@@ -30,6 +32,12 @@ def changed(sequence: str, every: int) -> str:
     """The sequence with one residue in so many exchanged."""
     other = str.maketrans("ACDEFGHIKLMNPQRSTVWY", "SAEDYAQVRIILGNKTSIFW")
     return "".join(letter.translate(other) if i % every == 0 else letter for i, letter in enumerate(sequence))
+
+
+def distant(sequence: str) -> str:
+    """A relative of about a quarter of its residues: one in six, cysteines and tryptophans, and what is the same by chance."""
+    other = ("ASGTEDKRNQ"[(i * 7) % 10] for i in range(len(sequence)))
+    return "".join(own if i % 6 == 0 or own in "CW" else made for i, (own, made) in enumerate(zip(sequence, other, strict=True)))
 
 
 def made_proteins(sequence: str) -> dict[str, str]:
@@ -71,6 +79,36 @@ def write_identification(
     out = out or folder / "project"
     import_results([folder / "found.target.psms.tsv"], [folder / "run.mgf"], out, [folder / "proteins.fasta"])
     return out
+
+
+class PlantedPlace(NamedTuple):
+    """A peptidoform at a place of a protein, both ends from 1; how many spectra were told to be of it, and the residue that is oxidised."""
+
+    accession: str
+    peptide: str
+    first: int
+    last: int
+    n_psms: int
+    site: int | None
+
+
+def planted_places(folder: Path) -> list[PlantedPlace]:
+    """Where peptides of `write_identification` lie, read from its files letter by letter: what an evidence run is to find."""
+    blocks = (block.split("\n") for block in (folder / "proteins.fasta").read_text().split(">")[1:])
+    proteins = {block[0].split()[0]: "".join(block[1:]) for block in blocks}
+    lines = (folder / "found.target.psms.tsv").read_text().splitlines()[1:]
+    forms = Counter(line.split("\t")[4].removeprefix("-.").removesuffix(".-") for line in lines)
+    found = []
+    for form, n_psms in forms.items():
+        before, *behind = form.split(f"[+{OXIDATION:.4f}]")
+        bare = before + "".join(behind)
+        assert bare.isalpha() and len(behind) <= 1, form
+        for accession, sequence in proteins.items():
+            for start in (k for k in range(len(sequence)) if sequence.startswith(bare, k)):
+                site = start + len(before) if behind else None
+                name = f"{before}[Oxidation]{behind[0]}" if behind else bare
+                found.append(PlantedPlace(accession, name, start + 1, start + len(bare), n_psms, site))
+    return found
 
 
 def project_with_evidence(folder: Path, out: Path | None = None) -> Project:

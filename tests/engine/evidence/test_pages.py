@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from engine.views.evidence_pages import write_pages
 from engine.views.finished_run import open_run
 from engine.views.pdf_pages import PdfPages
 from tests.engine.evidence.evidence_projects import project_with_evidence, write_albumin
+from tests.engine.evidence.written_pages import pdf_streams
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +34,6 @@ def pages(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("written")
     write_pages(project, str(project.latest("evidence")), folder, Progress())
     return folder
-
-
-def streams(path: Path) -> list[bytes]:
-    """What the pages of a PDF draw, uncompressed (ReportLab writes deflated streams, whose length stands before them)."""
-    content = path.read_bytes()
-    found = re.finditer(rb"/Filter \[ /FlateDecode \] /Length (\d+)\s*>>\s*stream\r?\n", content)
-    return [zlib.decompress(content[one.end() : one.end() + int(one[1])]) for one in found]
 
 
 def test_each_protein_has_a_page_of_both_kinds_and_they_know_each_other(pages: Path) -> None:
@@ -57,7 +50,7 @@ def test_each_protein_has_a_page_of_both_kinds_and_they_know_each_other(pages: P
 
 
 def test_figures_of_the_pdf_are_strokes_and_the_sequence_is_text(pages: Path) -> None:
-    drawn = b"\n".join(streams(next(pages.glob("*RELATIVE.pdf"))))
+    drawn = b"\n".join(pdf_streams(next(pages.glob("*RELATIVE.pdf"))))
     assert drawn.count(b" re\n") + drawn.count(b" re f") > 20 and drawn.count(b" l ") > 500
     letters = b"".join(re.findall(rb"\(([A-Z ]+)\) Tj", drawn)).replace(b" ", b"")
     assert b"MKWVTFISLLLLFSSAYS" in letters
@@ -136,7 +129,7 @@ def test_long_and_foreign_texts_have_room(tmp_path: Path) -> None:
     pages.rows([Column(f"c{k}", f"Column {k}", "", "text") for k in range(40)], [{f"c{k}": "text " * 9 for k in range(40)}] * 3, 3)
     path = tmp_path / "long.pdf"
     path.write_bytes(pages.finished())
-    drawn = b"\n".join(streams(path))
+    drawn = b"\n".join(pdf_streams(path))
     # Nothing is written beyond the page.
     places = [float(one) for one in re.findall(rb"1 0 0 1 ([-\d.]+) [-\d.]+ Tm", drawn)]
     assert places and min(places) >= 0 and max(places) < 842

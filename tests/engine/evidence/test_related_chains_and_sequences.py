@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from math import log2
 from pathlib import Path
@@ -13,6 +14,7 @@ from Bio import Align
 from Bio.SVDSuperimposer import SVDSuperimposer
 from pyteomics import mgf
 
+from engine.command_line.main import main
 from engine.entry import ExportRequest
 from engine.evidence.entry import EVIDENCE
 from engine.evidence.tables import CHAINS, HOMOLOGUES, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES
@@ -26,6 +28,7 @@ from engine.sequences.statistics import BACKGROUND
 from engine.structures.reading import read_structure
 from engine.views.evidence_pages import write_pages
 from tests.engine.evidence.evidence_projects import changed, write_albumin, write_identification
+from tests.searching import import_results
 
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 LYSINES = "LIK"
@@ -48,7 +51,7 @@ def with_homologues(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str
     relatives["GAP"] = sequence[:300] + sequence[303:]
     relatives |= {"ITSELF": sequence, "STRANGER": "WHWHHWCCWH" * 20}
     relatives |= {f"OF_LONELY{k}": changed(proteins["LONELY"], k) for k in (9, 11)}
-    (folder / "relatives.fasta").write_text("".join(f">{name} made\n{letters}\n" for name, letters in relatives.items()))
+    write_sequences(folder / "relatives.fasta", relatives)
     project = write_identification(folder, proteins)
     where = {"project": [project], "structures": [albumin], "homologues": [folder / "relatives.fasta"]}
     done = run_search("evidence", where, device="cpu", threads=2)
@@ -140,6 +143,44 @@ def test_without_homologues_nothing_is_told_of_conservation(tmp_path: Path) -> N
     for site in rows(project, done.run_id, SITES):
         over = [one for one in places if one["first"] <= site["position"] <= one["last"] and "[" in one["peptide"]]
         assert site["intensity"] == pytest.approx(sum(one["intensity"] for one in over)) and site["n_psms"] <= site["n_covering"]
+
+
+def test_letters_of_any_kind_are_read_and_no_protein_is_its_own_homologue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    albumin = write_albumin(tmp_path)
+    sequence = read_structure(albumin).chains.sequence(0)
+    # Spectra of plain ones, and a database that has other letters in them, whose peptides are where these are not.
+    plain = {"ODD": sequence, "LOWER": sequence[::-1], "ENDS": changed(sequence, 5)[300:]}
+    write_identification(tmp_path, plain, tmp_path / "plain")
+    odd = {"ODD": f"{sequence[:100]}BXUJZO{sequence[100:]}*", "LOWER": plain["LOWER"].lower(), "ENDS": f"{'X' * 3}{plain['ENDS']}*XB*"}
+    write_sequences(tmp_path / "proteins.fasta", odd)
+    relatives = {"SAME": sequence, **{f"EVERY{k}": changed(sequence, k) for k in (3, 7)}}
+    write_sequences(tmp_path / "relatives.fasta", {**odd, **relatives})
+    with (tmp_path / "relatives.fasta").open("a") as file:
+        file.writelines(f">{name} once more\n{letters}\n" for name, letters in [*odd.items(), ("EVERY3", changed(sequence, 4))])
+    project = tmp_path / "project"
+    import_results([tmp_path / "found.target.psms.tsv"], [tmp_path / "run.mgf"], project, [tmp_path / "proteins.fasta"])
+    where = {"project": [project], "structures": [albumin], "homologues": [tmp_path / "relatives.fasta"]}
+    run = str(run_search("evidence", where, device="cpu", threads=2).run_id)
+    proteins = {one["accession"]: one for one in rows(project, run, PROTEINS)}
+    letters = {name: re.sub("[^A-Z]", "X", one.upper().removesuffix("*")) for name, one in odd.items()}
+    assert {name: one["sequence"] for name, one in proteins.items()} == letters
+    # Peptides stand where their letters do, and nowhere over the others.
+    for one in rows(project, run, PEPTIDE_PLACES):
+        assert letters[one["accession"]][one["first"] - 1 : one["last"]] == one["sequence"]
+    (near,) = [one for one in rows(project, run, CHAINS) if one["accession"] == "ODD"]
+    assert (near["kind"], near["identity"], near["n_aligned"], near["n_gaps"]) == ("same", 1.0, len(sequence), 6)
+    homologues = rows(project, run, HOMOLOGUES)
+    found = {name: sorted(one["subject"] for one in homologues if one["accession"] == name) for name in odd}
+    assert found["ODD"] == ["ENDS", "ENDS", "EVERY3", "EVERY3", "EVERY7", "SAME"] and found["LOWER"] == []
+    assert found["ENDS"] == ["EVERY3", "EVERY3", "EVERY7", "ODD", "ODD", "SAME"]
+
+    write_sequences(tmp_path / "relatives.fasta", {"UNKNOWN": "X" * 50, "SHORT": sequence[:3]})
+    assert main(["evidence", str(project), *("--structures", str(albumin)), *("--homologues", str(tmp_path / "relatives.fasta"))]) == 0
+    assert "No protein has a homologue among the sequences given" in "".join(capsys.readouterr())
+
+
+def write_sequences(path: Path, sequences: Mapping[str, str]) -> None:
+    path.write_text("".join(f">{name} made\n{letters}\n" for name, letters in sequences.items()))
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,13 @@ import pytest
 import resources
 from engine.chemistry.modifications import unimod
 from engine.chemistry.peptidoforms import parse
+from engine.clustering.expecting_explanation import expected as expected_of_explaining
+from engine.clustering.parameters import ExplanationParameters
 from engine.command_line.main import main
+from engine.entry import SearchRequest
 from engine.errors import InputError, ParameterError
+from engine.evidence.expecting import expected
+from engine.evidence.parameters import EvidenceParameters
 from engine.evidence.tables import CONTACTS, PEPTIDE_PLACES, PROTEINS, SITES
 from engine.project import Project
 from engine.results.columns import Table
@@ -26,7 +31,7 @@ from engine.structures.reading import read_structure
 from engine.views.evidence import protein_evidence
 from engine.views.finished_run import open_run
 from engine.views.identification import coverage_of_group, fixed_modifications
-from tests.engine.evidence.evidence_projects import write_albumin, write_identification
+from tests.engine.evidence.evidence_projects import made_proteins, write_albumin, write_identification
 from tests.engine.evidence.made_runs import MadeRun, make_run
 from tests.engine.simulation import proteins_of
 
@@ -300,3 +305,23 @@ def test_fixed_modifications_of_a_search_are_known_by_its_parameters(tmp_path: P
         for row in range(3):
             assert any("C[" in one.peptide for one in coverage_of_group(source, row, 0.01).peptides) or row
             assert "Carbamidomethyl" not in str(coverage_of_group(source, row, 0.01, fixed).modified)
+
+
+def test_what_is_expected_is_told_by_the_run_that_is_meant(tmp_path: Path) -> None:
+    albumin = write_albumin(tmp_path)
+    sequence = read_structure(albumin).chains.sequence(0)
+    folder = write_identification(tmp_path, made_proteins(sequence))
+    write_identification(tmp_path, {"WHOLE": sequence}, folder)
+    project = Project.open(folder)
+    three, one = [run.id for run in project.runs()]
+    # The newest run of the project is none whose peptides are shown.
+    run_search("evidence", {"project": [folder], "structures": [albumin]}, device="cpu", threads=2)
+    assert project.latest() not in (three, one)
+    for run, n in {"": 1, one: 1, three: 3, "nothing": 500}.items():
+        request = SearchRequest({"project": [folder], "structures": [albumin]}, EvidenceParameters(run=run))
+        assert expected(request).counts["proteins"] == n
+    spectra = {run: project.record(run)["counts"]["spectra"] for run in (three, one)}
+    assert spectra[three] != spectra[one]
+    for run, n in (spectra | {"": spectra[one]}).items():
+        request = SearchRequest({"project": [folder]}, ExplanationParameters(run=run))
+        assert expected_of_explaining(request).counts["spectra"] == n

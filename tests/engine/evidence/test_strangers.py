@@ -12,11 +12,13 @@ import pytest
 from engine.entry import ExportRequest
 from engine.errors import InputError
 from engine.evidence.entry import EVIDENCE
-from engine.evidence.tables import CHAINS
+from engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PROTEINS
 from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.searches import run_search
 from engine.structures.reading import read_structure
+from engine.views.evidence import fold_of, protein_evidence
+from engine.views.finished_run import open_run
 from tests.engine.evidence.evidence_projects import changed, project_with_evidence, write_albumin, write_identification
 from tests.engine.evidence.test_evidence import rows
 
@@ -26,6 +28,10 @@ NAMES = (
 )  # fmt: skip
 """No blank stands in them, behind which a FASTA file has the description, and no semicolon, which parts proteins in tables."""
 HOSTILE = "'); quit; delete all #"
+CHAINS_CALLED = (
+    "AAA-long-name", "it's \"quoted\" or not", "<script>alert(1)</script>", "A;quit", "$(touch owned)", "all or chain B", "../../x", "a b",
+    "a_b", "a\tb", "Z" * 90 + "1", "Z" * 90 + "2",
+)  # fmt: skip
 SCRIPT_LINE = {
     ".pml": re.compile(
         r"load [A-Za-z0-9_]+\.cif, [A-Za-z0-9_]+|hide everything|show cartoon|set [a-z_]+, [][0-9., ]+|rebuild|orient"
@@ -109,6 +115,63 @@ def test_names_are_text_on_pages_and_no_paths(found: tuple[Project, str], tmp_pa
     assert len(written) == 2 * len(NAMES) + 1 and all(path.parent == tmp_path / "pages" for path in written)
     texts = "".join(path.read_text() for path in written if path.suffix == ".html")
     assert "<script" not in texts and "&amp;quot&lt;script&gt;" in texts
+
+
+@pytest.fixture(scope="module")
+def chains(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
+    """Parts of albumin as chains with such names, each with a protein of its own."""
+    folder = tmp_path_factory.mktemp("chains")
+    structure = gemmi.read_structure(str(write_albumin(folder)))
+    residues = [one.clone() for one in structure[0][0]]
+    structure[0].remove_chain(structure[0][0].name)
+    length = len(residues) // len(CHAINS_CALLED)
+    for number in range(len(CHAINS_CALLED)):
+        part = gemmi.Chain(f"C{number}")
+        part.append_residues(residues[number * length : (number + 1) * length])
+        structure[0].add_chain(part)
+    structure.setup_entities()
+    document = structure.make_mmcif_document()
+    names = document.sole_block().find_values("_atom_site.auth_asym_id")
+    for row in range(len(names)):
+        names[row] = gemmi.cif.quote(CHAINS_CALLED[int(names[row][1:])])
+    path = folder / "parts.cif"
+    document.write_file(str(path))
+    read = read_structure(path)
+    assert len(read.chains) == len(CHAINS_CALLED)
+    proteins = {f"PART{number}": read.chains.sequence(number) for number in range(len(read.chains))}
+    project = write_identification(folder, proteins)
+    done = run_search("evidence", {"project": [project], "structures": [path]}, device="cpu", threads=2, protein_fdr=1.0)
+    assert done.run_id is not None
+    return Project.open(project), done.run_id
+
+
+def test_chains_of_any_name_are_told_apart_and_are_no_commands(chains: tuple[Project, str], tmp_path: Path) -> None:
+    project, run = chains
+    near = [one for one in rows(project.folder, run, CHAINS) if one["rank"] == 1]
+    sequence_of = {one["accession"]: one["sequence"] for one in rows(project.folder, run, PROTEINS)}
+    assert len({one["chain"] for one in near}) == len(near) == len(sequence_of) == len(CHAINS_CALLED)
+    assert all(one["kind"] == "same" and one["identity"] == 1 and one["has_atoms"] for one in near)
+    # Those that have no blank keep their names.
+    assert {"parts:a_b", "parts:AAA-long-name", "parts:../../x"} < {one["chain"] for one in near}
+    assert all(one["exposure"] is not None for one in rows(project.folder, run, MAPPED_RESIDUES))
+    EVIDENCE.export(project, ExportRequest(run, "structures", tmp_path / "structures"), Progress())
+    for one in near:
+        (path,) = (tmp_path / "structures" / one["accession"]).glob("*.cif")
+        assert read_structure(path).chains.sequence(0) == sequence_of[one["accession"]]
+        for suffix, allowed in SCRIPT_LINE.items():
+            (script,) = path.parent.glob(f"*{suffix}")
+            lines = [line for line in script.read_text().splitlines() if line and not line.startswith("# Open in")]
+            assert len(lines) > 5 and not [line for line in lines if not allowed.fullmatch(line)]
+    written = EVIDENCE.write_pages(project, run, tmp_path / "pages", Progress())
+    texts = "".join(path.read_text() for path in written if path.suffix == ".html")
+    assert "<script" not in texts and texts.count("parts:&lt;script&gt;") > 1
+    with open_run(project, run) as opened:
+        source = opened.tables.source("proteins")
+        for row in range(source.total):
+            protein = protein_evidence(source, row)
+            fold = fold_of(opened, protein, protein.folds[0])
+            assert fold.note == "" and fold.trace is not None
+            assert fold.pair.query == fold.pair.subject == protein.coverage.sequence
 
 
 def test_without_matches_one_sentence_says_what_to_do(found: tuple[Project, str], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +66,19 @@ def spectra_table(found: Identification, n_noise: int = 150, seed: int = 3) -> p
     )
 
 
+@cache
+def _usual() -> tuple[Identification, pa.Table]:
+    """What projects hold where a test does not say, and its spectra: made once for all tests of a process."""
+    found = identification(n_spectra=120)
+    return found, spectra_table(found)
+
+
 def project_with_results(
     folder: Path, found: Identification | None = None, *, with_spectra: bool = True, log: tuple[str, ...] = ()
 ) -> tuple[Project, Identification]:
     """A project with one finished identification, and what it holds."""
-    found = identification(n_spectra=120) if found is None else found
+    spectra = None if found else _usual()[1]
+    found = found or _usual()[0]
     project = Project.create_or_open(folder)
     with project.run("identify", PARAMETERS) as run:
         for name in ("psms", "peptides", "proteins"):
@@ -77,7 +86,7 @@ def project_with_results(
             best_first = [("rank", "ascending"), ("score", "descending")] if name == "psms" else [(SCORE_OF[name], "descending")]
             run.write_table(name, getattr(found, name).sort_by(best_first))
         if with_spectra:
-            run.write_table("spectra", spectra_table(found))
+            run.write_table("spectra", spectra_table(found) if spectra is None else spectra)
         for text in log:
             run.log("info", text)
     return project, found

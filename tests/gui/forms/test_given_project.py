@@ -117,7 +117,7 @@ def test_another_project_forgets_the_run_of_the_one_before(form: SearchForm, pro
 def test_it_begins_with_the_open_project_and_goes_on_from_a_run(window: MainWindow, project: Project, qtbot: QtBot) -> None:
     form = window.searches["explain"].form
     window.open_project(project.folder)
-    assert form.file_lists["project"].paths == [project.folder]
+    qtbot.waitUntil(lambda: form.file_lists["project"].paths == [project.folder])
     results = window.searches["identify"].results
     qtbot.waitUntil(lambda: not results.is_busy and results.run is not None)
     action = results.follow_ups["explain"]

@@ -176,6 +176,13 @@ def test_without_points_it_says_why(shown: RunMap) -> None:
     assert shown.text == "There is no map." and not shown.boxes[EXPLAINED].isVisible()
 
 
+def test_that_there_is_nothing_to_export_is_told(shown: RunMap, qtbot: QtBot) -> None:
+    shown.show_points(None, "Nothing yet.")
+    with qtbot.waitSignal(shown.message) as told:
+        shown.export_action.trigger()
+    assert told.args == ["There is no figure to export now."]
+
+
 def test_it_takes_the_colours_of_the_look(shown: RunMap, theme: Theme, qtbot: QtBot) -> None:
     theme.choose("dark")
     qtbot.waitUntil(lambda: shown.canvas.grab().toImage().pixelColor(2, 2).lightness() < 128)

@@ -16,7 +16,7 @@ from engine.structures.colouring import quantity_colours
 from engine.structures.reading import read_structure
 from gui.results.evidence_view import EvidenceView
 from gui.results.identification_view import IdentificationView
-from tests.engine.evidence.evidence_projects import project_with_evidence, write_identification
+from tests.engine.evidence.evidence_projects import distant, project_with_evidence, write_albumin, write_identification
 from tests.gui.result_views import click_row, opened, settle, shown
 
 
@@ -78,7 +78,8 @@ def test_a_residue_picked_in_the_fold_chooses_the_peptides_over_it(view: Evidenc
     places = list(zip(shown(view.peptides, "first"), shown(view.peptides, "last"), strict=True))
     assert all(first <= place + 1 <= last for first, last in places)
     assert bool(places) == bool(evidence.n_psms[picked.row])
-    assert f"over {view._protein.name_of(place)}" in view.peptides.scope_text  # type: ignore[union-attr]
+    protein = view._protein
+    assert protein is not None and f"over {protein.name_of(place)}" in view.peptides.scope_text
 
 
 def test_a_residue_lights_its_peptide_up_in_one_picture(view: EvidenceView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,8 +175,10 @@ def test_a_psm_asks_for_the_run_that_shows_it_on_a_structure(project: Project, q
     action = next(one for one in view.psms.view.actions() if "ucture" in one.text())
     with qtbot.waitSignal(view.peptideAsked) as asked:
         action.trigger()
-    row = view.psms.model.position_of(view.psms.view.chosen)  # type: ignore[arg-type]
-    values = view.psms.model.values(row)  # type: ignore[arg-type]
+    assert view.psms.view.chosen is not None
+    row = view.psms.model.position_of(view.psms.view.chosen)
+    assert row is not None
+    values = view.psms.model.values(row)
     assert values is not None and asked.args == [project.latest("evidence"), values["peptide"]]
 
 
@@ -207,6 +210,27 @@ def test_remote_chains_say_what_they_rest_on_and_homologues_colour_the_fold(shar
     assert sorted(shown(view.panels["homologues"], "subject")) and "d1mbaa_" not in shown(view.panels["homologues"], "subject")
 
 
+def test_a_chain_of_few_identities_is_marked_where_it_is_shown(tmp_path: Path, qtbot: QtBot) -> None:
+    albumin = write_albumin(tmp_path)
+    sequence = read_structure(albumin).chains.sequence(0)
+    other = distant(sequence)
+    project = write_identification(tmp_path, {"DISTANT": other})
+    run_search("evidence", {"project": [project], "structures": [albumin]}, device="cpu", threads=2)
+    view = EvidenceView(EVIDENCE)
+    opened(view, Project.open(project), qtbot)
+    choose(view, "DISTANT", qtbot)
+    pair = view.alignment.plot.pair
+    assert pair is not None and pair.query.replace("-", "") in other and pair.subject.replace("-", "") in sequence
+    both = [(a, b) for a, b in zip(pair.query, pair.subject, strict=True) if "-" not in (a, b)]
+    same = sum(a == b for a, b in both) / len(both)
+    assert 0.2 < same < 0.3 and f"distant, {same * 100:.1f} % identity of {len(both)} aligned residues" in pair.facts[0]
+    assert shown(view.chains, "kind") == ["distant"] and shown(view.chains, "identity") == [pytest.approx(same)]
+    assert shown(view.proteins, "identity") == [pytest.approx(same)]
+    # It is written above the alignment, and said to who cannot see it.
+    told, layout = f"distant, {same * 100:.1f} % identity", view.alignment.plot._layout
+    assert layout is not None and told in " ".join(layout.facts) and told in view.alignment.plot.accessibleDescription()
+
+
 def test_peptides_and_fold_are_coloured_by_the_quantities_of_the_same_identification(tmp_path: Path, qtbot: QtBot) -> None:
     project = project_with_evidence(tmp_path / "quantified")
     view = EvidenceView(EVIDENCE)
@@ -232,7 +256,8 @@ def test_peptides_and_fold_are_coloured_by_the_quantities_of_the_same_identifica
     for one in quantified[:5]:
         value = protein.quantities.value(protein.coverage, one)
         assert f"log2 quantity: {value:.2f}" in canvas.text_at(canvas.place_of(one).center())
-        bar = next(canvas._layout.bars(one), None)  # type: ignore[union-attr]
+        assert canvas._layout is not None
+        bar = next(canvas._layout.bars(one), None)
         if bar is not None:
             colour = picture.pixelColor(round(bar.left() + 4), round(bar.center().y()))
             expected = quantity_colours(np.array([value]), scale)[0].tolist()

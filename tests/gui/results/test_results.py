@@ -404,21 +404,21 @@ def test_nothing_is_cut_off(open_results: Opener, qtbot: QtBot, width: int, heig
 
 
 @pytest.mark.parametrize("scale", ["1", "2"])
-@pytest.mark.parametrize("look", ["light", "dark"])
-def test_pictures_of_every_view(tmp_path: Path, display: None, look: str, scale: str) -> None:
+def test_pictures_of_every_view(tmp_path: Path, display: None, scale: str) -> None:
     """Each view in both looks and at both scales, kept in PROTEOSCOPE_SCREENSHOTS where that is set."""
     kept = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))
     environment = {**os.environ, "QT_SCALE_FACTOR": scale, "PYTHONPATH": os.pathsep.join([*sys.path, str(REPOSITORY)])}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.gui.picture_results", look, str(tmp_path / "project"), str(kept / f"results-{look}-{scale}")],
+        [sys.executable, "-m", "tests.gui.picture_results", str(tmp_path / "project"), str(kept / f"results-{scale}")],
         env=environment, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    pictures = sorted(kept.glob(f"results-{look}-{scale}-*.png"))
     names = ["coverage", "errors", "expectations", "hits", "ions", "scores", "spectrum"]
-    assert [picture.stem.rsplit("-", 1)[1] for picture in pictures] == names
-    assert all(picture.stat().st_size > 20_000 for picture in pictures)
+    for look in ("light", "dark"):
+        pictures = sorted(kept.glob(f"results-{scale}-{look}-*.png"))
+        assert [picture.stem.rsplit("-", 1)[1] for picture in pictures] == names
+        assert all(picture.stat().st_size > 20_000 for picture in pictures)
 
 
 def test_the_spectrum_is_that_of_the_chosen_psm_and_there_is_none_without(open_results: Opener, qtbot: QtBot) -> None:
@@ -442,6 +442,32 @@ def test_the_spectrum_is_that_of_the_chosen_psm_and_there_is_none_without(open_r
     qtbot.mouseClick(view.psms.view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, at.y()))
     settle(view, qtbot)
     assert view.spectrum.spectrum is not None
+
+
+def test_where_the_filter_hides_the_chosen_psm_the_first_that_is_left_is_drawn(open_results: Opener, qtbot: QtBot) -> None:
+    view, _ = open_results()
+    first = view.psms.view.chosen
+    peptides = shown(view.psms, "peptide")
+
+    def filtered(text: str) -> None:
+        view.filters.text.setText(text)
+        view.filters.text.returnPressed.emit()
+        settle(view, qtbot)
+
+    filtered(next(one for one in peptides if one != peptides[0]))
+    assert view.psms.view.chosen not in (None, first) and view.psms.model.position_of(view.psms.view.chosen or 0) == 0
+    assert view.pane.row == view.psms.view.chosen
+    filtered("no such peptide")
+    assert view.psms.view.chosen is None and view.spectrum.spectrum is None
+    # What was hidden with all others, and not taken back by the user, is followed by the first that can be seen again.
+    filtered("")
+    assert view.psms.view.chosen == view.pane.row == view.psms.model.rows[0]
+    at = view.psms.view.visualRect(view.psms.view.currentIndex()).center()
+    qtbot.mouseClick(view.psms.view.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier, QPoint(20, at.y()))
+    settle(view, qtbot)
+    filtered("no such peptide")
+    filtered("")
+    assert view.psms.view.chosen is None and view.spectrum.spectrum is None, "nothing was chosen before"
 
 
 def test_a_star_and_a_comment_are_kept_shown_and_filtered_by(open_results: Opener, qtbot: QtBot) -> None:

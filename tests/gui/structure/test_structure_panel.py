@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication, QWheelEvent
+from PySide6.QtCore import QPoint, QPointF, QSize, Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QImage, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -21,9 +21,12 @@ from engine.project import Project
 from engine.structures.residue_atoms import Atoms
 from engine.views.structure_pair import StructurePair
 from gui.results.structure_view import StructureView
+from gui.structure import canvas
+from gui.structure.camera import Camera, Sphere
 from gui.structure.canvas import BACKGROUNDS
 from gui.structure.drawn_renderer import DrawnRenderer
 from gui.structure.opengl_renderer import NO_OPENGL, OpenGLRenderer
+from gui.structure.rendering import Body, Look, Renderer
 from gui.structure.scene import EXTENTS, STYLES, Pick
 from gui.structure.structure_panel import StructurePanel
 from gui.theme import Theme
@@ -125,6 +128,44 @@ def test_the_chosen_hit_is_shown_with_its_query_and_drawn(view: StructureView, b
         assert isinstance(panel.canvas.renderer, DrawnRenderer)
         assert panel.note.isVisible() and "without OpenGL" in panel.note.text() and NO_OPENGL in panel.note.text()
     assert not cut_off(view)
+
+
+def test_what_draws_is_made_and_compiled_before_the_first_smooth_picture(
+    opengl: OpenGLRenderer, project: Project, qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In software each takes as long as the window may stand still: making the context, the sample, and the picture are of three turns."""
+    done: list[tuple[int, str]] = []
+    turn = 0
+
+    def next_turn() -> None:
+        nonlocal turn
+        turn += 1
+
+    make, draw = canvas.make_renderer, OpenGLRenderer.picture
+
+    def making() -> tuple[Renderer, str]:
+        done.append((turn, "made"))
+        return make()
+
+    def drawing(
+        self: OpenGLRenderer, bodies: Sequence[Body], camera: Camera, sphere: Sphere, look: Look, size: QSize, *, is_smooth: bool
+    ) -> QImage:
+        triangles = sum(len(body.mesh.triangles) for body in bodies)
+        done.append((turn, f"{'smooth' if is_smooth else 'plain'} {'sample' if triangles == 1 else 'scene'}"))
+        return draw(self, bodies, camera, sphere, look, size, is_smooth=is_smooth)
+
+    monkeypatch.setattr(canvas, "make_renderer", making)
+    monkeypatch.setattr(OpenGLRenderer, "picture", drawing)
+    count = QTimer()
+    count.timeout.connect(next_turn)
+    count.start()
+    view = shown(project, qtbot)
+    qtbot.waitUntil(lambda: any(name == "smooth scene" for _, name in done))
+    count.stop()
+    first = {name: at for at, name in reversed(done)}
+    assert first["made"] < first["smooth sample"] < first["plain scene"] < first["smooth scene"]
+    assert [name for _, name in done].count("smooth sample") == [name for _, name in done].count("made")
+    view.clear()
 
 
 def test_a_click_on_a_residue_marks_it_everywhere(view: StructureView, qtbot: QtBot) -> None:

@@ -8,7 +8,8 @@ import pytest
 from engine.execution.cost.calibration import calibrate_processor
 from engine.execution.cost.first_guess import predicted_speed
 from engine.execution.cost.kept import device_key, keep_parameters
-from engine.execution.cost.kind_samples import calibrate_kind, run_sample, size_of
+from engine.execution.cost.kind_samples import KindSamples, Run, least_run, run_sample, size_of, timed_run
+from engine.execution.cost.pace import host_pace, times_slower
 from engine.execution.devices import processor
 from engine.execution.kinds import KINDS
 from engine.execution.work import CardShape, PredictableKind, Work, kind_of, sample_of
@@ -47,6 +48,7 @@ def test_a_processor_is_measured_and_kept_and_guessed_by(tmp_path, monkeypatch):
     assert set(found.rates) == set(OPERATIONS)
     assert found.is_processor
     assert found.card is None
+    assert found.pace > 0
     keep_parameters(found)
     speed = predicted_speed(sample.work, sample.states[0], Processor(1), 1)
     run = run_sample(sample, Processor(1))
@@ -59,7 +61,40 @@ def test_a_processor_is_measured_and_kept_and_guessed_by(tmp_path, monkeypatch):
 def test_kinds_that_nobody_samples_are_not_predicted():
     KINDS.setdefault("toy points", "tests.engine.execution.toy_kinds:NearestCentroid")
     with pytest.raises(ValueError, match="not predicted"):
-        calibrate_kind("toy points", Processor(1), None)
+        KindSamples("toy points", Processor(1), None)
+
+
+def test_what_disturbs_the_host_is_taken_out_and_kernels_keep_their_seconds():
+    quick, slow = Run(0.008, 0.002, 0.002, True, 1e-4), Run(0.011, 0.002, 0.003, True, 1.5e-4)
+    times = times_slower(1.5e-4, 1e-4)
+
+    def parts(*runs, pace=1e-4):
+        found = least_run(runs, pace, is_processor=False)
+        return found.seconds, found.kernel, found.transfer
+
+    assert parts(quick, slow) == pytest.approx((0.008, 0.002, 0.002))
+    mistaken = Run(0.0082, 0.002, 0.002, True, 2e-4)
+    assert parts(quick, mistaken) == pytest.approx((0.008, 0.002, 0.002)), "it only seemed to be fast on a slow host"
+    assert parts(slow) == pytest.approx((0.002 + 0.009 / times, 0.002, 0.003 / times))
+    assert parts(Run(0.006, 0.0006, 0.0, True, 1.5e-4))[1] == pytest.approx(0.0006 / times), "kernels that wait for the host"
+    assert least_run([slow], 1e-4, is_processor=True).kernel == pytest.approx(0.011 / times)
+    assert parts(slow, pace=0.0) == pytest.approx((0.011, 0.002, 0.003)), "nobody knows the pace"
+    short, plain = Run(0.004, 0.001, 0.001, True, 1e-4), Run(0.003, 0.0, 0.0, False, 1e-4)
+    assert parts(short, plain) == pytest.approx((0.003, 0.001, 0.001)), "notes take time of their own"
+
+
+def test_a_host_at_half_the_pace_takes_longer_but_not_without_bounds():
+    assert times_slower(1e-4, 1e-4) == times_slower(0.0, 1e-4) == times_slower(1e-4, 0.0) == 1.0
+    assert 1.5 < times_slower(2e-4, 1e-4) <= 2.0 == times_slower(1.0, 1e-4)
+    assert times_slower(1e-4, 2e-4) == pytest.approx(1 / times_slower(2e-4, 1e-4))
+
+
+def test_a_run_tells_the_pace_of_the_host():
+    sample = sample_of(kind_of(Work("structures", {}, {})), 2.0**-9, 5)
+    run = timed_run(sample, Processor(1), is_noted=True)
+    assert run.is_noted
+    assert run.kernel == run.seconds > 0
+    assert 0 < run.pace < 10 * host_pace() + 1.0
 
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")

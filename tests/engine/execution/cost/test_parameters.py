@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from engine.execution.cost.kept import device_key, keep_parameters, kept_parameters
+from engine.execution.cost.pace import times_slower
 from engine.execution.cost.parameters import DeviceParameters, KindCosts, TransferCosts, WorkSize, fitted
 from engine.execution.cost.prediction import bound_of, predicted_work
 from engine.execution.cost.reference import reference_parameters
@@ -55,6 +56,16 @@ def test_a_work_takes_the_sum_of_its_parts():
     assert bound_of(found._replace(transfer=1.0)) == "transfer"
     assert bound_of(found._replace(host=1.0)) == "host"
     assert bound_of(found._replace(memory=1e-2)) == "memory"
+
+
+def test_a_slow_host_takes_longer_for_all_but_the_kernels():
+    measured, size = card().model_copy(update={"pace": 1e-4}), WorkSize(1e6, 1000, 5e5, 5e5, 2)
+    found, slow = predicted_work(measured, "sequences", size, 1e-4), predicted_work(measured, "sequences", size, 1.5e-4)
+    times = times_slower(1.5e-4, 1e-4)
+    assert found == predicted_work(measured, "sequences", size)
+    assert slow.kernel == found.kernel
+    assert [slow.transfer, slow.host] == pytest.approx([times * found.transfer, times * found.host])
+    assert predicted_work(card(), "sequences", size, 1.0) == found, "nobody knows its pace"
 
 
 def test_coefficients_come_back_and_none_is_negative():

@@ -1,0 +1,78 @@
+"""What the manual names of the window is there, by that name.
+
+The manual writes in italics what the window names: buttons, menus and what is in them, tabs, tables, fields. Such words begin with a
+capital letter, a digit or a bracket, and do not end as sentences do; a way through menus has > between. Other emphasis is bold, or begins
+small.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from engine.searches import SEARCHES
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+_NAMED = re.compile(r"(?<![*\w])\*([A-Z0-9(][^*]*?[^*.\s])\*(?![*\w])")
+_CODE = re.compile(r"```.*?```|^    [^\n]*$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+FEWEST_LETTERS = 3
+"""That a text with gaps, as ``New {name}``, must have besides them, so that it does not take all words for its own."""
+
+
+def named(text: str) -> list[str]:
+    """Words of a page of the manual that it says the window names."""
+    return [part for found in _NAMED.findall(_CODE.sub("", text)) for part in " ".join(found.split()).split(" > ")]
+
+
+def plain(text: str) -> str:
+    """A text of the window without the mark of its key and the dots that say that a dialog comes."""
+    return text.replace("&", "").rstrip("….").strip()
+
+
+def texts_of(source: str) -> tuple[set[str], list[re.Pattern[str]]]:
+    """Texts in the source of a module, and those that have gaps for what is known when it runs."""
+    whole, with_gaps = set[str](), list[re.Pattern[str]]()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            whole.add(plain(node.value))
+        elif isinstance(node, ast.JoinedStr):
+            parts = [str(part.value) if isinstance(part, ast.Constant) else None for part in node.values]
+            if sum(letter.isalpha() for part in parts for letter in part or "") >= FEWEST_LETTERS:
+                with_gaps.append(re.compile("".join(".+" if part is None else re.escape(part) for part in parts)))
+    return whole, with_gaps
+
+
+@pytest.fixture(scope="module")
+def window() -> set[str]:
+    """Texts in the sources of the window, in the descriptions of searches, and of the buttons that begin one."""
+    texts, gaps = set[str](), list[re.Pattern[str]]()
+    for path in (REPOSITORY / "gui").rglob("*.py"):
+        whole, with_gaps = texts_of(path.read_text(encoding="utf-8"))
+        texts |= whole
+        gaps += with_gaps
+    for search in SEARCHES:
+        texts |= {search.question, *(one.title for one in search.model.describe())}
+        texts |= {title for table in search.all_tables for title in (table.title, *(column.title for column in table.columns))}
+        texts |= {f"New {search.name}"} if any(gap.fullmatch(f"New {search.name}") for gap in gaps) else set()
+    return texts
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_the_manual_names_is_in_the_window(page: Path, window: set[str]) -> None:
+    assert [words for words in named(page.read_text(encoding="utf-8")) if plain(words) not in window] == []
+
+
+def test_words_are_found_by_how_they_are_written() -> None:
+    text = "*Run* and *Show on\nstructures…*, *Help > About*, but *not this*, **Nor this**, *Nor that.*, `a *B* c`\n\n    *Code*\n"
+    assert named(text) == ["Run", "Show on structures…", "Help", "About"]
+    assert sum(len(named(page.read_text(encoding="utf-8"))) for page in PAGES) > 70
+
+
+def test_a_button_of_another_name_is_noticed() -> None:
+    whole, gaps = texts_of('QPushButton("&Resume")\nQAction(f"New {name}")\nprint(f"{a} {b}")\n')
+    assert whole >= {"Resume"} and "Go on" not in whole
+    assert [gap.pattern for gap in gaps] == [r"New\ .+"]
