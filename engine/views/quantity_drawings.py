@@ -204,7 +204,8 @@ def draw_components(
         shapes.append(Points(x[at], y[at], ink, 7.0, at))
     shapes += _named(samples.samples, np.flatnonzero(has), x, y, (left, right), font_size)
     across = left
-    for name, ink in inks.items():
+    for condition, ink in inks.items():
+        name = shortened(condition, font_size * 12, font_size)
         if across + text_width(name, font_size) + 20 < right:
             shapes += [Bar(across, font_size * 3.3 - 5, 6, 6, ink, is_round=True), Label(across + 10, font_size * 3.3, name)]
             across += text_width(name, font_size) + 24

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QWidget
 
+from engine.errors import shortened
 from engine.views.quantities import QuantityFilter
 from gui.forms.numbers import NumberBox
 from gui.results.filter_bar import FilterBar, q_value_box
 
 __all__ = ["QuantityFilterBar"]
+
+_LETTERS = 40
+"""Of the name of a comparison."""
 
 
 class QuantityFilterBar(FilterBar):
@@ -51,8 +56,9 @@ class QuantityFilterBar(FilterBar):
         self._fdr = fdr
         self.blockSignals(True)
         self.comparison.clear()
-        for name in comparisons:
-            self.comparison.addItem(name, name)
+        for number, name in enumerate(comparisons):
+            self.comparison.addItem(shortened(name, _LETTERS), name)
+            self.comparison.setItemData(number, name, Qt.ItemDataRole.ToolTipRole)
         self.comparison.setVisible(len(comparisons) > 1)
         for widget in (self.q_value, self.fold_change, self.changed):
             widget.setEnabled(bool(comparisons))

@@ -10,7 +10,7 @@ from PySide6.QtCore import QLocale, QSizeF, Qt
 from PySide6.QtWidgets import QScrollArea, QTabWidget, QWidget
 
 from engine.entry import Search
-from engine.errors import ProteoscopeError
+from engine.errors import ProteoscopeError, shortened
 from engine.project import Project
 from engine.quantification.tables import ION_TRACES
 from engine.results.counts import counted
@@ -169,7 +169,7 @@ class QuantityView(RunView):
         chosen, volcano = self.filters.chosen, overview.volcano_of(self.filters.chosen.comparison)
         if volcano is not None:
             n = QLocale().toString(int(volcano.changed(chosen.q_value, chosen.fold_change).sum()))
-            ending += f"; {n} of {QLocale().toString(len(volcano))} tested change, {volcano.comparison}"
+            ending += f"; {n} of {QLocale().toString(len(volcano))} tested change, {shortened(volcano.comparison, 50)}"
         self.header.show_counts(counts, ending)
 
     def _draw_all(self) -> None:

@@ -9,13 +9,14 @@ import pytest
 
 from engine.entry import SearchRequest
 from engine.errors import InputError, ParameterError
+from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.quantification.design import read_design
 from engine.quantification.expecting import expected
 from engine.quantification.impurities import read_impurities
 from engine.quantification.labels import label
 from engine.quantification.parameters import QuantificationParameters
-from engine.searches import run_search
+from engine.searches import run_search, search_of_kind
 from tests.engine.quantification.made_runs import MadeRun, Planted, mzml_text, random_peptides, table_of, write_project
 
 PEPTIDES = random_peptides(6, 5)
@@ -103,6 +104,60 @@ def test_one_replicate_and_all_missing_are_said(tmp_path):
         quantify(project, options={"design": tmp_path / "design.tsv"}, groups=("x", "y")[:1])
     with pytest.raises(InputError, match="nothing that was identified has a quantity in any sample"):
         quantify(project, minimum_points=90)
+
+
+@pytest.fixture(scope="module")
+def of_four_runs(tmp_path_factory):
+    """A project of four runs, the last two with four times as much of some peptides."""
+    runs = {}
+    for number in range(4):
+        run = runs[f"r{number}"] = MadeRun(seconds=150, noise_peaks=20, seed=number)
+        for k, sequence in enumerate(PEPTIDES):
+            run.planted.append(Planted(sequence, 2, 5e6 * (4 if number > 1 and k < 3 else 1), 25.0 + 18 * k))
+        run.identified = list(run.planted)
+    return write_project(tmp_path_factory.mktemp("four"), runs, {f"P{k}": [one] for k, one in enumerate(PEPTIDES)})
+
+
+def changes_between(project, folder, one, other, **parameters):
+    """The comparisons of a run by names of two conditions of two samples each, and its messages."""
+    rows = [f"r{i}\tS{i}\t{(one, other)[i // 2]}\t{i % 2 + 1}\n" for i in range(4)]
+    (folder / "design.tsv").write_text("file\tsample\tcondition\treplicate\n" + "".join(rows), encoding="utf-8")
+    summary = quantify(project, options={"design": folder / "design.tsv"}, normalisation="none", **parameters)
+    changes = table_of(project, "protein_changes")
+    return {row.pop("comparison") for row in changes}, changes, summary
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("a / b", "b"), ("b", "a / b"), ("a / b", "a"), ("../../a", "<b>&'\""), ("=1+1", "@b"), ("x" * 1000, "x" * 999)]
+)
+def test_changes_are_the_same_whatever_conditions_are_called(of_four_runs, tmp_path, one, other):
+    _, plain, _ = changes_between(of_four_runs, tmp_path, "a", "b")
+    names, changes, summary = changes_between(of_four_runs, tmp_path, one, other)
+    assert names == {f"{other} / {one}"} and changes == plain and len(plain) == len(PEPTIDES)
+    assert sum(abs(row["log2_fold_change"] - 2) < 0.2 for row in changes) == 3
+    assert not any("taken for two" in message for message in summary.messages)
+    search_of_kind("quantify").write_pages(Project.open(of_four_runs), summary.run_id, tmp_path / "pages", Progress())
+
+
+def test_conditions_that_look_alike_are_two_which_is_told_and_one_named_twice_is_one(of_four_runs, tmp_path):
+    names, _, summary = changes_between(of_four_runs, tmp_path, "Ctrl", "ctrl")
+    assert names == {"ctrl / Ctrl"}
+    assert any("Ctrl and ctrl, which differ in case" in message for message in summary.messages)
+    assert changes_between(of_four_runs, tmp_path, "x", "y", groups=("y", "x", " y"))[0] == {"x / y"}
+    with pytest.raises(ParameterError, match="'y' is one condition alone"):
+        changes_between(of_four_runs, tmp_path, "x", "y", groups=("y", "y"))
+
+
+@pytest.mark.parametrize("n_files", [1, 4])
+@pytest.mark.parametrize("method", ["label-free", "counts"])
+def test_one_sample_is_a_table_of_one_without_comparisons(of_four_runs, tmp_path, n_files, method):
+    rows = [f"r{i}\tS\tx\t1\n" for i in range(n_files)]
+    (tmp_path / "design.tsv").write_text("file\tsample\tcondition\treplicate\n" + "".join(rows))
+    summary = quantify(of_four_runs, options={"design": tmp_path / "design.tsv"}, method=method)
+    assert summary.n_samples == 1 and summary.n_proteins == len(PEPTIDES) and summary.n_tested == 0
+    assert {row["sample"] for row in table_of(of_four_runs, "protein_quantities")} == {"S"}
+    assert {row["n_psms"] for row in table_of(of_four_runs, "peptide_quantities")} == {n_files}
+    assert table_of(of_four_runs, "protein_changes") == []
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from gui.results.export import ExportDialog
 from gui.results.quantity_view import QuantityView
 from gui.theme import Theme
 from gui.window import MainWindow
-from tests.engine.views.quantity_projects import PER_PROTEIN, PROTEINS, quantified_project
+from tests.engine.views.quantity_projects import FILES, PER_PROTEIN, PROTEINS, quantified_project
 from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown
 from tests.gui.x_events import Hand, why_no_hand
 
@@ -230,3 +231,16 @@ def test_all_formats_of_the_entry_are_exported_from_the_window(window: MainWindo
         dialog.close()
     assert finished.args[0].state == "done", finished.args[0].error
     assert (tmp_path / "mine" / "protein_changes.tsv").read_text().count("\n") == PROTEINS + 1
+
+
+def test_names_of_a_thousand_letters_take_no_more_room_than_others(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    rows = [(name, f"{i}{'w' * 998}", ("<b>a / b" * 100, "c d" * 300)[i // 2], i % 2 + 1) for i, name in enumerate(FILES)]
+    lines = ["\t".join(map(str, row)) for row in [("file", "sample", "condition", "replicate"), *rows]]
+    view = QuantityView(search_of_kind("quantify"))
+    opened(view, quantified_project(tmp_path, "\n".join(lines)), qtbot)
+    view.filters.open([f"{first * 900} / {second}" for first, second in ("xy", "xz")], 0.05)
+    view.resize(1024, 700)
+    settle(view, qtbot)
+    assert view.width() == 1024 and cut_off(view) == [] and overlapping(view.filters) == []
+    assert view.filters.chosen.comparison == f"{'x' * 900} / y"
+    view.clear()
