@@ -37,16 +37,30 @@ check() {
     "$@" || failed+=("$name")
 }
 
+# Once for all processes of tests, which would each compile the same; the checks of the sources, each of one process, are done beside it.
+compiling_log=$(mktemp)
+python -m engine.command_line compile --quiet >"$compiling_log" 2>&1 &
+compiling=$!
+trap 'kill "$compiling" 2>/dev/null || true' EXIT
+
+# compiled: wait for that, and show what it said.
+compiled() {
+    local status=0
+    wait "$compiling" || status=$?
+    cat "$compiling_log"
+    rm -f "$compiling_log"
+    return "$status"
+}
+
 check "ruff check" ruff check .
 check "ruff format" ruff format --check .
 check "mypy" mypy
 check "lint-imports" lint-imports
 check "audit" python installer/audit.py
 
-# Once for all processes of tests, which would each compile the same.
-check "compile" python -m engine.command_line compile --quiet
-# And Python's own: with PYTHONDONTWRITEBYTECODE each process that a test starts would compile all sources.
+# With PYTHONDONTWRITEBYTECODE each process that a test starts would compile all sources.
 check "bytecode" python -m compileall -q proteoscope engine kernels gui resources tests
+check "compile" compiled
 
 # Several processes, each with whole files: the fixtures of a module are made once. The longest files come first (tests/conftest.py), where
 # pytest-xdist would begin with those of most tests. Arguments may say otherwise (-n 0: one process, which a debugger needs).

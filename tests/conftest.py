@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,13 +20,19 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 LONGEST_FILES = (
     "tests/fuzz/test_kills_and_disks.py",
+    "tests/kernels/test_cuda_gapsmis.py",
+    "tests/kernels/test_cuda_lifetimes.py",
     "tests/kernels/test_cuda_compiles.py",
+    "tests/kernels/test_match_scores.py",
+    "tests/kernels/test_k_means.py",
+    "tests/kernels/test_superposition.py",
+    "tests/gui/test_window.py",
+    "tests/kernels/test_cuda_fragment_index.py",
+    "tests/gui/results/test_results.py",
+    "tests/engine/command_line/test_main.py",
     "tests/engine/execution/cluster/test_searches_on_workers.py",
-    "tests/engine/execution/cluster/test_slurm.py",
-    "tests/engine/execution/cluster/test_cluster.py",
-    "tests/kernels/test_new_score.py",
 )
-"""Files of few and long tests, which several processes begin with, so that none works at one of them while the others have nothing left."""
+"""The files that take longest, which several processes begin with, so that none works at one of them while the others have nothing left."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -73,3 +80,19 @@ def own_cache(tmp_path_factory, monkeypatch) -> Path:
 def sample_data() -> Path:
     """The sample data that ships with the program."""
     return REPOSITORY / "resources" / "samples"
+
+
+@pytest.fixture(scope="session")
+def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Path) -> Path:
+    """A project with the identification of the sample that `demo` makes, made once for all tests of a process."""
+    from engine.command_line.main import main
+
+    folder = tmp_path_factory.mktemp("identified-once") / "project"
+    assert main(["demo", "--out", str(folder), "--device", "cpu", "--threads", "2", "--quiet"]) == 0
+    return folder
+
+
+@pytest.fixture
+def identified_sample(identified_once: Path, tmp_path: Path) -> Path:
+    """A copy of that project, for one test."""
+    return Path(shutil.copytree(identified_once, tmp_path / "identified"))

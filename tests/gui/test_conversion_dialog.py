@@ -8,13 +8,11 @@ import pytest
 from pyteomics import mgf
 from pytestqt.qtbot import QtBot
 
-from engine.identification.parameters import IdentificationParameters
-from engine.parameters import read_preset
+from engine.project import Project
 from gui.conversion_dialog import ConversionDialog
 from gui.window import MainWindow
 from tests.engine.imported.small_results import write_spectra
 from tests.gui.test_window import click, drop
-from tests.searching import identify
 
 
 @pytest.fixture
@@ -78,22 +76,18 @@ def test_the_file_must_have_an_ending_and_be_none_that_is_read(dialog: Conversio
 
 
 def test_identified_ones_need_a_project_and_what_does_not_fit_is_told(
-    dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot
+    dialog: ConversionDialog, window: MainWindow, identified_sample: Path, sample_data: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
-    samples = Path(__file__).resolve().parents[2] / "resources" / "samples"
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
     dialog.which.setCurrentIndex(2)
     assert "Choose the project" in dialog.stage.text() and not dialog.action_button.isEnabled()
-    parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
-    database = samples / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
-    summary = identify([samples / "BSA1.mzML.gz"], [database], tmp_path / "project", parameters, threads=2)
-    dialog.project.line.setText(str(tmp_path / "project"))
+    dialog.project.line.setText(str(identified_sample))
     assert "is none of the files that run" in finish(dialog, window, qtbot)
     assert not (tmp_path / "some.mgf").exists()
     dialog.spectra.clear()
-    dialog.spectra.add([samples / "BSA1.mzML.gz"])
+    dialog.spectra.add([sample_data / "BSA1.mzML.gz"])
     dialog.which.setCurrentIndex(1)
-    assert f"{summary.n_psms} of" in finish(dialog, window, qtbot)
+    assert f"{Project.open(identified_sample).record('identify-0001')['counts']['psms']} of" in finish(dialog, window, qtbot)
 
 
 def test_a_conversion_that_is_cancelled_leaves_nothing(dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:

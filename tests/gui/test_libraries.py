@@ -14,7 +14,7 @@ from engine.entry import ExportRequest
 from engine.formats.libraries.reading import read_libraries
 from engine.jobs.progress import Progress
 from engine.project import Project
-from engine.searches import run_search, search_of_kind
+from engine.searches import search_of_kind
 from gui.forms.file_survey import file_kind
 from gui.prediction_dialog import PredictionDialog
 from gui.results.export import ExportDialog
@@ -62,12 +62,11 @@ def test_a_library_is_predicted_and_searched(dialog: PredictionDialog, window: M
     assert window.form.file_lists["library"].paths == [tmp_path / "made.msp"]
 
 
-def test_a_run_is_searched_in_the_library_that_was_made_of_it(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    samples = resources.path("samples")
-    spectra, database = samples / "BSA1.mzML.gz", samples / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
-    folder = tmp_path / "project"
-    found = run_search("identify", {"spectra": [spectra], "database": [database]}, project=folder, preset="low-resolution", device="cpu")
-    window.open_project(folder)
+def test_a_run_is_searched_in_the_library_that_was_made_of_it(
+    window: MainWindow, identified_sample: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
+    spectra = resources.path("samples", "BSA1.mzML.gz")
+    window.open_project(identified_sample)
     qtbot.waitUntil(lambda: not window.results.is_busy)
     for title, name in (("MSP, best spectrum of each", "best.msp"), ("MSP", "own.msp")):
         window.menus.export.trigger()
@@ -79,8 +78,8 @@ def test_a_run_is_searched_in_the_library_that_was_made_of_it(window: MainWindow
             dialog.fileSelected.emit(str(tmp_path / name))
             dialog.close()
     for name, consensus in (("best.msp", "best"), ("own.msp", "merged")):
-        request = ExportRequest(str(found.run_id), "msp", tmp_path / f"expected-{name}", consensus=consensus)
-        search_of_kind("identify").export(Project.open(folder), request, Progress())
+        request = ExportRequest("identify-0001", "msp", tmp_path / f"expected-{name}", consensus=consensus)
+        search_of_kind("identify").export(Project.open(identified_sample), request, Progress())
         assert (tmp_path / name).read_bytes() == (tmp_path / f"expected-{name}").read_bytes()
     assert (tmp_path / "best.msp").read_bytes() != (tmp_path / "own.msp").read_bytes()
     qtbot.waitUntil(lambda: window.message_bar.button.text() == "Search spectra in it")

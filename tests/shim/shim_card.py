@@ -33,9 +33,8 @@ __all__ = ["IS_SANITIZED", "ShimCard", "compiled", "missing_compiler"]
 _HEADER = Path(__file__).with_name("cuda_shim.hpp")
 IS_SANITIZED = bool(os.environ.get("PROTEOSCOPE_SHIM_ADDRESS_SANITIZER"))
 _OPTIONS = (
-    # A kernel that runs for a moment is compiled sooner than it is made fast.
     # Variables of templates are each library's own, as each module's on a card: two of the same name may have other sizes.
-    "-std=c++17", "-O0", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-ffp-contract=off", "-fPIC", "-shared", "-fno-gnu-unique",
+    "-std=c++17", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-ffp-contract=off", "-fPIC", "-shared", "-fno-gnu-unique",
     *(("-g", "-fsanitize=address", "--param", "asan-stack=0") if IS_SANITIZED else ("-Werror",)),
 )  # fmt: skip
 _GUARD = b"" if IS_SANITIZED else bytes([0xC3]) * 1024
@@ -51,7 +50,9 @@ def missing_compiler() -> str:
 
 def compiled(text: str, defines: tuple[str, ...] = ()) -> ctypes.CDLL:
     """A library of the kernels of a CUDA source, from a cache that knows sources by their digest."""
-    options = (*_OPTIONS, *header_options(), *(f"-D{define}" for define in defines))
+    # Of a source of many forms each runs for a moment: it is compiled sooner than it is made fast.
+    shared = (*_OPTIONS, "-O0" if defines else "-O2", *header_options())
+    options = (*shared, *(f"-D{define}" for define in defines))
     folder = Path(tempfile.gettempdir()) / f"proteoscope-shim-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     library = folder / f"{_digest(text, *options)}.so"
@@ -59,7 +60,7 @@ def compiled(text: str, defines: tuple[str, ...] = ()) -> ctypes.CDLL:
         with tempfile.TemporaryDirectory(dir=folder) as name:
             program, built = Path(name) / "kernels.cpp", Path(name) / "kernels.so"
             launchers = "".join(f"SHIM_KERNEL({kernel})\n" for kernel, _ in _KERNEL.findall(text))
-            program.write_text(f'#include "{_compiled_header(folder)}"\n{text}\n{launchers}', encoding="utf-8")
+            program.write_text(f'#include "{_compiled_header(folder, shared)}"\n{text}\n{launchers}', encoding="utf-8")
             subprocess.run(["g++", *options, str(program), "-o", str(built)], check=True)
             built.replace(library)
     return ctypes.CDLL(str(library))
@@ -71,15 +72,15 @@ def _digest(*texts: str) -> str:
 
 
 @cache
-def _compiled_header(folder: Path) -> Path:
+def _compiled_header(folder: Path, options: tuple[str, ...]) -> Path:
     """A header that includes that of the shim, beside what the compiler made of it: a good part of the work of each source."""
-    header = folder / f"{_digest(*_OPTIONS, *header_options())}.hpp"
+    header = folder / f"{_digest(*options)}.hpp"
     made = header.with_name(f"{header.name}.gch")
     if not made.exists():
         with tempfile.TemporaryDirectory(dir=folder) as name:
             text, built = Path(name) / "header.hpp", Path(name) / "header.gch"
             text.write_text(f'#include "{_HEADER}"\n', encoding="utf-8")
-            subprocess.run(["g++", *_OPTIONS, *header_options(), "-x", "c++-header", str(text), "-o", str(built)], check=True)
+            subprocess.run(["g++", *options, "-x", "c++-header", str(text), "-o", str(built)], check=True)
             text.replace(header)
             built.replace(made)
     return header

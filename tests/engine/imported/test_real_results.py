@@ -152,21 +152,12 @@ def test_exports_of_an_import_name_the_engine_that_found_and_the_program_that_co
     assert again.program == "OMSSA"
 
 
-@pytest.fixture(scope="module")
-def identified(tmp_path_factory) -> Path:
-    """An identification of the sample of albumin that ships."""
-    project = tmp_path_factory.mktemp("identified") / "p"
-    given = ["--database", str(PROTEINS), "--preset", "low-resolution", "--out", str(project), "--device", "cpu", "--quiet"]
-    assert main(["identify", str(SPECTRA), *given]) == 0
-    return project
-
-
 @pytest.mark.parametrize("format", ["mzid", "pepxml", "pin"])
-def test_an_identification_that_is_exported_and_imported_is_the_same_psm_for_psm(format, identified, tmp_path):
-    project = Project.open(identified)
+def test_an_identification_that_is_exported_and_imported_is_the_same_psm_for_psm(format, identified_once, tmp_path):
+    project = Project.open(identified_once)
     before = pq.read_table(project.table("psms", project.latest("identify"))).to_pylist()
     path = tmp_path / f"x.{format}"
-    assert main(["export", str(identified), "--format", format, "--out", str(path)]) == 0
+    assert main(["export", str(identified_once), "--format", format, "--out", str(path)]) == 0
     summary = import_results([path], [SPECTRA], tmp_path / "again", [PROTEINS])
     after = {psm_of(row): row for row in rows_of(tmp_path / "again")}
     assert len(before) == len(after) == summary.n_imported > 800 and {psm_of(row) for row in before} == after.keys()

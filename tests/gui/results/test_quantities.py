@@ -196,16 +196,20 @@ def test_counts_have_no_traces_and_are_shown(project: Project, tmp_path_factory,
 
 
 @pytest.mark.parametrize("kind", ["explain", "modified"])
-def test_the_button_above_other_results_leads_to_their_quantities(window: MainWindow, qtbot: QtBot, tmp_path, kind: str) -> None:
-    assert main(["demo", kind, "--out", str(tmp_path / "p"), "--device", "cpu", "--threads", "2", "--quiet"]) == 0
-    window.open_project(tmp_path / "p")
+def test_the_button_above_other_results_leads_to_their_quantities(
+    window: MainWindow, qtbot: QtBot, identified_sample: Path, kind: str
+) -> None:
+    goes_on = {"explain": [str(identified_sample)], "modified": ["--from-project", str(identified_sample), "--out", str(identified_sample)]}
+    options = ["--preset", search_of_kind(kind).demo.preset, "--device", "cpu", "--threads", "2", "--quiet"]
+    assert main([kind, *goes_on[kind], *options]) == 0
+    window.open_project(identified_sample)
     results = window.searches[kind].results
     qtbot.waitUntil(lambda: window.pages.currentWidget() is results)
     settle(results, qtbot)
     results.follow_ups["quantify"].trigger()
     form = window.searches["quantify"].form
     qtbot.waitUntil(lambda: window.pages.currentWidget() is form)
-    run = Project.open(tmp_path / "p").latest(kind)
+    run = Project.open(identified_sample).latest(kind)
     assert form.parameters.values()["run"] in (run, (run,))
     form.presets.choose("counts")
     assert form.parameters.values()["run"] in (run, (run,)), "a preset says nothing of the run"
@@ -214,7 +218,7 @@ def test_the_button_above_other_results_leads_to_their_quantities(window: MainWi
     with qtbot.waitSignal(window.bridge.finished, timeout=60_000) as finished:
         form.run_button.click()
     assert finished.args[0].state == "done", finished.args[0].error
-    assert Project.open(tmp_path / "p").latest("quantify") is not None
+    assert Project.open(identified_sample).latest("quantify") is not None
 
 
 def test_all_formats_of_the_entry_are_exported_from_the_window(window: MainWindow, project: Project, qtbot: QtBot, tmp_path) -> None:
