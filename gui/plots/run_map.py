@@ -27,7 +27,7 @@ from gui.plots.export import ExportAction, ExportFigure, figure_font
 from gui.plots.map_picture import MapView, draw_points, nearest_point
 from gui.plots.zoomed import Ranges, ZoomedPlot
 
-__all__ = ["RunMap"]
+__all__ = ["RunMap", "x_title"]
 
 _FIGURE_SIZE = QSizeF(460, 300)
 _PRINTED = 4
@@ -250,10 +250,8 @@ class _Canvas(ZoomedPlot):
         inner = self._inner(area, font)
         painter.drawImage(inner, self._drawn(points, inner, colours, ratio))
         axes = Axes(inner, self._ranges[0], self._ranges[1])
-        x_title = "Retention time (min)" if points.has_times else "Spectra in the order of the files (they have no retention times)"
-        if points.n_missing:
-            x_title += f"; {QLocale().toString(points.n_missing)} spectra without a place are not shown"
-        draw_axes(painter, axes, colours, font, AxisTitles(x_title, "m/z"), x_is_whole=not points.has_times)
+        titles = AxisTitles(x_title(points, QFontMetricsF(font), area.width()), "m/z")
+        draw_axes(painter, axes, colours, font, titles, x_is_whole=not points.has_times)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         colours = plot_colours(self.palette())
@@ -323,6 +321,18 @@ class _Canvas(ZoomedPlot):
         line = QFontMetricsF(font).height()
         # Whole pixels, which the picture has too.
         return QRectF(area.adjusted(54 + line * 0.4, 6, -12, -2 * line - 10).toRect())
+
+
+def x_title(points: MapPoints, metrics: QFontMetricsF, room: float) -> str:
+    """What the axis of times is called where there are so many pixels; empty where no name has room."""
+    title, short = "Retention time (min)", "Time (min)"
+    if not points.has_times:
+        title, short = "Spectra in the order of the files (they have no retention times)", "Order of the files"
+    texts = [title, short]
+    if points.n_missing:
+        missing = QLocale().toString(points.n_missing)
+        texts = [f"{title}; {missing} spectra without a place are not shown", f"{short}; {missing} not shown", short]
+    return next((text for text in texts if metrics.horizontalAdvance(text) <= room), "")
 
 
 def _view(inner: QRectF, ranges: Ranges, ratio: float = 1.0) -> MapView:

@@ -163,14 +163,16 @@ class ComparisonView(QWidget):
         self.threshold_box.setSuffix(" %")
         self.threshold_box.setValue(1.0)
         self.threshold_box.setAccessibleName("False discovery rate")
+        self.threshold_box.setToolTip("Items count up to this false discovery rate, the q-value of their best match")
         self.threshold_box.setKeyboardTracking(False)
-        self.differing_box = QCheckBox("Only spectra with two accepted answers")
+        self.differing_box = QCheckBox("Two accepted answers")
+        self.differing_box.setToolTip("Shows only spectra with two accepted answers")
         self.pair_box = ChoiceBox()
         self.pair_box.setAccessibleName("Runs whose scores are shown")
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 4, 8, 4)
         bar.setSpacing(8)
-        for widget in (QLabel("Compare"), self.level_box, QLabel("up to a false discovery rate of"), self.threshold_box):
+        for widget in (QLabel("Compare"), self.level_box, QLabel("at an FDR up to"), self.threshold_box):
             bar.addWidget(widget)
         bar.addStretch(1)
         bar.addWidget(self.differing_box)

@@ -86,8 +86,13 @@ class FilterBar(QWidget):
         width = self._row.minimumSize().width()
         if self._cells:
             # The layout knows how they stand now, or stood a moment ago.
-            cells = sum(cell.width_as(is_high=is_high) for cell in self._cells)
-            width = cells + len(self._cells) * self._row.spacing() + self.reset_button.minimumSizeHint().width()
+            items = [self._row.itemAt(i) for i in range(self._row.count())]
+            widths = [
+                one.width_as(is_high=is_high) if isinstance(one, _Cell) else max(one.minimumSizeHint().width(), one.minimumWidth())
+                for item in items
+                if item is not None and (one := item.widget()) is not None
+            ]
+            width = sum(widths) + (len(widths) - 1) * self._row.spacing()
         return width + margins.left() + margins.right()
 
     def reset(self) -> None:

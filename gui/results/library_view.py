@@ -52,7 +52,7 @@ class LibraryView(RunView):
         self.figures = QTabWidget()
         self.figures.setDocumentMode(True)
         for widget, title, tip in (
-            (self.differences, "Mass differences", "Differences of the accepted matches from their entries' masses"),
+            (self.differences, "Differences", "Differences of the accepted matches from their entries' masses"),
             (self.spectra.chromatogram, "Chromatogram", "What came off the column, by time, and the place of the chosen spectrum"),
             (self.spectra.map, "Map", "All spectra by retention time and m/z"),
         ):
@@ -63,7 +63,7 @@ class LibraryView(RunView):
         down = QSplitter(Qt.Orientation.Vertical)
         down.addWidget(above)
         down.addWidget(self.mirror)
-        for splitter, parts in ((above, (7, 3)), (down, (1, 1))):
+        for splitter, parts in ((above, (11, 9)), (down, (1, 1))):
             for at, part in enumerate(parts):
                 splitter.setStretchFactor(at, part)
             splitter.setSizes([100 * part for part in parts])

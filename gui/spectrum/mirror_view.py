@@ -7,10 +7,9 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
 from engine.views.mirror import MirroredSpectra
-from gui.labels import tip_text
 from gui.plots.export import ExportAction, ExportFigure
 from gui.spectrum.mirror_plot import FIGURE_SIZE, MirrorPlot, paint_mirror, peak_text
-from gui.tables.elided_label import ElidedLabel
+from gui.tables.elided_label import ElidedLabel, ReadoutLabel
 
 __all__ = ["MirrorView"]
 
@@ -31,11 +30,7 @@ class MirrorView(QWidget):
         self.plot = MirrorPlot()
         self.plot.setMinimumHeight(130)
         self.plot.peakHovered.connect(self._tell_peak)
-        self.readout = QLabel(" ")
-        self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.readout.setContentsMargins(8, 1, 8, 3)
-        self.readout.setMinimumWidth(1)
-        self.readout.setAccessibleName("Peak under the pointer")
+        self.readout = ReadoutLabel("Peak under the pointer")
         self._text = QLabel()
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setWordWrap(True)
@@ -100,10 +95,7 @@ class MirrorView(QWidget):
 
     def _tell_peak(self, half: int, peak: int) -> None:
         if self.spectra is not None:
-            text = self._summary() if peak < 0 else peak_text(self.spectra, half, peak)
-            self.readout.setText(text)
-            # Where the line is too narrow for it.
-            self.readout.setToolTip(tip_text(text))
+            self.readout.setText(self._summary() if peak < 0 else peak_text(self.spectra, half, peak))
 
     def _summary(self) -> str:
         assert self.spectra is not None

@@ -21,7 +21,7 @@ from gui.spectrum.figure import FIGURE_SIZE, ErrorUnit, hover_text, paint_figure
 from gui.spectrum.ion_table import IonTableView
 from gui.spectrum.peptide_ladder import PeptideLadder
 from gui.spectrum.spectrum_plot import SpectrumPlot
-from gui.tables.elided_label import ElidedLabel
+from gui.tables.elided_label import ElidedLabel, ReadoutLabel
 
 __all__ = ["SpectrumView"]
 
@@ -71,11 +71,7 @@ class SpectrumView(QWidget):
         self.ion_table = IonTableView()
         self.ion_table.ionChosen.connect(self._show_ion)
         self.ion_table.hide()
-        self.readout = QLabel(" ")
-        self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.readout.setContentsMargins(8, 1, 8, 3)
-        self.readout.setMinimumWidth(1)
-        self.readout.setAccessibleName("Peak under the pointer")
+        self.readout = ReadoutLabel("Peak under the pointer")
         self._text = QLabel()
         self._text.setWordWrap(True)
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from gui.labels import tip_text
 
-__all__ = ["ElidedLabel"]
+__all__ = ["ElidedLabel", "ReadoutLabel"]
 
 
 class ElidedLabel(QLabel):
@@ -42,4 +42,36 @@ class ElidedLabel(QLabel):
         painter.setPen(self.palette().color(self._role))
         shown = QFontMetrics(self.font()).elidedText(self.full_text, Qt.TextElideMode.ElideRight, self.width())
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+        painter.end()
+
+
+class ReadoutLabel(QLabel):
+    """One line that can be marked and copied. Where it has no room it ends in an ellipsis, and the tooltip has it all."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(" ", parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.setContentsMargins(8, 1, 8, 3)
+        self.setAccessibleName(name)
+
+    def setText(self, text: str) -> None:
+        """Show a text."""
+        super().setText(text)
+        self.setToolTip(tip_text(text.strip()))
+
+    def minimumSizeHint(self) -> QSize:
+        """One line of any width."""
+        return QSize(1, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The text as far as it fits."""
+        room, metrics = self.contentsRect(), self.fontMetrics()
+        if metrics.horizontalAdvance(self.text()) <= room.width():
+            super().paintEvent(event)
+            return
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        shown = metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, room.width())
+        painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
         painter.end()

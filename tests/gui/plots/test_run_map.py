@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QWheelEvent
+from PySide6.QtGui import QColor, QFontMetricsF, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -18,7 +19,7 @@ from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINE
 from gui.plots import map_picture
 from gui.plots.colours import plot_colours
 from gui.plots.map_picture import MapView, draw_points
-from gui.plots.run_map import RunMap
+from gui.plots.run_map import RunMap, x_title
 from gui.theme import Theme
 from tests.effort import lines_run
 from tests.engine.views.test_run_map import table
@@ -197,6 +198,20 @@ def test_it_is_exported(shown: RunMap, tmp_path: Path, ending: str) -> None:
     if ending == ".svg":
         text = path.read_text(encoding="utf-8")
         assert "Retention time (min)" in text and all(box.text() in text for box in shown.boxes.values())
+
+
+@pytest.mark.parametrize("has_times", [True, False])
+def test_the_axis_of_times_is_called_by_as_much_as_there_is_room_for(shown: RunMap, has_times: bool) -> None:
+    made = table(400, has_times=has_times)
+    without = pa.array([None, *made["precursor_mz"].to_pylist()[1:]], pa.float64())
+    points = MapPoints.of_table(made.set_column(2, "precursor_mz", without.fill_null(float("nan"))))
+    assert points.n_missing == 1
+    metrics = QFontMetricsF(shown.font())
+    titles = [x_title(points, metrics, width) for width in (60, 200, 300, 500, 2000)]
+    for width, title in zip((60, 200, 300, 500, 2000), titles, strict=True):
+        assert metrics.horizontalAdvance(title) <= width
+    assert [len(title) for title in titles] == sorted(len(title) for title in titles)
+    assert titles[1] and titles[-1].endswith("1 spectra without a place are not shown")
 
 
 def test_the_legend_has_room_at_any_width(shown: RunMap, qtbot: QtBot) -> None:

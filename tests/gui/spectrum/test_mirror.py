@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from gui.plots.colours import plot_colours
 from gui.spectrum.mirror_view import MirrorView
 from gui.spectrum.peak_plot import PeakPlace
 from gui.theme import Theme
+from tests.gui.result_views import cut_off
 from tests.gui.spectrum.test_spectrum import made_peaks
 
 TOLERANCE = Tolerance(0.05, "Da")
@@ -55,6 +57,20 @@ def view(qtbot: QtBot, theme: Theme) -> Iterator[MirrorView]:
 
 def painted(view: MirrorView) -> None:
     view.plot.viewport().repaint()
+
+
+def test_the_line_below_is_shortened_where_it_has_no_room_and_told_whole_in_the_tip(view: MirrorView, qtbot: QtBot) -> None:
+    note = "No accepted spectrum of this peptide and charge without a shift."
+    view.show_spectra(replace(mirrored(None), note=note))
+    view.resize(300, 520)
+    qtbot.waitUntil(lambda: view.readout.width() < 320)
+    needed = view.readout.fontMetrics().horizontalAdvance(view.readout.text())
+    assert note in view.readout.text() and needed > view.readout.width() and not cut_off(view)
+    assert note in view.readout.toolTip().replace("\n", " ")
+    narrow, dark = view.readout.grab().toImage(), []
+    for x in range(narrow.width() - 24, narrow.width()):
+        dark += [narrow.pixelColor(x, y).lightness() for y in range(narrow.height())]
+    assert max(dark) - min(dark) > 80, "the ellipsis is drawn at the end"
 
 
 def test_both_spectra_are_drawn_to_their_base_peaks_on_two_sides_of_the_axis(view: MirrorView) -> None:

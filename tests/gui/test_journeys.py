@@ -1,0 +1,176 @@
+"""Ways through the window that nobody planned, with the events of a real mouse and keyboard: files in the wrong order, a filter that leaves
+nothing, a run that is deleted and brought back; and every page in a window of 1024 x 700."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QTabWidget
+from pytestqt.qtbot import QtBot
+
+from gui.results.filter_bar import FilterBar
+from gui.results.identification_view import IdentificationView
+from gui.results.reads_view import ReadsView
+from gui.window import MainWindow
+from tests.engine.views.compared_projects import project_with_runs
+from tests.engine.views.read_projects import read_files
+from tests.fuzz.result_tables import make
+from tests.gui.result_views import cut_off, overlapping, settle
+from tests.gui.test_ten_tasks import named_in_dialog
+from tests.gui.test_window import SEARCH_MS
+from tests.gui.x_events import Hand, at_hand
+
+
+@pytest.fixture
+def shown(window: MainWindow, qtbot: QtBot) -> MainWindow:
+    at_hand(window, qtbot)
+    return window
+
+
+@pytest.fixture
+def hand(shown: MainWindow, qtbot: QtBot) -> Iterator[Hand]:
+    made = Hand(qtbot)
+    yield made
+    made.close()
+
+
+def _add(name: str, path: Path, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    """Add a file to an input of the form by its button and the dialog."""
+    files, places = window.form.file_lists[name], list[QPoint]()
+
+    def stands() -> bool:
+        window.form.scroll_area.ensureWidgetVisible(files)
+        places.append(files.add_button.mapToGlobal(QPoint()))
+        return places[-10:].count(places[-1]) == 10
+
+    def is_up() -> bool:
+        dialog = QApplication.activeModalWidget()
+        return isinstance(dialog, QFileDialog) and dialog.isActiveWindow() and QApplication.focusWidget() is not None
+
+    qtbot.waitUntil(stands)
+    hand.click(files.add_button)
+    qtbot.waitUntil(is_up)
+    hand.type(str(path))
+    hand.press("enter")
+    qtbot.waitUntil(lambda: path in files.paths)
+
+
+def test_reads_and_their_genome_in_the_wrong_order_and_then_in_the_right_one(
+    shown: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot
+) -> None:
+    chance = random.Random(3)
+    genome, reads = read_files(tmp_path / "data", "".join(chance.choice("ACGT") for _ in range(6000)), 20)
+    shown.new_search("reads")
+    form = shown.form
+    qtbot.waitUntil(form.run_button.isVisible)
+    _add("texts", reads, shown, hand, qtbot)
+    _add("patterns", genome, shown, hand, qtbot)
+    told = form.file_lists["texts"].message
+    qtbot.waitUntil(lambda: told.text().endswith("Add it to Reads") and form.reason.isVisible())
+    assert told.isVisible() and not form.run_button.isEnabled()
+    for name in ("texts", "patterns"):
+        files = form.file_lists[name]
+        hand.click(files.lines.viewport(), QPoint(60, 12))
+        qtbot.waitUntil(files.remove_button.isEnabled)
+        hand.click(files.remove_button)
+        qtbot.waitUntil(lambda files=files: files.is_empty)  # type: ignore[misc]
+    _add("texts", genome, shown, hand, qtbot)
+    _add("patterns", reads, shown, hand, qtbot)
+    qtbot.waitUntil(form.run_button.isEnabled)
+    assert form.presets.box.currentData() == "map-to-genome"
+    with qtbot.waitSignal(shown.bridge.finished, timeout=SEARCH_MS) as finished:
+        hand.click(form.run_button)
+    assert finished.args[0].state == "done", finished.args[0].error
+    qtbot.waitUntil(lambda: isinstance(shown.results, ReadsView) and shown.pages.currentWidget() is shown.results)
+    settle(shown.results, qtbot)
+    assert shown.results.header.text.startswith("36 alignments of 39 reads")
+    assert "--" not in shown.results.header.message, "no words of the command line"
+
+
+def test_a_filter_that_leaves_nothing_an_export_a_comparison_and_a_run_that_comes_back(
+    shown: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot
+) -> None:
+    project, *_ = project_with_runs(tmp_path / "p", n_runs=2)
+    shown.open_project(project.folder)
+    results = shown.results
+    assert isinstance(results, IdentificationView)
+    settle(results, qtbot)
+    hand.press("ctrl", "f")
+    qtbot.waitUntil(results.filter_bar.text.hasFocus)
+    hand.type("zzzz")
+    qtbot.waitUntil(lambda: all(panel.model.rowCount() == 0 for panel in results.panels.values()))
+    settle(results, qtbot)
+    assert results.spectrum.spectrum is None and results.psms.view.chosen is None
+    named_in_dialog(hand, tmp_path / "all.pin", qtbot)
+    hand.press("ctrl", "shift", "e")
+    qtbot.waitUntil(lambda: shown.queue.is_idle and (tmp_path / "all.pin").exists())
+    assert len((tmp_path / "all.pin").read_text(encoding="utf-8").splitlines()) > results.psms.total / 2, "the whole run is exported"
+    with qtbot.waitActive(shown):
+        # No window manager of this display gives the keyboard back after a dialog.
+        shown.activateWindow()
+    hand.press("ctrl", "f")
+    qtbot.waitUntil(results.filter_bar.text.hasFocus)
+    hand.press("ctrl", "z")
+    qtbot.waitUntil(lambda: results.filter_bar.text.text() == "" and results.psms.model.rowCount() > 0)
+    settle(results, qtbot)
+    assert results.psms.view.chosen == results.pane.row is not None and results.spectrum.spectrum is not None
+
+    pane, runs = shown.project_pane, shown.project_pane.runs
+    other = next(i for i in range(runs.count()) if not runs.item(i).isSelected())
+    hand.click(runs.viewport(), runs.visualItemRect(runs.item(other)).center(), holding=("ctrl",))
+    qtbot.waitUntil(pane.compare_button.isVisible)
+    hand.click(pane.compare_button)
+    qtbot.waitUntil(lambda: shown.comparisons.view is not None and shown.pages.currentWidget() is shown.comparisons.view)
+    qtbot.waitUntil(lambda: shown.comparisons.view is not None and not shown.comparisons.view.is_busy)
+    hand.click(runs.viewport(), runs.visualItemRect(runs.item(other)).center())
+    qtbot.waitUntil(lambda: pane.selected_run is not None and pane.about_button.isVisible())
+    gone = pane.selected_run
+    assert gone is not None
+    settle(shown.results, qtbot)
+    hand.click(pane.about_button)
+    qtbot.waitUntil(lambda: shown.pages.currentWidget() is shown.run_actions.made_page and not shown.run_actions.is_busy)
+    button = next(one for one in shown.run_actions.page.findChildren(QAbstractButton) if "Delete" in one.text())
+    qtbot.waitUntil(button.isVisible)
+    hand.click(button)
+    qtbot.waitUntil(lambda: gone.id not in [run.id for run in pane.records])
+    assert shown.comparisons.view is None, "nothing is compared with what is deleted"
+    qtbot.waitUntil(shown.message_bar.button.isVisible)
+    hand.click(shown.message_bar.button)
+    qtbot.waitUntil(lambda: shown.results.run is not None and shown.results.run.id == gone.id)
+    settle(shown.results, qtbot)
+    assert gone.id in [run.id for run in pane.records] and shown.pages.currentWidget() is shown.results
+
+
+def test_no_form_is_cut_off_at_1024(window: MainWindow, qtbot: QtBot) -> None:
+    window.resize(1024, 700)
+    for kind in window.searches:
+        window.new_search(kind)
+        qtbot.wait(30)
+        assert (window.width(), window.height()) == (1024, 700), kind
+        assert not cut_off(window), kind
+        assert window.form.run_button.visibleRegion().boundingRect() == window.form.run_button.rect(), kind
+
+
+@pytest.mark.parametrize("kind", ["identify", "import", "library", "modified", "reads"])
+def test_no_page_of_results_is_cut_off_at_1024(window: MainWindow, kind: str, tmp_path: Path, qtbot: QtBot) -> None:
+    make(kind, tmp_path / "p")
+    window.resize(1024, 700)
+    window.open_project(tmp_path / "p")
+    qtbot.waitUntil(lambda: window.results is window.searches[kind].made_results)
+    settle(window.results, qtbot)
+    looked_at = 0
+    for tabs in window.results.findChildren(QTabWidget):
+        for index in range(tabs.count()) if tabs.isVisible() else ():
+            tabs.setCurrentIndex(index)
+            settle(window.results, qtbot)
+            looked_at += 1
+            assert (window.width(), window.height()) == (1024, 700)
+            assert not cut_off(window), tabs.tabText(index)
+            for bar in window.results.findChildren(FilterBar):
+                assert not bar.isVisible() or not overlapping(bar), tabs.tabText(index)
+        tabs.setCurrentIndex(0)
+    assert looked_at >= 2
