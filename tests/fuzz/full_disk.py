@@ -19,10 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine.project import Project
-from tests.fuzz.kills import DATABASE, QUERY, REPOSITORY, SPECTRA
+from tests.fuzz.kills import QUERY, REPOSITORY, SPECTRA
+from tests.searching import few_proteins
 
 PLACES = ("project", "cache", "temporary", "numba")
-_MAXIMUM_ROOM = 6_000_000
+_MAXIMUM_ROOM = 2_000_000
 _PAGE = 4096
 
 
@@ -51,8 +52,7 @@ def search(kind: str, folder: Path, variant: int) -> subprocess.CompletedProcess
     (folder / "query.fasta").write_text(QUERY)
     database = folder / f"database-{variant}.fasta"
     if not database.exists():
-        packed = subprocess.run(["gzip", "-dc", DATABASE], capture_output=True, check=True).stdout
-        database.write_bytes(packed + f">another{variant}\nPEPTIDEKELVISK\n".encode())
+        database.write_text(few_proteins(folder).read_text(encoding="utf-8") + f">another{variant}\nPEPTIDEKELVISK\n")
     if kind == "identify":
         options = ["--preset", "low-resolution", "--quiet", "--out", folder / "project" / "p"]
         arguments = ["identify", SPECTRA, "--database", database, *options]

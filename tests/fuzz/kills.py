@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 from engine.project import Project
+from engine.project.cache import VARIABLE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLES = REPOSITORY / "resources" / "samples"
@@ -88,6 +89,7 @@ def run(n: int, seed: int, folder: Path) -> tuple[int, int]:
     """Kill `n` searches; how many were still at work when they were, and the most files left in the temporary folder."""
     chance = random.Random(seed)
     place, alone = Place(folder / "together"), {}
+    os.environ[VARIABLE] = str(place.cache)  # where the key is by which kept requests are known
     seconds, n_at_work, kept = {}, 0, {}
     for kind in ("identify", "align"):
         began = time.monotonic()

@@ -9,7 +9,8 @@ from tests.fuzz import full_disk, kills, resumed_kills, workers
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
-def test_killed_searches_lose_nothing_mix_nothing_and_leave_nothing(tmp_path):
+def test_killed_searches_lose_nothing_mix_nothing_and_leave_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))  # which is set back
     kills.run(5, 3, tmp_path)
 
 
