@@ -9,6 +9,9 @@ from PySide6.QtCore import QObject, QTimer
 
 __all__ = ["Turns"]
 
+_PAUSE_MS = 5
+"""Between two pieces. With none, a timer goes off twice before what the user does, and before others that are due."""
+
 
 class Turns(QObject):
     """Does pieces of work one after the other, each in a turn of the event loop of its own: what the user does comes between them."""
@@ -17,6 +20,7 @@ class Turns(QObject):
         super().__init__(parent)
         self._left: deque[Callable[[], object]] = deque()
         self._timer = QTimer(self)
+        self._timer.setInterval(_PAUSE_MS)
         self._timer.timeout.connect(self._do_next)
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QAbstractEventDispatcher, QObject, QTimer
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
@@ -27,9 +27,10 @@ class _Count(QObject):
         super().__init__()
         self.turn = 0
         self.notes: list[tuple[int, str]] = []
+        # Another timer that is due goes off in each turn, and the dispatcher begins each anew.
         self.timer = QTimer(self)
-        self.timer.timeout.connect(self._next)
         self.timer.start()
+        QAbstractEventDispatcher.instance().awake.connect(self._next)
 
     def note(self, what: str) -> None:
         self.notes.append((self.turn, what))
@@ -43,6 +44,7 @@ def count(qtbot: QtBot) -> Iterator[_Count]:
     made = _Count()
     yield made
     made.timer.stop()
+    QAbstractEventDispatcher.instance().awake.disconnect(made._next)
 
 
 def test_each_piece_has_a_turn_of_its_own(count: _Count, qtbot: QtBot) -> None:
