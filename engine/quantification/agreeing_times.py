@@ -15,6 +15,8 @@ __all__ = ["at_another_time"]
 
 _SPREADS = 4.0
 """Standard deviations of the alignments, from which on two times are not the same."""
+_FEWEST_SHARED = 50
+"""Ions that a file shares with the one that has most: a curve through fewer may itself be wrong, above all at its ends."""
 _PART_OF_WIDTH = 0.25
 """Of the narrower of two summits, within which their times are the same: wide ones are known less well."""
 
@@ -24,6 +26,7 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
 
     Of the times of an ion, after alignment, that one counts which the most files share, and of several that which is nearest to the spectra
     that identified the ion. Others are further from it than two times of one ion are, and than a quarter of the narrower summit's width.
+    Files that share few ions tell nothing of each other.
 
     Parameters
     ----------
@@ -36,10 +39,10 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
     if not len(rows):
         return found
     alignments = aligned(times)
-    known = [file for file, one in enumerate(alignments) if one is not None]
+    known = [file for file, one in enumerate(alignments) if one is not None and one.n_shared >= _FEWEST_SHARED]
     if len(known) < 2:
         return found
-    spread = max(one.spread for one in alignments if one is not None)
+    spread = max(one.spread for one in alignments if one is not None and one.n_shared >= _FEWEST_SHARED)
     common = np.full((len(rows), len(known)), np.nan)
     for column, file in enumerate(known):
         alignment, has = alignments[file], there[rows, file]

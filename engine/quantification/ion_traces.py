@@ -17,13 +17,13 @@ from engine.execution.threads import run_on_threads
 from engine.formats.surveys import Surveys
 from engine.quantification.parameters import QuantificationParameters
 from engine.spectra.spooling import release_pages
-from kernels.cpu.elution import N_VALUES, ElutionRules, Traces, measure_elution
+from kernels.cpu.elution import APEX, N_VALUES, ElutionRules, Traces, measure_elution
 from kernels.cpu.processor import Processor
 from kernels.device import Device, DeviceError, DeviceMemoryError, twin
 from kernels.partitions import Partition, equal_partitions
 from kernels.trace_layouts import SurveyPeaks, TraceWindows
 
-__all__ = ["TraceQuery", "measured_traces"]
+__all__ = ["TraceQuery", "is_low", "measured_traces"]
 
 _PEAKS_OF_BLOCK = 1 << 21
 _CELLS_OF_PART = 1 << 26
@@ -32,6 +32,8 @@ _LOWEST, _VALLEY = 0.15, 0.6
 """Parts of the height at which a trace ends, and of the lower of two summits below which what lies between them parts them. A Gaussian has
 95 % of its area above the first, in every run alike; further down, what is little is lost in noise and what is much is not, which spoils
 their ratio. Smoothed noise of a summit seldom falls below the second."""
+
+_ABOVE_LOWEST, _LOWEST_PERCENT, _SURVEYS_LOOKED_AT = 2.0, 1.0, 200
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,21 @@ def measured_traces(surveys: Surveys, query: TraceQuery, parameters: Quantificat
         pieces = equal_partitions(traces.n_surveys + 1, resources.threads)
         run_on_threads(measure, pieces, resources.threads, resources.progress, steps=lambda _: 0)
     return found
+
+
+def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], surveys: Surveys) -> NDArray[np.bool_]:
+    """Which ions are so low that the run shows less than the upper half of their summit, so that what is seen is no measure of the area.
+
+    The lowest intensity that a run shows is that which one percent of its peaks are below.
+
+    Parameters
+    ----------
+    values : (n, N_VALUES), as `measured_traces` gives them. pattern : (n, isotopes) float64.
+    """
+    some = np.unique(np.linspace(0, len(surveys) - 1, _SURVEYS_LOOKED_AT).astype(np.int64)).tolist()
+    seen = np.concatenate([surveys.intensity[surveys.offsets[i] : surveys.offsets[i + 1]] for i in some])
+    lowest = float(np.percentile(seen, _LOWEST_PERCENT)) if len(seen) else 0.0
+    return values[:, APEX] * pattern.max(axis=1) / pattern.sum(axis=1) < _ABOVE_LOWEST * lowest
 
 
 def _spans(surveys: Surveys, query: TraceQuery) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

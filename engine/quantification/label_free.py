@@ -16,7 +16,7 @@ from engine.quantification.amounts import Amounts, State
 from engine.quantification.claims import traces_of_others
 from engine.quantification.design import Design
 from engine.quantification.identified import Identified
-from engine.quantification.ion_traces import TraceQuery, measured_traces
+from engine.quantification.ion_traces import TraceQuery, is_low, measured_traces
 from engine.quantification.ions import Ions, ions_of
 from engine.quantification.measuring import Measured
 from engine.quantification.parameters import QuantificationParameters
@@ -31,10 +31,10 @@ __all__ = ["measured_label_free"]
 
 _REASONS = (
     "", "no retention time", "no signal at its m/z and time", "too few points", "isotopes do not agree with the formula",
-    "the trace of another identified ion", "at another time than in other files",
+    "the trace of another identified ion", "at another time than in other files", "summit near the lowest intensity of the run",
 )  # fmt: skip
-_NO_TIME, _NO_SIGNAL, _FEW, _DISAGREES, _OF_ANOTHER, _ELSEWHERE = range(1, 7)
-_STATE_OF_REASON = np.array([State.MEASURED, State.NOT_SEEN, State.NOT_SEEN, State.TOO_LOW, *[State.REFUSED] * 3], np.int8)
+_NO_TIME, _NO_SIGNAL, _FEW, _DISAGREES, _OF_ANOTHER, _ELSEWHERE, _LOW = range(1, 8)
+_STATE_OF_REASON = np.array([State.MEASURED, State.NOT_SEEN, State.NOT_SEEN, State.TOO_LOW, *[State.REFUSED] * 3, State.TOO_LOW], np.int8)
 
 
 def measured_label_free(
@@ -61,7 +61,7 @@ def measured_label_free(
         n_profiles += surveys.n_profiles
         rows, query, without = _query(identified, ions, file, surveys, parameters)
         values[place, rows] = measured_traces(surveys, query, parameters, resources)
-        reason[place, rows] = _reasons(values[place, rows], parameters)
+        reason[place, rows] = _reasons(values[place, rows], is_low(values[place, rows], query.pattern, surveys), parameters)
         from_spectra[place, rows] = query.nearest_anchor(values[place, rows, TIME])
         chosen = np.flatnonzero(reason[place, rows] == 0)
         of_others = traces_of_others(
@@ -99,9 +99,10 @@ def _query(
     return rows, query, np.setdiff1d(ions.of_match[of_file], rows)
 
 
-def _reasons(values: NDArray[np.float64], parameters: QuantificationParameters) -> NDArray[np.int8]:
+def _reasons(values: NDArray[np.float64], low: NDArray[np.bool_], parameters: QuantificationParameters) -> NDArray[np.int8]:
     """Why ions have no quantity, 0 where they have one."""
     found = np.zeros(len(values), np.int8)
+    found[low] = _LOW
     found[values[:, AGREEMENT] < parameters.minimum_agreement] = _DISAGREES
     found[values[:, POINTS] < parameters.minimum_points] = _FEW
     found[values[:, APEX] <= 0] = _NO_SIGNAL

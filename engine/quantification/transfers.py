@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from engine.execution.resources import Resources
 from engine.formats.surveys import Surveys
-from engine.quantification.ion_traces import TraceQuery, measured_traces
+from engine.quantification.ion_traces import TraceQuery, is_low, measured_traces
 from engine.quantification.ions import Ions
 from engine.quantification.parameters import QuantificationParameters
 from engine.quantification.retention_times import Alignment, aligned
@@ -108,7 +108,7 @@ def _tried(
         _measured(surveys, ions, rows, shift, time, _REACH * spread, parameters, resources)
         for shift in (np.zeros(len(rows)), _decoy_shift(ions, rows))
     ]
-    scores = [_scores(one, time, spread, area, parameters) for one in found]
+    scores = [_scores(one, is_low(one, ions.pattern[rows], surveys), time, spread, area, parameters) for one in found]
     return _Tried(place, rows, found[0], *scores)
 
 
@@ -146,10 +146,11 @@ def _expected_areas(area: NDArray[np.float64], reason: NDArray[np.int8], place: 
 
 
 def _scores(
-    values: NDArray[np.float64], time: NDArray[np.float64], spread: float, area: NDArray[np.float64], parameters: QuantificationParameters
-) -> NDArray[np.float64]:
+    values: NDArray[np.float64], low: NDArray[np.bool_], time: NDArray[np.float64], spread: float, area: NDArray[np.float64],
+    parameters: QuantificationParameters,
+) -> NDArray[np.float64]:  # fmt: skip
     """How well what was found fits what was expected; minus infinity where it is no trace."""
-    is_there = (values[:, POINTS] >= parameters.minimum_points) & (values[:, AGREEMENT] >= parameters.minimum_agreement)
+    is_there = (values[:, POINTS] >= parameters.minimum_points) & (values[:, AGREEMENT] >= parameters.minimum_agreement) & ~low
     found = np.full(len(values), -np.inf)
     some = values[is_there]
     found[is_there] = (

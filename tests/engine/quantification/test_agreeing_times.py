@@ -46,16 +46,18 @@ def test_most_files_are_right_whatever_is_near_and_of_two_the_one_near_its_spect
 
 
 def test_where_nothing_can_be_laid_over_each_other_nothing_is_said():
-    for times in (np.zeros((0, 3)), np.full((4, 2), np.nan), np.array([[1.0, 900.0]]), np.arange(30.0)[:, None]):
+    few = np.stack([np.arange(49.0) * 20, np.arange(49.0) * 20], axis=1)
+    few[20, 1] += 300
+    for times in (np.zeros((0, 3)), np.full((4, 2), np.nan), np.array([[1.0, 900.0]]), np.arange(30.0)[:, None], few):
         assert not at_another_time(times, np.ones(times.shape), np.ones(times.shape)).any()
 
 
 def test_a_peptide_that_something_outshines_in_one_run_has_no_quantity_there(tmp_path):
-    peptides = random_peptides(24, 3, (9, 12))
-    runs = {name: MadeRun(seconds=700, noise_peaks=20, seed=seed) for seed, name in enumerate(("one", "two"))}
+    peptides = random_peptides(60, 3, (9, 12))
+    runs = {name: MadeRun(seconds=720, noise_peaks=20, seed=seed) for seed, name in enumerate(("one", "two"))}
     for name, run in runs.items():
         for k, sequence in enumerate(peptides):
-            one = Planted(sequence, 2, 4e6, 40.0 + 25 * k + 5 * (name == "two"))
+            one = Planted(sequence, 2, 4e6, 40.0 + 11 * k + 5 * (name == "two"))
             run.planted.append(one)
             run.identified.append(one)
     stranger = Planted(peptides[11], 2, 8e7, runs["two"].identified[11].apex + 14.0)

@@ -17,7 +17,7 @@ from engine.quantification.impurities import read_impurities
 from engine.quantification.labels import label
 from engine.quantification.parameters import QuantificationParameters
 from engine.searches import run_search, search_of_kind
-from tests.engine.quantification.made_runs import MadeRun, Planted, mzml_text, random_peptides, table_of, write_project
+from tests.engine.quantification.made_runs import MadeRun, Planted, averaged_pattern, mzml_text, random_peptides, table_of, write_project
 
 PEPTIDES = random_peptides(6, 5)
 DESIGN = "file\tchannel\tsample\tcondition\treplicate\n" + "".join(
@@ -95,6 +95,24 @@ def test_profiles_are_centroided_which_is_told(tmp_path):
     assert summary.n_peptides == len(expected) == len(found)
     ratios = np.array([found[one] / expected[one] for one in expected])
     assert np.abs(np.log(ratios / np.median(ratios))).max() < 0.1
+
+
+def test_what_a_run_shows_the_top_of_alone_is_too_low_to_be_measured(tmp_path):
+    """The made run has no peak below an intensity of 50: heights of main peaks are planted about twice that."""
+    run, heights = MadeRun(seconds=150, noise_peaks=0), dict(zip(PEPTIDES, (70, 85, 150, 300, 3e3, 3e5), strict=True))
+    for k, (sequence, height) in enumerate(heights.items()):
+        pattern = averaged_pattern(sequence)
+        one = Planted(sequence, 2, height / pattern.max() * 6 * np.sqrt(2 * np.pi), 25.0 + 18 * k)
+        run.planted.append(one)
+        run.identified.append(one)
+    project = write_project(tmp_path, {"r0": run}, {"P": PEPTIDES})
+    quantify(project)
+    low = "summit near the lowest intensity of the run"
+    expected = [low, low, None, None, None, None]
+    refused = {row["peptide"]: row["refused"] for row in table_of(project, "ion_traces")}
+    assert [refused[one] for one in PEPTIDES] == expected
+    states = {row["sequence"]: row["state"] for row in table_of(project, "peptide_quantities")}
+    assert [states[one] for one in PEPTIDES] == ["too low" if reason else "measured" for reason in expected]
 
 
 def test_one_replicate_and_all_missing_are_said(tmp_path):
