@@ -16,9 +16,9 @@ import resources
 from engine.command_line.main import main
 from engine.formats import read_spectra
 from engine.project import Project
+from tests.searching import few_proteins
 
 SPECTRA = resources.path("samples", "BSA1.mzML.gz")
-DATABASE = resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
@@ -27,7 +27,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An identification of two files, named as they are seen from their folder."""
     folder = tmp_path_factory.mktemp("convert")
     (folder / "run.mzML.gz").write_bytes(SPECTRA.read_bytes())
-    arguments = ["--database", str(DATABASE), "--preset", "low-resolution", "--out", "project", "--quiet", "--device", "cpu"]
+    arguments = ["--database", str(few_proteins(folder)), "--preset", "low-resolution", "--out", "project", "--quiet", "--device", "cpu"]
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
         assert main(["convert", "run.mzML.gz", "--out", "late.mgf", "--retention-time", "2000..", "--quiet"]) == 0

@@ -137,7 +137,8 @@ def test_control_c_ends_the_program_with_130(stage, shared_data, tmp_path, own_c
 @needs_signals
 def test_two_searches_at_once_do_not_harm_each_other(tmp_path):
     folder = tmp_path / "project"
-    processes = [started(*ARGUMENTS, "--out", str(folder), "--quiet") for _ in range(2)]
+    arguments = ["identify", str(SPECTRA), "--database", str(few_proteins(tmp_path)), "--preset", "low-resolution"]
+    processes = [started(*arguments, "--out", str(folder), "--quiet") for _ in range(2)]
     ended = [(process.communicate()[1], process.returncode) for process in processes]
     # Whoever came second waits a moment for the first; when that is not enough it says who is in its way.
     assert 0 in {code for _, code in ended}
