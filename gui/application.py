@@ -38,7 +38,7 @@ def run_window(files: Sequence[Path] = ()) -> int:
     window = MainWindow(settings, theme)
     _Faults(window)
     # A project survives that by itself.
-    Termination(window.memory.end, window)
+    termination = Termination(window.memory.end, window)
     window.show()
     # What the window is made of is never garbage, and need not be looked at again; nor are its pages, once they are made.
     gc.freeze()
@@ -52,6 +52,7 @@ def run_window(files: Sequence[Path] = ()) -> int:
         window.assistance.begin_tour_once()
     status = application.exec()
     preparation.end()
+    termination.close()
     return status
 
 

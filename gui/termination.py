@@ -38,6 +38,15 @@ class Termination(QObject):
         for number in _SIGNALS:
             signal.signal(number, self._note)
 
+    def close(self) -> None:
+        """Leave signals to Python, where the window has ended by itself and `before` is done."""
+        self._notifier.setEnabled(False)
+        signal.set_wakeup_fd(-1)
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        self._reading.close()
+        self._writing.close()
+
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._number = number
 
