@@ -168,13 +168,13 @@ def _check(
     if has_places and pairs:
         raise ParameterError("--pairs says with which text each pattern is aligned; leave it out, or --places seeds")
     if has_places and len(texts.sequences.codes) and not texts.are_nucleotides:
-        raise InputError(texts.path, "holds proteins, whose places are not looked for", remedy="Give --places every")
+        raise InputError(texts.path, "holds proteins, whose places are not looked for", remedy="Give places = every")
     if has_places and len(texts) > MAXIMUM_TEXTS:
         reason = f"holds {len(texts):,} sequences; places are looked for in up to {MAXIMUM_TEXTS:,}"
-        raise InputError(texts.path, reason, remedy="Give fewer, or --places every")
+        raise InputError(texts.path, reason, remedy="Give fewer, or places = every")
     if has_places and longest > LONGEST_READ:
         raise InputError(
-            patterns.path, f"a pattern has {longest:,} letters; places are looked for up to {LONGEST_READ:,}", remedy="Give --places every"
+            patterns.path, f"a pattern has {longest:,} letters; places are looked for up to {LONGEST_READ:,}", remedy="Give places = every"
         )
 
 
