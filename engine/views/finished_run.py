@@ -24,6 +24,9 @@ from engine.views.tables import ResultTables
 
 __all__ = ["FinishedRun", "open_finished_run", "open_run"]
 
+_MATCHES = "psms"
+"""The table that tells which spectra of a run are identified."""
+
 
 @dataclass(frozen=True)
 class FinishedRun:
@@ -155,7 +158,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     passes = passes_of_run(project, record.id)
     described = {all_table.name: all_table for all_table in search.all_tables if all_table.name in paths}
     # Large, and looked at when somebody asks for them.
-    later = _spectra(project, record.id) if search.identifies and SPECTRA.name in kept else {}
+    later = _spectra(project, record.id) if SPECTRA.name in kept and _MATCHES in paths else {}
     tables = ResultTables(paths, described, later)
     marks = {name: project.row_marks(record.id, name) for name, table in described.items() if table.takes_marks}
     for name, of_table in marks.items():

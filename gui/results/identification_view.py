@@ -33,9 +33,9 @@ from engine.views.identification import (
     score_histogram,
     summary,
 )
+from engine.views.mirror import MirroredSpectra
 from engine.views.peptide_quantities import PeptideQuantities, QuantitiesBeside
 from engine.views.psm_mirrors import mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
-from engine.views.spectrum_list import plain_spectrum
 from engine.views.tables import TableSource
 from gui.plots.coverage_map import CoverageMap
 from gui.plots.histogram import HistogramPlot
@@ -43,8 +43,7 @@ from gui.results.facts import files_facts, passes_facts, time_facts
 from gui.results.identification_filter import IdentificationFilter
 from gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
 from gui.results.row_marker import RowMarker
-from gui.results.run_spectra import RunSpectra
-from gui.results.run_view import RunView
+from gui.results.spectra_run_view import SpectraRunView
 from gui.spectrum.match_pane import MatchPane, ShownMatch
 from gui.spectrum.mirror_view import MirrorView
 from gui.spectrum.spectrum_view import SpectrumView
@@ -53,10 +52,9 @@ from gui.tables.panel import TablePanel
 __all__ = ["IdentificationView"]
 
 _PARTS = (9, 11)
+"""Widths of the tables and of what they show, as parts of the whole."""
 _NO_PROTEIN = "Choose a protein to see which parts of it are covered."
 _NO_PSM = "Choose a PSM to see its spectrum."
-_NO_SPECTRUM = "Choose a spectrum of the list to see it."
-"""Widths of the tables and of what they show, as parts of the whole."""
 
 
 class _Overview(NamedTuple):
@@ -66,7 +64,7 @@ class _Overview(NamedTuple):
     mass_errors: Histogram
 
 
-class IdentificationView(RunView):
+class IdentificationView(SpectraRunView):
     """Shows a finished identification. `spectrum`, `mirror`: the views of spectra, where they have been made before."""
 
     def __init__(
@@ -78,10 +76,8 @@ class IdentificationView(RunView):
         mirror: MirrorView | None = None,
     ) -> None:
         self.filters = IdentificationFilter()
-        super().__init__(search, self.filters, parent)
+        super().__init__(search, self.filters, parent, matches="psms", no_match=_NO_PSM)
         self.proteins, self.peptides, self.psms = (self.panels[name] for name in ("proteins", "peptides", "psms"))
-        self.psms.keeps_a_choice = True
-        self._run: FinishedRun | None = None
         self._matches: TableSource | None = None
         self._fixed: list[FixedModifications] = []
         self._quantities: QuantitiesBeside | None = None
@@ -102,26 +98,20 @@ class IdentificationView(RunView):
             (self.mass_errors, "Mass errors", "Errors of the precursor mass"),
         ):
             self.tabs.setTabToolTip(self.tabs.addTab(widget, title), help_text)
-        self.spectra = RunSpectra(self)
-        by_time = self.tabs.addTab(self.spectra.chromatogram, "Chromatogram")
-        self.tabs.setTabToolTip(by_time, "What came off the column, by time, and the place of the chosen spectrum")
-        self.tabs.setTabToolTip(self.tabs.addTab(self.spectra.map, "Map"), "All spectra by retention time and m/z")
         down = QSplitter(Qt.Orientation.Vertical)
         for panel in self.panels.values():
             down.addWidget(panel)
         self.lists = QTabWidget()
         self.lists.setDocumentMode(True)
         self.lists.setTabToolTip(self.lists.addTab(down, "Identifications"), "Proteins, their peptides, and their spectra")
-        self.lists.setTabToolTip(self.lists.addTab(self.spectra.panel, "All spectra"), "Every spectrum of the run, identified or not")
+        self._add_spectra(self.lists, self.tabs)
         across = QSplitter(Qt.Orientation.Horizontal)
         across.addWidget(self.lists)
         across.addWidget(self.tabs)
         for at, part in enumerate(_PARTS):
             across.setStretchFactor(at, part)
         across.setSizes([100 * part for part in _PARTS])
-        self._arrange(
-            {"across": across, "down": down}, (self.spectrum, self.pane, self.coverage, self.scores, self.mass_errors, self.spectra)
-        )
+        self._arrange({"across": across, "down": down}, (self.spectrum, self.pane, self.coverage, self.scores, self.mass_errors))
         self._connect()
 
     def show_protein_of_psm(self) -> None:
@@ -148,17 +138,8 @@ class IdentificationView(RunView):
     def _connect(self) -> None:
         self.proteins.rowChosen.connect(self._show_peptides)
         self.peptides.rowChosen.connect(self._show_psms)
-        self.psms.rowChosen.connect(lambda row, _: self._show_match(row) if self._is_of_psms else None)
         self.proteins.choiceLost.connect(self._show_all_peptides)
         self.peptides.choiceLost.connect(self._show_psms_of_protein)
-        self.psms.choiceLost.connect(self._show_no_spectrum)
-        for tabs in (self.lists, self.tabs):
-            tabs.currentChanged.connect(lambda _: self._look())
-        self.lists.currentChanged.connect(lambda _: self._show_of_list())
-        self.spectra.rowChosen.connect(self._show_listed)
-        self.spectra.panel.table.choiceLost.connect(self._show_of_list)
-        self.spectra.panel.table.view.message.connect(self.message)
-        self.spectra.pointed.connect(self._show_pointed)
         self.pane.asked.connect(self._show_again)
         self.pane.marks.marked.connect(self.marker.put)
         self.marker.kept.connect(self.psms.model.reread)
@@ -175,23 +156,21 @@ class IdentificationView(RunView):
 
     def _forget(self) -> None:
         self._wanted.clear()
-        self.spectra.close()
+        super()._forget()
         # What was typed last is kept with the rest.
         self.pane.forget()
         self.marker.close()
         if self._matches is not None:
             self._matches.close()
-        self._run = self._matches = None
+        self._matches = None
         self.coverage.show_coverage(None)
         self.scores.show_histogram(None)
         self.mass_errors.show_histogram(None)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
-        self._run = run
+        super()._begin(run, source)
         self._fixed, self._quantities = [], QuantitiesBeside(run.project, run.run.id)
         self.marker.open(run)
-        self.spectra.open(run)
-        self._look()
         self.header.show_facts((*files_facts(run), *passes_facts(run), *time_facts(run)))
         self.filters.open(run.fdr, Facets((), ()))
         chosen = self.filters.chosen
@@ -248,56 +227,11 @@ class IdentificationView(RunView):
         is_none = self.psms.view.chosen is None
         self.psms.show_rows(scope=self.peptides.scope, scope_text=self.peptides.scope_text, takes_first=is_none)
 
-    @property
-    def _is_of_psms(self) -> bool:
-        """Whether the figure belongs to the chosen PSM, and not to a row of the list of all spectra: to that of the list in sight."""
-        return self.lists.currentWidget() is not self.spectra.panel
+    def _show_plain(self, spectrum: MirroredSpectra) -> None:
+        self.pane.show_plain(spectrum)
 
-    def _show_no_spectrum(self) -> None:
-        if self._is_of_psms:
-            self._reader.cancel("spectrum")
-            self.pane.show_text(_NO_PSM)
-
-    def _look(self) -> None:
-        """Read the list of spectra where it, or a picture of it, is in sight."""
-        looked_at = (self.spectra.panel, self.spectra.chromatogram, self.spectra.map)
-        if self.lists.currentWidget() in looked_at or self.tabs.currentWidget() in looked_at:
-            self.spectra.look()
-
-    def _show_of_list(self) -> None:
-        """Show what is chosen in the list that is in sight."""
-        panel = self.psms if self._is_of_psms else self.spectra.panel.table
-        row = panel.view.chosen
-        values = self._values(panel)
-        self._reader.cancel("spectrum")
-        if row is None:
-            self.pane.show_text(_NO_PSM if self._is_of_psms else _NO_SPECTRUM)
-        elif self._is_of_psms:
-            self._show_match(row)
-        elif values is not None:
-            self._show_listed(row, values)
-
-    def _show_listed(self, spectrum: int, values: Mapping[str, Any]) -> None:
-        """Show a row of the list of all spectra: as its PSM where it is identified."""
-        run = self._run
-        if run is None or self._is_of_psms:
-            return
-        self.spectra.mark(spectrum, values)
-        if values["is_identified"]:
-            self._show_match(int(values["psm"]))
-            return
-        title = spectrum_title(values)
-        self._reader.submit(
-            "spectrum",
-            lambda: plain_spectrum(run, spectrum, title),
-            self.pane.show_plain,
-            lambda error: self.pane.show_text(str(error)),
-        )
-
-    def _show_pointed(self, spectrum: int) -> None:
-        """Show a spectrum that was clicked by time or on the map."""
-        self.lists.setCurrentWidget(self.spectra.panel)
-        self.spectra.choose(spectrum)
+    def _say_no_spectrum(self, text: str) -> None:
+        self.pane.show_text(text)
 
     def _show_peptides(self, row: int, values: Mapping[str, Any]) -> None:
         accessions = list(values["accessions"])
@@ -345,7 +279,7 @@ class IdentificationView(RunView):
             self.pane.show_match(match, self.marker.mark_of(row))
             self.spectra.mark(int(match.details["spectrum"]), match.details)
 
-        self._reader.submit("spectrum", read, show, lambda error: self.pane.show_text(str(error)))
+        self._reader.submit("spectrum", read, show, self._fail_spectrum)
 
     def _show_again(self) -> None:
         """Show the chosen PSM with what the user asks for besides it now."""
@@ -388,13 +322,10 @@ class IdentificationView(RunView):
         self._wanted.clear()
         super()._tell_hidden(panel)
 
-    def _no_rows_text(self, panel: TablePanel) -> str:
-        return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Allow larger q-values, or reset the filter."
-
     @property
     def is_busy(self) -> bool:
         """Whether something is still being read, or a mark written."""
-        return super().is_busy or self.marker.is_busy or self.spectra.is_busy
+        return super().is_busy or self.marker.is_busy
 
     @staticmethod
     def _values(panel: TablePanel) -> dict[str, Any] | None:

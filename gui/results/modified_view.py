@@ -1,5 +1,5 @@
-"""The results of a search for modified peptides: the histogram of mass shifts, the modifications, their PSMs, and the spectrum of one,
-mirrored with that of the same peptide without the shift."""
+"""The results of a search for modified peptides: the histogram of mass shifts, the modifications, their PSMs, the spectrum of one, mirrored
+with that of the same peptide without the shift, and all spectra of the run."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from engine.modified_search.parameters import shift_range
 from engine.views.annotation import ions_to_show
 from engine.views.finished_run import FinishedRun
 from engine.views.identification import IdentificationOverview, rows_of_group, summary
+from engine.views.mirror import MirroredSpectra
 from engine.views.modified import (
     ComparedMatch,
     ModificationRow,
@@ -38,7 +39,7 @@ from gui.results.facts import files_facts, inputs_of_source, passes_facts, time_
 from gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
 from gui.results.modified_filter import ModifiedFilterBar
 from gui.results.row_marker import RowMarker
-from gui.results.run_view import RunView
+from gui.results.spectra_run_view import SpectraRunView
 from gui.spectrum.mark_bar import MarkBar
 from gui.spectrum.mirror_view import MirrorView
 from gui.spectrum.spectrum_view import SpectrumView
@@ -48,6 +49,7 @@ from gui.tables.panel import TablePanel
 __all__ = ["ModifiedView"]
 
 _NO_PSM = "Choose a PSM to see its spectrum."
+_NO_IONS = "The spectrum is not identified: its peaks are beside this, where spectra with and without shift are."
 _SCALES = (("square root", "square-root"), ("logarithmic", "logarithmic"), ("linear", "linear"))
 
 
@@ -56,16 +58,15 @@ class _Found(NamedTuple):
     summary: IdentificationOverview
 
 
-class ModifiedView(RunView):
+class ModifiedView(SpectraRunView):
     """Shows a finished search for modified peptides. `spectrum`, `mirror`: the views of spectra, where they have been made before."""
 
     def __init__(
         self, search: Search, parent: QWidget | None = None, *, spectrum: SpectrumView | None = None, mirror: MirrorView | None = None
     ) -> None:
         self.filters = ModifiedFilterBar()
-        super().__init__(search, self.filters, parent)
+        super().__init__(search, self.filters, parent, matches="psms", no_match=_NO_PSM)
         self.modifications, self.psms, self.proteins = (self.panels[name] for name in ("modifications", "psms", "proteins"))
-        self._run: FinishedRun | None = None
         self._matches: TableSource | None = None
         self._rows: tuple[ModificationRow, ...] = ()
         self.histogram = ShiftPlot()
@@ -87,7 +88,7 @@ class ModifiedView(RunView):
         self.tables = self._tabs(
             (self.psms, "PSMs", "Matches of spectra and peptides"), (self.proteins, "Proteins", "Protein groups that the peptides prove")
         )
-        self.spectra = self._tabs(
+        self.figures = self._tabs(
             (
                 self.mirror,
                 "With and without shift",
@@ -95,17 +96,15 @@ class ModifiedView(RunView):
             ),
             (self.spectrum, "Ions", "The spectrum of the chosen PSM with its peptide, errors and table of ions"),
         )
+        self._add_spectra(self.tables, self.figures)
         down_left = self._split(Qt.Orientation.Vertical, {self.modifications: 2, self.tables: 3})
         across = self._split(Qt.Orientation.Horizontal, {down_left: 10, self._spectra_page(): 11})
         down = self._split(Qt.Orientation.Vertical, {self._histogram_page(): 3, across: 7})
         self._arrange({"down": down, "across": across, "tables": down_left}, (self.histogram, self.mirror, self.spectrum))
-        self.psms.keeps_a_choice = True
         self.modifications.rowChosen.connect(lambda *_: self._show_chosen_modifications())
-        self.psms.rowChosen.connect(self._show_match)
         self.proteins.rowChosen.connect(self._show_protein)
         for panel in (self.modifications, self.proteins):
             panel.choiceLost.connect(self._show_all_matches)
-        self.psms.choiceLost.connect(self._show_no_spectrum)
         self.histogram.shiftsChosen.connect(self.show_shifts)
         self.counts_scale.activated.connect(lambda _: self.histogram.set_scale(self.counts_scale.currentData()))
 
@@ -170,7 +169,8 @@ class ModifiedView(RunView):
         self.marker.close()
         if self._matches is not None:
             self._matches.close()
-        self._run = self._matches = None
+        self._matches = None
+        super()._forget()
         self._rows = ()
         self.range_label.set_text("")
         self.histogram.show_shifts(None)
@@ -178,7 +178,7 @@ class ModifiedView(RunView):
         self.spectrum.show_text("")
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
-        self._run = run
+        super()._begin(run, source)
         self.marker.open(run)
         self.filters.open(run.fdr)
         self.histogram.show_shifts(None, text="Counting…")
@@ -262,30 +262,33 @@ class ModifiedView(RunView):
         self._show_marks()
         self.psms.show_rows(scope=(), takes_first=self.psms.view.chosen is None)
 
-    def _show_no_spectrum(self) -> None:
-        self._reader.cancel("spectra")
+    def _show_plain(self, spectrum: MirroredSpectra) -> None:
+        self.marks.show_mark(None)
+        self.mirror.show_spectra(spectrum)
+        self.spectrum.show_text(_NO_IONS)
+
+    def _say_no_spectrum(self, text: str) -> None:
         self.marks.show_mark(None)
         for view in (self.mirror, self.spectrum):
-            view.show_text(_NO_PSM)
+            view.show_text(text)
 
-    def _show_match(self, row: int, values: Mapping[str, Any]) -> None:
+    def _show_match(self, row: int) -> None:
         run = self._run
-        if run is None:
-            return
-        self._reader.submit("spectra", lambda: self._match(run, row), partial(self._show_spectra, row), self._fail_spectra)
+        if run is not None:
+            self._reader.submit("spectrum", lambda: self._match(run, row), partial(self._show_compared, row), self._fail_spectrum)
 
     def _spectra_page(self) -> QWidget:
         page = QWidget()
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self.spectra, 1)
+        layout.addWidget(self.figures, 1)
         layout.addWidget(self.marks)
         return page
 
     def _refuse_mark(self, row: int, why: str) -> None:
         self.message.emit(why)
-        if row == self.psms.view.chosen:
+        if row == self.marks.row:
             self.marks.show_mark(row, self.marker.mark_of(row))
 
     @property
@@ -293,17 +296,13 @@ class ModifiedView(RunView):
         """Whether something is still being read, or a mark written."""
         return super().is_busy or self.marker.is_busy
 
-    def _show_spectra(self, row: int, found: ComparedMatch) -> None:
+    def _show_compared(self, row: int, found: ComparedMatch) -> None:
         run = self._run
         assert run is not None
         self.marks.show_mark(row, self.marker.mark_of(row))
         self.mirror.show_spectra(replace(found.spectra, title=_title(found.match)))
         self.spectrum.show_match(found.match, found.peaks, ions_to_show(run.parameters), spectrum_title(found.match))
-
-    def _fail_spectra(self, error: Exception) -> None:
-        self.marks.show_mark(None)
-        for view in (self.mirror, self.spectrum):
-            view.show_text(str(error))
+        self.spectra.mark(int(found.match["spectrum"]), found.match)
 
     def _match(self, run: FinishedRun, row: int) -> ComparedMatch:
         """Runs in the thread that reads spectra, which alone uses this source."""
@@ -331,9 +330,6 @@ class ModifiedView(RunView):
         # Those that the run looked for already stay.
         every = tuple(dict.fromkeys([*run.parameters.get("variable_modifications", ()), *asked]))
         return FormPrefill({name: paths for name, paths in inputs.items() if paths}, {**run.parameters, "variable_modifications": every})
-
-    def _no_rows_text(self, panel: TablePanel) -> str:
-        return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Allow larger q-values, or reset the filter."
 
 
 def _bounds(run: FinishedRun) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from engine.views.spectrum_list import map_of_spectra, open_spectrum_list
 from engine.views.tables import TableSource
 from gui.plots.run_map import RunMap
 from gui.results.chromatogram_page import ChromatogramPage
+from gui.results.facts import inputs_of_source
 from gui.results.spectrum_panel import SpectrumPanel
 from gui.tables.worker import TableWorker
 
@@ -27,6 +28,7 @@ class _Opened(NamedTuple):
     listed: TableSource
     by_time: TableSource
     points: MapPoints
+    files: tuple[Path, ...]
 
 
 class RunSpectra(QObject):
@@ -87,7 +89,9 @@ class RunSpectra(QObject):
             listed = open_spectrum_list(run, progress.check)
             # Counts now what the list asks for later.
             _ = listed.total
-            return _Opened(listed, open_spectrum_list(run), map_of_spectra(listed))
+            # A run that goes on from another has the spectra of that one's files.
+            files = dict.fromkeys(Path(path) for kind, path in (*run.inputs, *inputs_of_source(run)) if kind == "spectra")
+            return _Opened(listed, open_spectrum_list(run), map_of_spectra(listed), tuple(files))
 
         self._worker.submit("spectra", read, self._show, lambda error: self._say(str(error)))
 
@@ -115,10 +119,8 @@ class RunSpectra(QObject):
         self.map.show_points(None, text)
 
     def _show(self, opened: _Opened) -> None:
-        run = self._run
-        assert run is not None
         wanted, self._wanted = self._wanted, None
         self.panel.open_list(opened.listed, wanted)
-        self.chromatogram.open(opened.by_time, [Path(path) for kind, path in run.inputs if kind == "spectra"])
+        self.chromatogram.open(opened.by_time, opened.files)
         self.map.show_points(opened.points)
         self._mark()

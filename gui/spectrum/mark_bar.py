@@ -48,6 +48,11 @@ class MarkBar(QWidget):
         layout.addWidget(self.comment, 1)
         self.show_mark(None)
 
+    @property
+    def row(self) -> int | None:
+        """The row whose mark is shown; None where there is none."""
+        return self._row
+
     def show_mark(self, row: int | None, mark: RowMark | None = None) -> None:
         """Show what somebody put on a row; no row: there is none to mark. What was typed last belongs to the row before."""
         if self.comment.isModified():

@@ -1,12 +1,15 @@
-"""The map of a run and the list of its spectra, of identifications of every kind: beside the run's own file, read by another program, and
-beside the tables that the run exports."""
+"""The map of a run and the list of its spectra, of searches of spectra of every kind: beside the run's own file, read by another program,
+and beside the tables that the run exports."""
 
 from __future__ import annotations
 
+import base64
 import csv
 import gzip
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -20,76 +23,100 @@ from engine.searches import run_search, search_of_kind
 from engine.views.run_map import IDENTIFIED
 from gui.results.identification_view import IdentificationView
 from gui.results.library_view import LibraryView
+from gui.results.modified_view import ModifiedView
 from gui.theme import Theme
 from tests.engine.library_search.test_search import compound_entries, files
 from tests.gui.result_views import click_row, cut_off, opened, settle, shown
 
 __all__ = ["files"]
 
-_VIEWS: dict[str, Callable[[], IdentificationView | LibraryView]] = {
+AnyView = IdentificationView | LibraryView | ModifiedView
+_VIEWS: dict[str, Callable[[], AnyView]] = {
     "identify": lambda: IdentificationView(search_of_kind("identify")),
     "import": lambda: IdentificationView(search_of_kind("import")),
     "library": lambda: LibraryView(search_of_kind("library")),
+    "modified": lambda: ModifiedView(search_of_kind("modified")),
 }
 _FDR = 0.05
-_MATCHES = {"identify": "psms.tsv", "import": "psms.tsv", "library": "matches.tsv"}
+_MATCHES = {"identify": "psms.tsv", "import": "psms.tsv", "library": "matches.tsv", "modified": "psms.tsv"}
 
 
 @pytest.fixture(scope="module", params=tuple(_VIEWS))
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Project]:
-    """The demo of a search that identifies spectra."""
+    """The demo of a search that matches spectra, behind that of the one that it goes on from, if any."""
     kind = request.param
     demo = search_of_kind(kind).demo
     assert demo is not None
-    inputs = {name: [resources.path("samples", file)] for name, file in demo.samples.items()}
     folder = tmp_path_factory.mktemp(kind) / "p"
-    run_search(kind, inputs, project=folder, preset=demo.preset, device="cpu", fdr=_FDR)
+    options = {"from_project": str(folder)} if demo.after else {}
+    for one in filter(None, (demo.after, kind)):
+        asked = search_of_kind(one).demo
+        assert asked is not None
+        inputs = {name: [resources.path("samples", file)] for name, file in asked.samples.items()}
+        of_one = options if one == kind else {}
+        run_search(one, inputs, project=folder, preset=asked.preset, options=of_one, device="cpu", fdr=_FDR)
     return kind, Project.open(folder)
 
 
 @pytest.fixture
-def view(run: tuple[str, Project], qtbot: QtBot, theme: Theme) -> Iterator[IdentificationView | LibraryView]:
+def view(run: tuple[str, Project], qtbot: QtBot, theme: Theme) -> Iterator[AnyView]:
     view = _VIEWS[run[0]]()
     opened(view, run[1], qtbot)
     yield view
     view.clear()
 
 
-def _figures(view: IdentificationView | LibraryView) -> QTabWidget:
-    return view.figures if isinstance(view, LibraryView) else view.tabs
+def _figures(view: AnyView) -> QTabWidget:
+    return view.tabs if isinstance(view, IdentificationView) else view.figures
 
 
-def _lists(view: IdentificationView | LibraryView) -> QTabWidget:
-    return view.tables if isinstance(view, LibraryView) else view.lists
+def _lists(view: AnyView) -> QTabWidget:
+    return view.lists if isinstance(view, IdentificationView) else view.tables
 
 
-def _of_file() -> dict[int, tuple[float, float]]:
-    """Minutes and m/z of the tandem mass spectra of the sample, by scan, as its XML has them."""
-    found: dict[int, tuple[float, float]] = {}
+class _Told(NamedTuple):
+    """Minutes, m/z of the precursor (0 of a survey spectrum), and the sum of the peaks' intensities."""
+
+    minutes: float
+    mz: float
+    total: float
+
+
+def _of_file(level: int) -> dict[int, _Told]:
+    """The spectra of the sample of a level of mass spectrometry by scan, as its XML has them."""
+    found: dict[int, _Told] = {}
     with gzip.open(resources.path("samples", "BSA1.mzML.gz")) as file:
         for _, one in ElementTree.iterparse(file):
             if not one.tag.endswith("}spectrum"):
                 continue
             told = {term.get("accession"): term for term in one.iter() if term.tag.endswith("}cvParam")}
-            if told["MS:1000511"].get("value") == "2":
+            if told["MS:1000511"].get("value") == str(level):
                 scan, time = int(one.get("id", "").rpartition("=")[2]), told["MS:1000016"]
-                seconds = float(time.get("value", "")) * (60 if time.get("unitName") == "minute" else 1)
-                found[scan] = seconds / 60, float(told["MS:1000744"].get("value", ""))
+                minutes = float(time.get("value", "")) / (1 if time.get("unitName") == "minute" else 60)
+                mz = float(told["MS:1000744"].get("value", "")) if level > 1 else 0.0
+                found[scan] = _Told(minutes, mz, _total(one))
             one.clear()
     return found
 
 
+def _total(spectrum: ElementTree.Element) -> float:
+    for array in spectrum.iter():
+        terms = {term.get("accession") for term in array if term.tag.endswith("}cvParam")}
+        if array.tag.endswith("}binaryDataArray") and "MS:1000515" in terms:
+            packed = base64.b64decode(next(one.text or "" for one in array if one.tag.endswith("}binary")))
+            plain = zlib.decompress(packed) if "MS:1000574" in terms else packed
+            return float(np.frombuffer(plain, "<f8" if "MS:1000523" in terms else "<f4").sum(dtype=np.float64))
+    return 0.0
+
+
 def _accepted(kind: str, project: Project) -> set[int]:
-    """Scans of the accepted matches, as the run's exported table has them."""
-    folder = next(project.folder.rglob(_MATCHES[kind])).parent
-    with (folder / _MATCHES[kind]).open(encoding="utf-8", newline="") as file:
+    """Scans of the accepted matches, as the exported table of the run, the newest, has them."""
+    with (project.folder / "exports" / _MATCHES[kind]).open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     return {int(row["scan"]) for row in rows if float(row["q_value"]) <= _FDR and row.get("is_decoy", "false").lower() != "true"}
 
 
-def test_the_map_has_every_spectrum_at_its_place_and_knows_the_identified(
-    run: tuple[str, Project], view: IdentificationView | LibraryView, qtbot: QtBot
-) -> None:
+def test_the_map_has_every_spectrum_at_its_place_and_knows_the_identified(run: tuple[str, Project], view: AnyView, qtbot: QtBot) -> None:
     kind, project = run
     tabs = _figures(view)
     assert view.spectra.map.points is None, "nothing is read before somebody looks"
@@ -97,20 +124,20 @@ def test_the_map_has_every_spectrum_at_its_place_and_knows_the_identified(
     settle(view, qtbot)
     points = view.spectra.map.points
     assert points is not None and points.scan is not None and points.has_times
-    expected = _of_file()
+    expected = _of_file(2)
     assert len(points) + points.n_missing == len(expected) and len(points) > 500
     for scan, x, mz in zip(points.scan.tolist(), points.x.tolist(), points.mz.tolist(), strict=True):
-        assert (x, mz) == pytest.approx(expected[scan], rel=1e-5)
+        assert (x, mz) == pytest.approx(expected[scan][:2], rel=1e-5)
     accepted = _accepted(kind, project)
     assert set(points.scan[points.status == IDENTIFIED].tolist()) == accepted and accepted
 
 
-def test_a_point_of_the_map_leads_to_its_spectrum(view: IdentificationView | LibraryView, qtbot: QtBot) -> None:
+def test_a_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -> None:
     _figures(view).setCurrentWidget(view.spectra.map)
     settle(view, qtbot)
     points = view.spectra.map.points
     assert points is not None
-    mirror = view.mirror if isinstance(view, LibraryView) else view.pane.mirror
+    mirror = view.pane.mirror if isinstance(view, IdentificationView) else view.mirror
     for status in (IDENTIFIED, 0):
         at = int(np.flatnonzero(points.status == status)[0])
         view.spectra.map.spectrumChosen.emit(int(points.spectrum[at]))
@@ -118,26 +145,44 @@ def test_a_point_of_the_map_leads_to_its_spectrum(view: IdentificationView | Lib
         table = view.spectra.panel.table
         assert _lists(view).currentWidget() is view.spectra.panel and table.view.chosen == points.spectrum[at]
         assert view.spectra.map.canvas.marked == at
-        if status == IDENTIFIED and isinstance(view, LibraryView):
-            assert mirror.spectra is not None and mirror.spectra.lower is not None and "resembles" in mirror.title
-        elif status == IDENTIFIED:
-            assert view.spectrum.spectrum is not None
-        else:
+        if status != IDENTIFIED:
             assert mirror.spectra is not None and mirror.spectra.lower is None
             assert f"m/z {points.mz[at]:.2f}"[:-1] in mirror.title
+        elif isinstance(view, LibraryView):
+            assert mirror.spectra is not None and mirror.spectra.lower is not None and "resembles" in mirror.title
+        else:
+            assert view.spectrum.spectrum is not None
+            peptide = str(view.spectrum.spectrum.peptidoform).rpartition("/")[0]
+            assert peptide == shown(table, "peptide")[int(points.spectrum[at])]
     assert not cut_off(view.spectra.panel)
 
 
-@pytest.mark.parametrize("run", ["library"], indirect=True)
-def test_the_figure_belongs_to_the_list_in_sight_and_the_map_marks_it(view: LibraryView, qtbot: QtBot) -> None:
+@pytest.mark.parametrize(("name", "level"), [("total_ion_current", 2), ("surveys", 1)])
+def test_chromatograms_are_those_of_the_file(view: AnyView, name: str, level: int, qtbot: QtBot) -> None:
+    """Also of a run that goes on from another, whose file it is."""
+    page = view.spectra.chromatogram
+    _figures(view).setCurrentWidget(page)
+    page.kind.setCurrentIndex(page.kind.findData(name))
+    page.kind.activated.emit(page.kind.currentIndex())
+    settle(view, qtbot)
+    drawn, told = page.plot.chromatogram, sorted(_of_file(level).values())
+    assert drawn is not None, page.plot.text
+    assert drawn.minutes == pytest.approx([one.minutes for one in told], rel=1e-6)
+    assert drawn.intensity == pytest.approx([one.total for one in told], rel=1e-5)
+
+
+@pytest.mark.parametrize("run", ["library", "modified"], indirect=True)
+def test_the_figure_belongs_to_the_list_in_sight_and_the_map_marks_it(view: LibraryView | ModifiedView, qtbot: QtBot) -> None:
     """Of an identification that is tested with all its spectra."""
+    matches = view.matches if isinstance(view, LibraryView) else view.psms
     _figures(view).setCurrentWidget(view.spectra.map)
     settle(view, qtbot)
-    click_row(view.matches, 3, qtbot)
+    click_row(matches, 3, qtbot)
     settle(view, qtbot)
-    values = view.matches.model.values(3)
+    values = matches.model.values(3)
     points, marked = view.spectra.map.points, view.spectra.map.canvas.marked
-    assert values is not None and points is not None and marked is not None and points.spectrum[marked] == values["spectrum"]
+    assert values is not None and points is not None and points.scan is not None and marked is not None
+    assert points.scan[marked] == values["scan"]
     of_match = view.mirror.title
     view.tables.setCurrentWidget(view.spectra.panel)
     settle(view, qtbot)

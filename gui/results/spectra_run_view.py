@@ -1,0 +1,143 @@
+"""What the results of searches that match spectra have in common: beside the matches all spectra of the run, as a list, by time and on a
+map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import QLocale
+from PySide6.QtWidgets import QTabWidget, QWidget
+
+from engine.entry import Search
+from engine.views.finished_run import FinishedRun
+from engine.views.mirror import MirroredSpectra
+from engine.views.spectrum_list import plain_spectrum
+from engine.views.tables import TableSource
+from gui.results.filter_bar import FilterBar
+from gui.results.matches import spectrum_title
+from gui.results.run_spectra import RunSpectra
+from gui.results.run_view import RunView
+from gui.tables.panel import TablePanel
+
+__all__ = ["SpectraRunView"]
+
+_NO_SPECTRUM_OF_LIST = "Choose a spectrum of the list to see it."
+
+
+class SpectraRunView(RunView):
+    """Shows a finished run of spectra. The figure of a spectrum belongs to the row that is chosen in the list in sight: in the table of
+    matches, or in the list of all spectra.
+
+    A view derives from it. It hands the tabs of its tables and of its figures to `_add_spectra`, shows a match in `_show_match`, which
+    marks it in `spectra`, and a spectrum that has none in `_show_plain`, and says in `_say_no_spectrum` why there is no spectrum.
+
+    Parameters
+    ----------
+    matches : the table whose rows have spectra, by its name. no_match : what is said where none of its rows is chosen.
+    """
+
+    def __init__(self, search: Search, filter_bar: FilterBar, parent: QWidget | None, *, matches: str, no_match: str) -> None:
+        super().__init__(search, filter_bar, parent)
+        self.spectra = RunSpectra(self)
+        self._run: FinishedRun | None = None
+        self._match_panel = self.panels[matches]
+        self._match_panel.keeps_a_choice = True
+        self._no_match = no_match
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is still being read."""
+        return super().is_busy or self.spectra.is_busy
+
+    def _add_spectra(self, lists: QTabWidget, figures: QTabWidget) -> None:
+        """Put the list of all spectra behind the tables, and the pictures of the run behind the figures."""
+        self._lists, self._figures = lists, figures
+        for tabs, widget, title, help_text in (
+            (lists, self.spectra.panel, "All spectra", "Every spectrum of the run, identified or not"),
+            (figures, self.spectra.chromatogram, "Chromatogram", "What came off the column, by time, and the place of the chosen spectrum"),
+            (figures, self.spectra.map, "Map", "All spectra by retention time and m/z"),
+        ):
+            tabs.setTabToolTip(tabs.addTab(widget, title), help_text)
+        for tabs in (lists, figures):
+            tabs.currentChanged.connect(lambda _: self._look())
+        lists.currentChanged.connect(lambda _: self._show_of_list())
+        self._match_panel.rowChosen.connect(lambda row, _: None if self._is_of_list else self._show_match(row))
+        self._match_panel.choiceLost.connect(lambda: None if self._is_of_list else self._show_no_spectrum())
+        self.spectra.rowChosen.connect(self._show_listed)
+        self.spectra.panel.table.choiceLost.connect(self._show_of_list)
+        self.spectra.panel.table.view.message.connect(self.message)
+        self.spectra.pointed.connect(self._show_pointed)
+        self.spectra.message.connect(self.message)
+
+    def _begin(self, run: FinishedRun, source: TableSource) -> None:
+        self._run = run
+        self.spectra.open(run)
+        self._look()
+
+    def _forget(self) -> None:
+        self._run = None
+        self.spectra.close()
+
+    def _show_match(self, row: int) -> None:
+        """Show the spectrum of a row of the table of matches."""
+        raise NotImplementedError
+
+    def _show_plain(self, spectrum: MirroredSpectra) -> None:
+        """Show a spectrum that is of no row of the table of matches."""
+        raise NotImplementedError
+
+    def _say_no_spectrum(self, text: str) -> None:
+        """Say in place of a spectrum why there is none."""
+        raise NotImplementedError
+
+    @property
+    def _is_of_list(self) -> bool:
+        """Whether the figure belongs to a row of the list of all spectra, and not to the chosen match."""
+        return self._lists.currentWidget() is self.spectra.panel
+
+    def _look(self) -> None:
+        """Read the list of spectra where it, or a picture of it, is in sight."""
+        if self._is_of_list or self._figures.currentWidget() in (self.spectra.chromatogram, self.spectra.map):
+            self.spectra.look()
+
+    def _show_of_list(self) -> None:
+        """Show what is chosen in the list that is in sight."""
+        table = self.spectra.panel.table if self._is_of_list else self._match_panel
+        row = table.view.chosen
+        self._reader.cancel("spectrum")
+        if row is None:
+            self._show_no_spectrum()
+        elif not self._is_of_list:
+            self._show_match(row)
+        else:
+            position = table.model.position_of(row)
+            if position is not None:
+                table.model.when_loaded(position, lambda values: self._show_listed(row, values))
+
+    def _show_listed(self, spectrum: int, values: Mapping[str, Any]) -> None:
+        """Show a row of the list of all spectra: as its match where it is identified."""
+        run = self._run
+        if run is None or not self._is_of_list:
+            return
+        self.spectra.mark(spectrum, values)
+        if values["is_identified"]:
+            self._show_match(int(values["psm"]))
+            return
+        title = spectrum_title(values)
+        self._reader.submit("spectrum", lambda: plain_spectrum(run, spectrum, title), self._show_plain, self._fail_spectrum)
+
+    def _show_pointed(self, spectrum: int) -> None:
+        """Show a spectrum that was clicked by time or on the map."""
+        self._lists.setCurrentWidget(self.spectra.panel)
+        self.spectra.choose(spectrum)
+
+    def _show_no_spectrum(self) -> None:
+        self._reader.cancel("spectrum")
+        self._say_no_spectrum(_NO_SPECTRUM_OF_LIST if self._is_of_list else self._no_match)
+
+    def _fail_spectrum(self, error: Exception) -> None:
+        self._say_no_spectrum(str(error))
+
+    def _no_rows_text(self, panel: TablePanel) -> str:
+        return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Allow larger q-values, or reset the filter."
