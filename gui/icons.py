@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Protocol
 
 from PySide6.QtCore import QByteArray, QRectF, Qt, qAddPostRoutine
@@ -80,13 +80,20 @@ def pixmap(name: str, size: int, colour: QColor, ratio: float = 1.0) -> QPixmap:
     drawn.fill(Qt.GlobalColor.transparent)
     painter = QPainter(drawn)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    QSvgRenderer(QByteArray(_drawing(name).replace(b"currentColor", colour.name().encode()))).render(
-        painter, QRectF(0, 0, drawn.width(), drawn.height())
-    )
+    _renderer(name, colour.name()).render(painter, QRectF(0, 0, drawn.width(), drawn.height()))
     painter.end()
     drawn.setDevicePixelRatio(ratio)
     QPixmapCache.insert(key, drawn)
     return drawn
+
+
+@lru_cache(maxsize=2)
+def _renderer(name: str, colour: str) -> QSvgRenderer:
+    """What draws an icon in a colour. An icon is asked for in all sizes, one after the other, and reading it takes longer than drawing."""
+    return QSvgRenderer(QByteArray(_drawing(name).replace(b"currentColor", colour.encode())))
+
+
+qAddPostRoutine(_renderer.cache_clear)
 
 
 @cache
