@@ -64,7 +64,10 @@ check "compile" compiled
 
 # Several processes, each with whole files: the fixtures of a module are made once. The longest files come first (tests/conftest.py), where
 # pytest-xdist would begin with those of most tests. Arguments may say otherwise (-n 0: one process, which a debugger needs).
-tests=(python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder ${selected[@]+"${selected[@]}"} "$@")
+# One process more than there are cores: tests of windows wait for them a third of their time.
+processes=$(nproc 2>/dev/null || echo 2)
+processes=$((processes < 3 ? processes + 1 : 4))
+tests=(python -m pytest -n "$processes" --dist loadfile --no-loadscope-reorder ${selected[@]+"${selected[@]}"} "$@")
 # A display of its own, so that the windows under test neither need one nor pop up on somebody's screen.
 if command -v xvfb-run >/dev/null 2>&1; then
     unset WAYLAND_DISPLAY

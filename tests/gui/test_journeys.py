@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QTabWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from gui.results.filter_bar import FilterBar
@@ -38,25 +38,42 @@ def hand(shown: MainWindow, qtbot: QtBot) -> Iterator[Hand]:
     made.close()
 
 
-def _add(name: str, path: Path, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
-    """Add a file to an input of the form by its button and the dialog."""
-    files, places = window.form.file_lists[name], list[QPoint]()
+def _wait_until_it_stands(widget: QWidget, window: MainWindow, qtbot: QtBot) -> None:
+    """Until a part of the form is in sight and has not moved for a while: a click goes to where it was a moment before."""
+    places = list[QPoint]()
 
     def stands() -> bool:
-        window.form.scroll_area.ensureWidgetVisible(files)
-        places.append(files.add_button.mapToGlobal(QPoint()))
+        window.form.scroll_area.ensureWidgetVisible(widget)
+        places.append(widget.mapToGlobal(QPoint()))
         return places[-10:].count(places[-1]) == 10
+
+    qtbot.waitUntil(stands)
+
+
+def _add(name: str, path: Path, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    """Add a file to an input of the form by its button and the dialog."""
+    files = window.form.file_lists[name]
 
     def is_up() -> bool:
         dialog = QApplication.activeModalWidget()
         return isinstance(dialog, QFileDialog) and dialog.isActiveWindow() and QApplication.focusWidget() is not None
 
-    qtbot.waitUntil(stands)
+    _wait_until_it_stands(files.add_button, window, qtbot)
     hand.click(files.add_button)
     qtbot.waitUntil(is_up)
     hand.type(str(path))
     hand.press("enter")
     qtbot.waitUntil(lambda: path in files.paths)
+
+
+def _remove_only_file(name: str, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    """Choose the file of an input and press *Remove*."""
+    files = window.form.file_lists[name]
+    _wait_until_it_stands(files, window, qtbot)
+    hand.click(files.lines.viewport(), files.lines.visualItemRect(files.lines.item(0)).center())
+    qtbot.waitUntil(files.remove_button.isEnabled)
+    hand.click(files.remove_button)
+    qtbot.waitUntil(lambda: files.is_empty)
 
 
 def test_reads_and_their_genome_in_the_wrong_order_and_then_in_the_right_one(
@@ -73,11 +90,7 @@ def test_reads_and_their_genome_in_the_wrong_order_and_then_in_the_right_one(
     qtbot.waitUntil(lambda: told.text().endswith("Add it to Reads") and form.reason.isVisible())
     assert told.isVisible() and not form.run_button.isEnabled()
     for name in ("texts", "patterns"):
-        files = form.file_lists[name]
-        hand.click(files.lines.viewport(), QPoint(60, 12))
-        qtbot.waitUntil(files.remove_button.isEnabled)
-        hand.click(files.remove_button)
-        qtbot.waitUntil(lambda files=files: files.is_empty)  # type: ignore[misc]
+        _remove_only_file(name, shown, hand, qtbot)
     _add("texts", genome, shown, hand, qtbot)
     _add("patterns", reads, shown, hand, qtbot)
     qtbot.waitUntil(form.run_button.isEnabled)
