@@ -69,9 +69,14 @@ step "export" as_someone proteoscope export /home/someone/sample --format mzid -
 say "$(($(grep -c . "$root/home/someone/sample/exports/psms.tsv") - 1)) PSMs"
 step "compile all" as_someone proteoscope compile --quiet
 
+command -v xwininfo >/dev/null 2>&1 || install_packages x11-utils
+[ -z "$picture" ] || command -v xwd >/dev/null 2>&1 || install_packages x11-apps imagemagick
 Xvfb :4711 -screen 0 1280x800x24 -ac >/dev/null 2>&1 &
 screen=$!
-sleep 2
+for _ in $(seq 50); do # a display takes a moment, and the program does not wait for one
+    xwininfo -display :4711 -root >/dev/null 2>&1 && break
+    sleep 0.2
+done
 # The window is there when it is named among those of the display; it ends when it is asked to.
 window() {
     as_someone env DISPLAY=:4711 proteoscope /home/someone/sample &
@@ -87,8 +92,6 @@ window() {
     kill "$program"
     wait "$program" || true
 }
-command -v xwininfo >/dev/null 2>&1 || install_packages x11-utils
-[ -z "$picture" ] || command -v xwd >/dev/null 2>&1 || install_packages x11-apps imagemagick
 step "window (and 15 s of it)" window
 
 step "uninstall" inside env DEBIAN_FRONTEND=noninteractive apt-get purge -y -qq proteoscope
