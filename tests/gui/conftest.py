@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from gui.theme import Theme
     from gui.window import MainWindow
+    from tests.gui.x_events import Hand
 
 _SECONDS_TO_END = 30.0
 _PATIENCE_MS = 60_000
@@ -190,3 +191,14 @@ def make_window(qapp: QApplication, theme: Theme, tmp_path: Path) -> Iterator[Ca
 @pytest.fixture
 def window(make_window: Callable[[], MainWindow]) -> MainWindow:
     return make_window()
+
+
+@pytest.fixture
+def hand(window: MainWindow, qtbot: QtBot) -> Iterator[Hand]:
+    """Clicks and types in the window with events of X; the test is skipped where there are none."""
+    from tests.gui.x_events import Hand, at_hand
+
+    at_hand(window, qtbot)
+    made = Hand(qtbot)
+    yield made
+    made.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -13,20 +12,7 @@ from pytestqt.qtbot import QtBot
 from gui.help.help_window import HelpWindow
 from gui.window import MainWindow
 from tests.gui.test_jobs import UntilCancelled
-from tests.gui.x_events import Hand, at_hand
-
-
-@pytest.fixture
-def shown(window: MainWindow, qtbot: QtBot) -> MainWindow:
-    at_hand(window, qtbot)
-    return window
-
-
-@pytest.fixture
-def hand(shown: MainWindow, qtbot: QtBot) -> Iterator[Hand]:
-    made = Hand(qtbot)
-    yield made
-    made.close()
+from tests.gui.x_events import Hand
 
 
 def click_into(editor: QWidget, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
@@ -44,17 +30,17 @@ def click_into(editor: QWidget, window: MainWindow, hand: Hand, qtbot: QtBot) ->
     qtbot.waitUntil(lambda: box.hasFocus() or box.isAncestorOf(QApplication.focusWidget() or window))
 
 
-def test_a_job_is_dragged_before_the_others_and_its_time_is_told(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:
-    queue, dock = shown.queue, shown.jobs
+def test_a_job_is_dragged_before_the_others_and_its_time_is_told(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    queue, dock = window.queue, window.jobs
     running = queue.add("running", UntilCancelled())
     jobs = [queue.add(name, UntilCancelled()) for name in ("one", "two", "three")]
-    shown._show_jobs()
+    window._show_jobs()
     qtbot.waitUntil(lambda: len(dock.rows) == 4)
     rows = [dock.rows[job.id] for job in jobs]
     places: list[list[QPoint]] = []
 
     def are_in_sight() -> bool:
-        shown.resizeDocks([shown.dock_jobs], [260], Qt.Orientation.Vertical)
+        window.resizeDocks([window.dock_jobs], [260], Qt.Orientation.Vertical)
         places.append([row.mapToGlobal(QPoint()) for row in rows])
         is_whole = all(row.visibleRegion().boundingRect() == row.rect() and row.height() >= row.sizeHint().height() for row in rows)
         return is_whole and places[-10:].count(places[-1]) == 10
@@ -68,13 +54,13 @@ def test_a_job_is_dragged_before_the_others_and_its_time_is_told(shown: MainWind
     qtbot.waitUntil(lambda: all(job.is_over for job in (running, *jobs)))
 
 
-def test_a_preset_over_edited_values_is_undone_by_the_keyboard(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:
-    shown.new_search("identify")
-    form = shown.form
+def test_a_preset_over_edited_values_is_undone_by_the_keyboard(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    window.new_search("identify")
+    form = window.form
     qtbot.waitUntil(form.run_button.isVisible)
     field = form.parameters.fields["missed_cleavages"]
     before = form.parameters.values()["missed_cleavages"]
-    click_into(field.editor, shown, hand, qtbot)
+    click_into(field.editor, window, hand, qtbot)
     hand.press("up")
     qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] == before + 1)
     form.presets.choose("phospho")
@@ -86,62 +72,63 @@ def test_a_preset_over_edited_values_is_undone_by_the_keyboard(shown: MainWindow
     assert not form.presets.undo_button.isVisible()
 
 
-def test_every_button_above_the_pages_is_in_sight_with_its_word(shown: MainWindow, qtbot: QtBot) -> None:
-    bar = shown.findChild(QToolBar, "toolbar")
+@pytest.mark.usefixtures("hand")
+def test_every_button_above_the_pages_is_in_sight_with_its_word(window: MainWindow, qtbot: QtBot) -> None:
+    bar = window.findChild(QToolBar, "toolbar")
     assert isinstance(bar, QToolBar)
     for width in (1280, 1024):
-        shown.resize(width, 800)
-        qtbot.waitUntil(lambda width=width: shown.width() <= width)
+        window.resize(width, 800)
+        qtbot.waitUntil(lambda width=width: window.width() <= width)
         buttons = [bar.widgetForAction(action) for action in bar.actions() if not action.isSeparator()]
         assert all(button.visibleRegion().boundingRect() == button.rect() and button.text() for button in buttons)
-    assert [action.text() for action in shown.menus.new.values()] == [action.text() for action in bar.actions()[0].menu().actions()]
+    assert [action.text() for action in window.menus.new.values()] == [action.text() for action in bar.actions()[0].menu().actions()]
 
 
-def test_letters_are_chosen_from_the_menu_and_remembered(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_letters_are_chosen_from_the_menu_and_remembered(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     hand.press("alt", "v")
     menu = hand.menu()
     hand.press("e")
-    hand.choose(hand.menu(before=menu), shown.menus.letter_sizes[130])
-    qtbot.waitUntil(lambda: shown.settings.values.letter_size == 130)
-    assert "130 %" in shown.message_bar.label.text()
+    hand.choose(hand.menu(before=menu), window.menus.letter_sizes[130])
+    qtbot.waitUntil(lambda: window.settings.values.letter_size == 130)
+    assert "130 %" in window.message_bar.label.text()
 
 
-def test_f1_opens_the_help_of_the_setting_that_has_the_keyboard(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:
-    shown.new_search("identify")
-    field = shown.form.parameters.fields["missed_cleavages"]
-    click_into(field.editor, shown, hand, qtbot)
+def test_f1_opens_the_help_of_the_setting_that_has_the_keyboard(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    window.new_search("identify")
+    field = window.form.parameters.fields["missed_cleavages"]
+    click_into(field.editor, window, hand, qtbot)
     hand.press("f1")
-    qtbot.waitUntil(lambda: shown.findChild(HelpWindow) is not None)
-    opened = shown.findChild(HelpWindow)
+    qtbot.waitUntil(lambda: window.findChild(HelpWindow) is not None)
+    opened = window.findChild(HelpWindow)
     assert opened is not None
     qtbot.waitUntil(lambda: field.description.help in opened.meaning.toPlainText())
     opened.close()
 
 
-def test_the_tour_is_left_by_escape(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:
-    shown.assistance.begin_tour_once()
-    tour = shown.assistance.tour
+def test_the_tour_is_left_by_escape(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    window.assistance.begin_tour_once()
+    tour = window.assistance.tour
     assert tour is not None
     qtbot.waitUntil(tour.next_button.hasFocus)
     hand.press("enter")
     qtbot.waitUntil(lambda: tour.step == 1)
     hand.press("escape")
-    qtbot.waitUntil(lambda: shown.assistance.tour is None)
-    assert shown.settings.values.tour_seen
+    qtbot.waitUntil(lambda: window.assistance.tour is None)
+    assert window.settings.values.tour_seen
 
 
-def test_everything_reset_is_undone_by_the_keyboard(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:
-    shown.new_search("identify")
-    form = shown.form
+def test_everything_reset_is_undone_by_the_keyboard(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    window.new_search("identify")
+    form = window.form
     qtbot.waitUntil(form.run_button.isVisible)
     before = form.parameters.values()["missed_cleavages"]
-    click_into(form.parameters.fields["missed_cleavages"].editor, shown, hand, qtbot)
+    click_into(form.parameters.fields["missed_cleavages"].editor, window, hand, qtbot)
     hand.press("up")
     qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] == before + 1)
     button, places = form.parameters.reset_button, list[QPoint]()
 
     def stands() -> bool:
-        shown.form.scroll_area.ensureWidgetVisible(button)
+        window.form.scroll_area.ensureWidgetVisible(button)
         places.append(button.mapToGlobal(QPoint()))
         return button.visibleRegion().contains(button.rect().center()) and places[-10:].count(places[-1]) == 10
 
@@ -152,21 +139,21 @@ def test_everything_reset_is_undone_by_the_keyboard(shown: MainWindow, hand: Han
     qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] == before + 1)
 
 
-def test_a_search_is_begun_from_the_button_above_the_pages(shown: MainWindow, hand: Hand, qtbot: QtBot) -> None:
-    bar = shown.findChild(QToolBar, "toolbar")
+def test_a_search_is_begun_from_the_button_above_the_pages(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    bar = window.findChild(QToolBar, "toolbar")
     assert isinstance(bar, QToolBar)
     menus: list[QWidget] = []
 
     def choose(kind: str) -> None:
         menu = hand.menu()
         menus.append(menu)
-        assert shown.screen().geometry().contains(menu.geometry())
-        hand.choose(menu, shown.menus.new[kind])
+        assert window.screen().geometry().contains(menu.geometry())
+        hand.choose(menu, window.menus.new[kind])
 
     for kind in ("structures", "quantify"):
         # The menu keeps whoever waits for the click until it is gone.
         hand.when(lambda: QApplication.activePopupWidget() is not None, partial(choose, kind))
         hand.click(bar.widgetForAction(bar.actions()[0]))
-        qtbot.waitUntil(lambda kind=kind: shown.pages.currentWidget() is shown.searches[kind].form)
+        qtbot.waitUntil(lambda kind=kind: window.pages.currentWidget() is window.searches[kind].form)
         qtbot.waitUntil(lambda: QApplication.activePopupWidget() is None)
     assert len(menus) == 2

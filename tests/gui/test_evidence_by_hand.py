@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,15 +16,7 @@ from tests.engine.evidence.evidence_projects import project_with_evidence
 from tests.engine.evidence.written_evidence import check_gff3, check_pages, check_structures, check_tables
 from tests.gui.result_views import settle
 from tests.gui.test_libraries import shot
-from tests.gui.x_events import Hand, at_hand
-
-
-@pytest.fixture
-def hand(window: MainWindow, qtbot: QtBot) -> Iterator[Hand]:
-    at_hand(window, qtbot)
-    made = Hand(qtbot)
-    yield made
-    made.close()
+from tests.gui.x_events import Hand
 
 
 @pytest.fixture(scope="module")

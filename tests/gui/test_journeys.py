@@ -4,7 +4,6 @@ nothing, a run that is deleted and brought back; and every page in a window of 1
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,20 +21,7 @@ from tests.fuzz.result_tables import make
 from tests.gui.result_views import cut_off, overlapping, settle
 from tests.gui.test_ten_tasks import named_in_dialog
 from tests.gui.test_window import SEARCH_MS
-from tests.gui.x_events import Hand, at_hand
-
-
-@pytest.fixture
-def shown(window: MainWindow, qtbot: QtBot) -> MainWindow:
-    at_hand(window, qtbot)
-    return window
-
-
-@pytest.fixture
-def hand(shown: MainWindow, qtbot: QtBot) -> Iterator[Hand]:
-    made = Hand(qtbot)
-    yield made
-    made.close()
+from tests.gui.x_events import Hand
 
 
 def _wait_until_it_stands(widget: QWidget, window: MainWindow, qtbot: QtBot) -> None:
@@ -77,39 +63,39 @@ def _remove_only_file(name: str, window: MainWindow, hand: Hand, qtbot: QtBot) -
 
 
 def test_reads_and_their_genome_in_the_wrong_order_and_then_in_the_right_one(
-    shown: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot
+    window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot
 ) -> None:
     chance = random.Random(3)
     genome, reads = read_files(tmp_path / "data", "".join(chance.choice("ACGT") for _ in range(6000)), 20)
-    shown.new_search("reads")
-    form = shown.form
+    window.new_search("reads")
+    form = window.form
     qtbot.waitUntil(form.run_button.isVisible)
-    _add("texts", reads, shown, hand, qtbot)
-    _add("patterns", genome, shown, hand, qtbot)
+    _add("texts", reads, window, hand, qtbot)
+    _add("patterns", genome, window, hand, qtbot)
     told = form.file_lists["texts"].message
     qtbot.waitUntil(lambda: told.text().endswith("Add it to Reads") and form.reason.isVisible())
     assert told.isVisible() and not form.run_button.isEnabled()
     for name in ("texts", "patterns"):
-        _remove_only_file(name, shown, hand, qtbot)
-    _add("texts", genome, shown, hand, qtbot)
-    _add("patterns", reads, shown, hand, qtbot)
+        _remove_only_file(name, window, hand, qtbot)
+    _add("texts", genome, window, hand, qtbot)
+    _add("patterns", reads, window, hand, qtbot)
     qtbot.waitUntil(form.run_button.isEnabled)
     assert form.presets.box.currentData() == "map-to-genome"
-    with qtbot.waitSignal(shown.bridge.finished, timeout=SEARCH_MS) as finished:
+    with qtbot.waitSignal(window.bridge.finished, timeout=SEARCH_MS) as finished:
         hand.click(form.run_button)
     assert finished.args[0].state == "done", finished.args[0].error
-    qtbot.waitUntil(lambda: isinstance(shown.results, ReadsView) and shown.pages.currentWidget() is shown.results)
-    settle(shown.results, qtbot)
-    assert shown.results.header.text.startswith("36 alignments of 39 reads")
-    assert "--" not in shown.results.header.message, "no words of the command line"
+    qtbot.waitUntil(lambda: isinstance(window.results, ReadsView) and window.pages.currentWidget() is window.results)
+    settle(window.results, qtbot)
+    assert window.results.header.text.startswith("36 alignments of 39 reads")
+    assert "--" not in window.results.header.message, "no words of the command line"
 
 
 def test_a_filter_that_leaves_nothing_an_export_a_comparison_and_a_run_that_comes_back(
-    shown: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot
+    window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot
 ) -> None:
     project, *_ = project_with_runs(tmp_path / "p", n_runs=2)
-    shown.open_project(project.folder)
-    results = shown.results
+    window.open_project(project.folder)
+    results = window.results
     assert isinstance(results, IdentificationView)
     settle(results, qtbot)
     hand.press("ctrl", "f")
@@ -120,11 +106,11 @@ def test_a_filter_that_leaves_nothing_an_export_a_comparison_and_a_run_that_come
     assert results.spectrum.spectrum is None and results.psms.view.chosen is None
     named_in_dialog(hand, tmp_path / "all.pin", qtbot)
     hand.press("ctrl", "shift", "e")
-    qtbot.waitUntil(lambda: shown.queue.is_idle and (tmp_path / "all.pin").exists())
+    qtbot.waitUntil(lambda: window.queue.is_idle and (tmp_path / "all.pin").exists())
     assert len((tmp_path / "all.pin").read_text(encoding="utf-8").splitlines()) > results.psms.total / 2, "the whole run is exported"
-    with qtbot.waitActive(shown):
+    with qtbot.waitActive(window):
         # No window manager of this display gives the keyboard back after a dialog.
-        shown.activateWindow()
+        window.activateWindow()
     hand.press("ctrl", "f")
     qtbot.waitUntil(results.filter_bar.text.hasFocus)
     hand.press("ctrl", "z")
@@ -132,32 +118,33 @@ def test_a_filter_that_leaves_nothing_an_export_a_comparison_and_a_run_that_come
     settle(results, qtbot)
     assert results.psms.view.chosen == results.pane.row is not None and results.spectrum.spectrum is not None
 
-    pane, runs = shown.project_pane, shown.project_pane.runs
+    pane, runs = window.project_pane, window.project_pane.runs
     other = next(i for i in range(runs.count()) if not runs.item(i).isSelected())
     hand.click(runs.viewport(), runs.visualItemRect(runs.item(other)).center(), holding=("ctrl",))
     qtbot.waitUntil(pane.compare_button.isVisible)
     hand.click(pane.compare_button)
-    qtbot.waitUntil(lambda: shown.comparisons.view is not None and shown.pages.currentWidget() is shown.comparisons.view)
-    qtbot.waitUntil(lambda: shown.comparisons.view is not None and not shown.comparisons.view.is_busy)
+    qtbot.waitUntil(lambda: window.comparisons.view is not None and window.pages.currentWidget() is window.comparisons.view)
+    qtbot.waitUntil(lambda: window.comparisons.view is not None and not window.comparisons.view.is_busy)
     hand.click(runs.viewport(), runs.visualItemRect(runs.item(other)).center())
     qtbot.waitUntil(lambda: pane.selected_run is not None and pane.about_button.isVisible())
     gone = pane.selected_run
     assert gone is not None
-    settle(shown.results, qtbot)
+    settle(window.results, qtbot)
     hand.click(pane.about_button)
-    qtbot.waitUntil(lambda: shown.pages.currentWidget() is shown.run_actions.made_page and not shown.run_actions.is_busy)
-    button = next(one for one in shown.run_actions.page.findChildren(QAbstractButton) if "Delete" in one.text())
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is window.run_actions.made_page and not window.run_actions.is_busy)
+    button = next(one for one in window.run_actions.page.findChildren(QAbstractButton) if "Delete" in one.text())
     qtbot.waitUntil(button.isVisible)
     hand.click(button)
     qtbot.waitUntil(lambda: gone.id not in [run.id for run in pane.records])
-    assert shown.comparisons.view is None, "nothing is compared with what is deleted"
-    qtbot.waitUntil(shown.message_bar.button.isVisible)
-    hand.click(shown.message_bar.button)
-    qtbot.waitUntil(lambda: shown.results.run is not None and shown.results.run.id == gone.id)
-    settle(shown.results, qtbot)
-    assert gone.id in [run.id for run in pane.records] and shown.pages.currentWidget() is shown.results
+    assert window.comparisons.view is None, "nothing is compared with what is deleted"
+    qtbot.waitUntil(window.message_bar.button.isVisible)
+    hand.click(window.message_bar.button)
+    qtbot.waitUntil(lambda: window.results.run is not None and window.results.run.id == gone.id)
+    settle(window.results, qtbot)
+    assert gone.id in [run.id for run in pane.records] and window.pages.currentWidget() is window.results
 
 
+@pytest.mark.usefixtures("hand")
 def test_no_form_is_cut_off_at_1024(window: MainWindow, qtbot: QtBot) -> None:
     window.resize(1024, 700)
     for kind in window.searches:
@@ -168,6 +155,7 @@ def test_no_form_is_cut_off_at_1024(window: MainWindow, qtbot: QtBot) -> None:
         assert window.form.run_button.visibleRegion().boundingRect() == window.form.run_button.rect(), kind
 
 
+@pytest.mark.usefixtures("hand")
 @pytest.mark.parametrize("kind", ["identify", "import", "library", "modified", "reads"])
 def test_no_page_of_results_is_cut_off_at_1024(window: MainWindow, kind: str, tmp_path: Path, qtbot: QtBot) -> None:
     make(kind, tmp_path / "p")
