@@ -12,20 +12,13 @@ from pytestqt.qtbot import QtBot
 from gui.help.help_window import HelpWindow
 from gui.window import MainWindow
 from tests.gui.test_jobs import UntilCancelled
-from tests.gui.x_events import Hand
+from tests.gui.x_events import Hand, wait_until_still, wait_until_still_in_form
 
 
 def click_into(editor: QWidget, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     """Click into a field of the form, once it stands still in sight."""
-    places: list[QPoint] = []
     box = editor.focusProxy() or editor
-
-    def stands() -> bool:
-        window.form.scroll_area.ensureWidgetVisible(editor)
-        places.append(box.mapToGlobal(box.rect().center()))
-        return box.visibleRegion().contains(box.rect().center()) and places[-10:].count(places[-1]) == 10
-
-    qtbot.waitUntil(stands)
+    wait_until_still_in_form(box, window, qtbot)
     hand.click(box, QPoint(8, box.height() // 2))
     qtbot.waitUntil(lambda: box.hasFocus() or box.isAncestorOf(QApplication.focusWidget() or window))
 
@@ -37,15 +30,13 @@ def test_a_job_is_dragged_before_the_others_and_its_time_is_told(window: MainWin
     window._show_jobs()
     qtbot.waitUntil(lambda: len(dock.rows) == 4)
     rows = [dock.rows[job.id] for job in jobs]
-    places: list[list[QPoint]] = []
 
-    def are_in_sight() -> bool:
+    def places() -> list[QPoint] | None:
         window.resizeDocks([window.dock_jobs], [260], Qt.Orientation.Vertical)
-        places.append([row.mapToGlobal(QPoint()) for row in rows])
         is_whole = all(row.visibleRegion().boundingRect() == row.rect() and row.height() >= row.sizeHint().height() for row in rows)
-        return is_whole and places[-10:].count(places[-1]) == 10
+        return [row.mapToGlobal(QPoint()) for row in rows] if is_whole else None
 
-    qtbot.waitUntil(are_in_sight)
+    wait_until_still(places, qtbot)
     qtbot.waitUntil(lambda: dock.rows[running.id].time_left.text() != "")
     assert dock.rows[running.id].time_left.text().split()[1] == "s"
     hand.drag(rows[2].title, rows[0], QPoint(40, 4))
@@ -125,15 +116,8 @@ def test_everything_reset_is_undone_by_the_keyboard(window: MainWindow, hand: Ha
     click_into(form.parameters.fields["missed_cleavages"].editor, window, hand, qtbot)
     hand.press("up")
     qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] == before + 1)
-    button, places = form.parameters.reset_button, list[QPoint]()
-
-    def stands() -> bool:
-        window.form.scroll_area.ensureWidgetVisible(button)
-        places.append(button.mapToGlobal(QPoint()))
-        return button.visibleRegion().contains(button.rect().center()) and places[-10:].count(places[-1]) == 10
-
-    qtbot.waitUntil(stands)
-    hand.click(button)
+    wait_until_still_in_form(form.parameters.reset_button, window, qtbot)
+    hand.click(form.parameters.reset_button)
     qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] == before)
     hand.press("ctrl", "z")
     qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] == before + 1)

@@ -16,7 +16,7 @@ from tests.engine.evidence.evidence_projects import project_with_evidence
 from tests.engine.evidence.written_evidence import check_gff3, check_pages, check_structures, check_tables
 from tests.gui.result_views import settle
 from tests.gui.test_libraries import shot
-from tests.gui.x_events import Hand
+from tests.gui.x_events import Hand, wait_until_still
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +26,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def settled(widget: QLineEdit | QComboBox, qtbot: QtBot) -> None:
     """Wait until a widget of a dialog stands still."""
-    places: list[QPoint] = []
-
-    def stands() -> bool:
-        places.append(widget.mapToGlobal(QPoint()))
-        return widget.isVisible() and places[-8:].count(places[-1]) == 8
-
-    qtbot.waitUntil(stands)
+    wait_until_still(lambda: widget.mapToGlobal(QPoint()) if widget.isVisible() else None, qtbot)
 
 
 def write(dialog: QFileDialog, format: str, target: Path, hand: Hand, qtbot: QtBot) -> None:
@@ -119,13 +113,7 @@ def test_pages_of_proteins_are_written_by_hand(window: MainWindow, hand: Hand, p
     qtbot.waitUntil(lambda: window.pages.currentWidget() is window.run_actions.made_page and not window.run_actions.is_busy)
     page = window.run_actions.page
     qtbot.waitUntil(lambda: page.report_button.isVisible() and page.report_button.isEnabled())
-    places: list[QPoint] = []
-
-    def stands() -> bool:
-        places.append(page.report_button.mapToGlobal(QPoint()))
-        return places[-8:].count(places[-1]) == 8
-
-    qtbot.waitUntil(stands)
+    wait_until_still(lambda: page.report_button.mapToGlobal(QPoint()), qtbot)
     folder = tmp_path / "report"
     folder.mkdir()
     hand.click(page.report_button)

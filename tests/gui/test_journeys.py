@@ -7,8 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QTabWidget, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QTabWidget
 from pytestqt.qtbot import QtBot
 
 from gui.results.filter_bar import FilterBar
@@ -21,19 +20,7 @@ from tests.fuzz.result_tables import make
 from tests.gui.result_views import cut_off, overlapping, settle
 from tests.gui.test_ten_tasks import named_in_dialog
 from tests.gui.test_window import SEARCH_MS
-from tests.gui.x_events import Hand
-
-
-def _wait_until_it_stands(widget: QWidget, window: MainWindow, qtbot: QtBot) -> None:
-    """Until a part of the form is in sight and has not moved for a while: a click goes to where it was a moment before."""
-    places = list[QPoint]()
-
-    def stands() -> bool:
-        window.form.scroll_area.ensureWidgetVisible(widget)
-        places.append(widget.mapToGlobal(QPoint()))
-        return places[-10:].count(places[-1]) == 10
-
-    qtbot.waitUntil(stands)
+from tests.gui.x_events import Hand, wait_until_still_in_form
 
 
 def _add(name: str, path: Path, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
@@ -44,7 +31,7 @@ def _add(name: str, path: Path, window: MainWindow, hand: Hand, qtbot: QtBot) ->
         dialog = QApplication.activeModalWidget()
         return isinstance(dialog, QFileDialog) and dialog.isActiveWindow() and QApplication.focusWidget() is not None
 
-    _wait_until_it_stands(files.add_button, window, qtbot)
+    wait_until_still_in_form(files.add_button, window, qtbot)
     hand.click(files.add_button)
     qtbot.waitUntil(is_up)
     hand.type(str(path))
@@ -55,7 +42,7 @@ def _add(name: str, path: Path, window: MainWindow, hand: Hand, qtbot: QtBot) ->
 def _remove_only_file(name: str, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     """Choose the file of an input and press *Remove*."""
     files = window.form.file_lists[name]
-    _wait_until_it_stands(files, window, qtbot)
+    wait_until_still_in_form(files.add_button, window, qtbot)
     hand.click(files.lines.viewport(), files.lines.visualItemRect(files.lines.item(0)).center())
     qtbot.waitUntil(files.remove_button.isEnabled)
     hand.click(files.remove_button)

@@ -6,6 +6,7 @@ import ctypes
 import ctypes.util
 import os
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from PySide6.QtCore import QPoint, QTimer
@@ -13,13 +14,19 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
-__all__ = ["Hand", "at_hand", "why_no_hand"]
+if TYPE_CHECKING:
+    from gui.window import MainWindow
+
+Place = TypeVar("Place")
+
+__all__ = ["Hand", "at_hand", "wait_until_still", "wait_until_still_in_form", "why_no_hand"]
 
 _LEFT = 1
 _KEYS = {"ctrl": 0xFFE3, "alt": 0xFFE9, "shift": 0xFFE1, "enter": 0xFF0D, "escape": 0xFF1B, "down": 0xFF54, "up": 0xFF52, "f1": 0xFFBE}
 """Keysyms by their names; letters are their own."""
 _WITH_SHIFT = '_~!@#$%^&*()+{}|:"<>?'
 _POLL_MS = 30
+_SAME = 10  # times that a place is told alike
 
 
 def why_no_hand() -> str:
@@ -37,6 +44,29 @@ def at_hand(window: QWidget, qtbot: QtBot) -> None:
         window.move(0, 0)
         window.resize(1280, 800)
         window.activateWindow()
+
+
+def wait_until_still(place: Callable[[], Place | None], qtbot: QtBot) -> None:
+    """Until what is clicked next has been at the same place for a while: a click goes to where it was a moment before. `place`: None as
+    long as it is nowhere."""
+    told: list[Place | None] = []
+
+    def is_still() -> bool:
+        told.append(place())
+        return told[-1] is not None and told[-_SAME:].count(told[-1]) == _SAME
+
+    qtbot.waitUntil(is_still)
+
+
+def wait_until_still_in_form(widget: QWidget, window: MainWindow, qtbot: QtBot) -> None:
+    """The same of a widget of the form, which is brought in sight."""
+
+    def place() -> QPoint | None:
+        window.form.scroll_area.ensureWidgetVisible(widget)
+        centre = widget.rect().center()
+        return widget.mapToGlobal(centre) if widget.visibleRegion().contains(centre) else None
+
+    wait_until_still(place, qtbot)
 
 
 class Hand:

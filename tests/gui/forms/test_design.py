@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
@@ -17,7 +17,7 @@ from gui.forms.design_editor import DesignEditor
 from gui.forms.design_model import DesignModel
 from gui.window import MainWindow
 from tests.engine.views.quantity_projects import FILES, identified_project
-from tests.gui.x_events import Hand, why_no_hand
+from tests.gui.x_events import Hand, wait_until_still, why_no_hand
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +54,12 @@ def column(model: DesignModel, name: str) -> list[str]:
 
 def click_cell(editor: DesignEditor, window: MainWindow, row: int, name: str, hand: Hand, qtbot: QtBot, *holding: str) -> None:
     view, index = editor.view, editor.model.index(row, editor.model.table.columns.index(name))
-    places = []
 
-    def stands() -> bool:
+    def place() -> QPoint:
         window.form.scroll_area.ensureWidgetVisible(view)
-        places.append(view.viewport().mapToGlobal(view.visualRect(index).center()))
-        return places[-10:].count(places[-1]) == 10
+        return view.viewport().mapToGlobal(view.visualRect(index).center())
 
-    qtbot.waitUntil(stands)
+    wait_until_still(place, qtbot)
     hand.click(view.viewport(), view.visualRect(index).center(), holding)
     qtbot.waitUntil(lambda: view.selectionModel().isSelected(index))
 
