@@ -158,8 +158,9 @@ def no_leaks(qapp: QApplication, old_timers: OldTimers, request: pytest.FixtureR
 
 
 @pytest.fixture
-def make_window(qapp: QApplication, theme: Theme, tmp_path: Path) -> Iterator[Callable[[], MainWindow]]:
-    """Opens windows that share one settings file, and closes those still open at the end."""
+def make_window(qapp: QApplication, theme: Theme, tmp_path: Path, qtbot: QtBot) -> Iterator[Callable[[], MainWindow]]:
+    """Opens windows that share one settings file, and closes those still open at the end. Each is active when a test gets it: Qt passes
+    shortcuts to the active window alone, and on a busy display a window becomes that some time after it was shown."""
     from PySide6.QtCore import QEvent
     from shiboken6 import isValid
 
@@ -171,8 +172,9 @@ def make_window(qapp: QApplication, theme: Theme, tmp_path: Path) -> Iterator[Ca
     def make() -> MainWindow:
         window = MainWindow(SettingsFile(tmp_path / "settings.json"), theme)
         windows.append(window)
-        window.show()
-        window.activateWindow()
+        with qtbot.waitActive(window):
+            window.show()
+            window.activateWindow()
         return window
 
     yield make
