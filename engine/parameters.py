@@ -6,6 +6,7 @@ group it belongs to. It exists in one place; everything else is read from there.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -27,7 +28,9 @@ __all__ = [
     "ParameterDescription",
     "PresetAdvice",
     "SearchParameters",
+    "list_text",
     "parameter",
+    "parts_of_list",
     "preset_description",
     "preset_names",
     "read_preset",
@@ -44,6 +47,9 @@ _PLAIN = {
     "bool_type": "is neither true nor false",
 }
 """The fault of a value, by pydantic's name for it, where pydantic's own words are a programmer's."""
+
+_PART = re.compile(r'\s*+"(?P<quoted>(?:[^"]|"")*+)"\s*+(?=[,;]|\Z)|(?P<plain>[^,;]+)')
+"""A part of a list, up to the next comma or semicolon."""
 
 _MAXIMUM_PRESET_BYTES = 100_000
 """Of a preset, which has a line for each parameter."""
@@ -155,7 +161,7 @@ class SearchParameters(BaseModel):
     def changed(self, settings: Iterable[str] = (), **values: Any) -> Self:
         """A copy with some values changed, and with what follows from them.
 
-        `settings` are texts ``field=value``; lists are separated by commas or semicolons.
+        `settings` are texts ``field=value``; lists as `parts_of_list` reads them.
         """
         changes = self.with_current_names(values)
         for setting in settings:
@@ -177,10 +183,30 @@ class SearchParameters(BaseModel):
         return f"{name} = {shortened(repr(error['input']))}: {message}{unit if 'than' in message else ''}"
 
 
+def parts_of_list(text: str) -> list[str]:
+    """Parts of a list that is given as one text, separated by commas or semicolons, without blanks around them and without empty ones.
+
+    A part that holds commas stands in double quotes, a quote within it doubled (RFC 4180): ``"2,4-D", control``. A quote that nothing
+    closes, or with something else behind what closes it, is a letter like any other.
+    """
+    parts = (match["quoted"].replace('""', '"') if match["quoted"] is not None else match["plain"] for match in _PART.finditer(text))
+    return [stripped for part in parts if (stripped := part.strip())]
+
+
+def list_text(values: Iterable[object]) -> str:
+    """Values as one text that `parts_of_list` reads back: texts without blanks around them."""
+    return ", ".join(_quoted(str(value)) for value in values)
+
+
+def _quoted(text: str) -> str:
+    is_plain = text and not text.startswith('"') and not set(text) & set(",;")
+    return text if is_plain else '"' + text.replace('"', '""') + '"'
+
+
 def _listed(field: FieldInfo, value: Any) -> Any:
     """A text given for a list, as a list."""
     if get_origin(field.annotation) is tuple and isinstance(value, str):
-        return [part.strip() for part in value.replace(";", ",").split(",") if part.strip()]
+        return parts_of_list(value)
     return value
 
 

@@ -35,6 +35,7 @@ from engine.command_line.workers import add_workers
 from engine.errors import ParameterError, ProteoscopeError
 from engine.execution.libraries import lighten_libraries
 from engine.jobs.progress import Cancelled
+from engine.parameters import list_text
 
 __all__ = ["command_parsers", "main", "parser_of"]
 
@@ -236,7 +237,7 @@ def _parameters(options: argparse.Namespace) -> None:
             group = description.group
             print(f"\n{group}")
         value = values[description.name]
-        shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value).lower() if isinstance(value, bool) else str(value)
+        shown = list_text(value) if isinstance(value, tuple) else str(value).lower() if isinstance(value, bool) else str(value)
         allowed = f" [{'|'.join(description.choices)}]" if description.choices else ""
         if description.minimum is not None or description.maximum is not None:
             allowed = f" [{description.minimum:g} to {description.maximum:g}]"

@@ -56,10 +56,14 @@ def methods(facts: RunFacts) -> Methods:
 
 
 def _of_traces(facts: RunFacts) -> list[str]:
+    refused = facts.count("refused")
+    told = f" ({plural(refused, 'trace')} in all)" if refused is not None else ""
     found = [
         f"The first {facts.text('isotopes')} isotopes of each ion were followed in the survey spectra within"
         f" {facts.text('precursor_tolerance')}, up to {facts.text('retention_window')} s from its spectra, and the area under them was"
         f" taken where their areas agreed with the pattern of the formula (cosine of at least {facts.text('minimum_agreement')})."
+        " Traces were refused whose summit was not twice as high as the lowest intensities of the file, belonged to another identified ion"
+        f" or its isotopes, or was at another time, after alignment, than in most files{told}."
     ]
     if facts.text("match_between_runs") == "True":
         transferred = facts.count("transferred")

@@ -17,7 +17,7 @@ from typing import Any
 from engine.entry import Search
 from engine.errors import ParameterError, ProteoscopeError
 from engine.matches.search_passes import passes_of_run
-from engine.parameters import preset_names
+from engine.parameters import list_text, preset_names
 from engine.project import InputRecord, LogEntry, Project, RunNote, RunRecord
 from engine.project.paths import RESULTS
 from engine.results.counts import Count
@@ -207,7 +207,7 @@ def _parameters(search: Search | None, parameters: Mapping[str, Any], preset: Ne
 
 def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return (", ".join(map(str, value)) or "none")[:_MAXIMUM_VALUE]
+        return (list_text(value) or "none")[:_MAXIMUM_VALUE]
     if isinstance(value, bool):
         return "yes" if value else "no"
     return (f"{value:g}" if isinstance(value, float) else str(value) or "none")[:_MAXIMUM_VALUE]

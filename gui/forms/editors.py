@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from engine.chemistry.enzymes import ENZYMES
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import InputError, ParameterError
 from engine.parameters import Editor as DeclaredEditor
-from engine.parameters import ParameterDescription
+from engine.parameters import ParameterDescription, list_text, parts_of_list
 from engine.sequences.matrices import matrix_names, read_matrix
 from gui.buttons import tool_button
 from gui.forms.file_survey import SORTS, SearchedRun
@@ -348,7 +347,7 @@ class TextEditor(Editor):
 
 
 class ListEditor(Editor):
-    """A few values in one line, separated by commas."""
+    """A few values in one line, separated by commas; one that holds a comma stands in double quotes."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -358,11 +357,11 @@ class ListEditor(Editor):
 
     def value(self) -> tuple[str, ...]:
         """The parts, as texts: the model knows what they are."""
-        return tuple(part.strip() for part in re.split("[,;]", self._line.text()) if part.strip())
+        return tuple(parts_of_list(self._line.text()))
 
     def set_value(self, value: Any) -> None:
         """Show the parts."""
-        self._line.setText(", ".join(str(part) for part in value))
+        self._line.setText(list_text(value))
 
 
 class DescriptorWeightsEditor(Editor):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from engine.errors import InputError, ParameterError
-from engine.parameters import SearchParameters, parameter, preset_description, preset_names, read_preset
+from engine.parameters import SearchParameters, list_text, parameter, parts_of_list, preset_description, preset_names, read_preset
 
 
 class Parameters(SearchParameters):
@@ -40,6 +40,27 @@ def test_texts_become_values():
     assert changed.changed(["names="]).names == ()
     assert changed.changed() is changed
     assert changed.changed(turns=5).changed(["turns=6"]).turns == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ('"2,4-D", control', ("2,4-D", "control")),
+        ('x;"a; ""b"""', ("x", 'a; "b"')),
+        ('"a', ('"a',)),
+        ('"a"b,c', ('"a"b', "c")),
+        ('5" disk, 3"', ('5" disk', '3"')),
+        ('"", ,', ()),
+    ],
+)
+def test_a_part_of_a_list_that_holds_commas_stands_in_quotes(text, parts):
+    assert Parameters().changed([f"names={text}"]).names == parts
+
+
+@given(st.lists(st.text('ab",; \n')))
+def test_a_list_told_as_a_text_is_read_back(values):
+    kept = [stripped for one in values if (stripped := one.strip())]
+    assert parts_of_list(list_text(kept)) == kept
 
 
 @given(st.integers(-(10**9), 10**9))

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from engine.parameters import list_text
+
 if TYPE_CHECKING:
     from engine.chemistry.enzymes import Enzyme
     from engine.chemistry.modifications import SearchModification
@@ -181,5 +183,5 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):
-        return ", ".join(map(_text, value))
+        return list_text(map(_text, value))
     return "" if value is None else str(value)

@@ -17,6 +17,7 @@ from engine.quantification.impurities import read_impurities
 from engine.quantification.labels import label
 from engine.quantification.parameters import QuantificationParameters
 from engine.searches import run_search, search_of_kind
+from engine.views.run_account import run_account
 from tests.engine.quantification.made_runs import MadeRun, Planted, averaged_pattern, mzml_text, random_peptides, table_of, write_project
 
 PEPTIDES = random_peptides(6, 5)
@@ -164,6 +165,16 @@ def test_conditions_that_look_alike_are_two_which_is_told_and_one_named_twice_is
     assert changes_between(of_four_runs, tmp_path, "x", "y", groups=("y", "x", " y"))[0] == {"x / y"}
     with pytest.raises(ParameterError, match="'y' is one condition alone"):
         changes_between(of_four_runs, tmp_path, "x", "y", groups=("y", "y"))
+
+
+def test_a_condition_with_a_comma_is_named_in_quotes_and_the_methods_tell_what_was_refused(of_four_runs, tmp_path):
+    names, _, _ = changes_between(of_four_runs, tmp_path, "2,4-D", "control", groups='control, "2,4-D"')
+    assert names == {"2,4-D / control"}
+    project = Project.open(of_four_runs)
+    account = run_account(project, project.runs()[-1], search_of_kind("quantify"))
+    assert next(one.value for one in account.parameters if one.name == "groups") == 'control, "2,4-D"'
+    n_refused = sum(row["refused"] is not None for row in table_of(of_four_runs, "ion_traces"))
+    assert n_refused != 1 and f"than in most files ({n_refused} traces in all)" in account.methods
 
 
 @pytest.mark.parametrize("n_files", [1, 4])
