@@ -1,23 +1,26 @@
 #!/usr/bin/env bash
 # Try a Debian package of the program in a system of its own that has no Python: install, search the sample, export, open the window, uninstall.
 #
-#     bash installer/test_bundle.sh PACKAGE.deb [--root FOLDER] [--picture FILE.png]
+#     bash installer/test_bundle.sh PACKAGE.deb [--file FILE.run] [--root FOLDER] [--picture FILE.png]
 #
+# With --file the program in one file is tried there too, before the package brings anything: it must find the same.
 # Needs root, debootstrap and Xvfb, and Debian's archive. FOLDER is kept where it is named, and used again. Each step is told with its seconds.
 set -euo pipefail
 # shellcheck source=installer/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-package="" root="" picture=""
+package="" file="" root="" picture=""
 while [ $# -gt 0 ]; do
     case $1 in
+        --file) file=${2:-}; shift ;;
         --root) root=${2:-}; shift ;;
         --picture) picture=${2:-}; shift ;;
         *) package=$1 ;;
     esac
     shift
 done
-[ -f "$package" ] || { complain "usage: bash installer/test_bundle.sh PACKAGE.deb [--root FOLDER] [--picture FILE.png]"; exit 2; }
+[ -f "$package" ] && { [ -z "$file" ] || [ -f "$file" ]; } \
+    || { complain "usage: bash installer/test_bundle.sh PACKAGE.deb [--file FILE.run] [--root FOLDER] [--picture FILE.png]"; exit 2; }
 [ "$(id -u)" -eq 0 ] || { complain "a system of its own is made by root"; exit 2; }
 for tool in debootstrap Xvfb; do
     command -v "$tool" >/dev/null 2>&1 || install_packages debootstrap xvfb
@@ -57,6 +60,20 @@ mount --bind /tmp/.X11-unix "$root/tmp/.X11-unix"
 cp -f /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
 ! inside sh -c 'command -v python3 || command -v python' || { complain "there is a Python in $root already"; exit 1; }
 
+# The user of the trial has nothing of an earlier one.
+find "$root/home/someone" -mindepth 1 -delete
+if [ -n "$file" ]; then
+    install -m 755 "$file" "$root/home/someone/proteoscope.run"
+    step "one file, unpacks" as_someone /home/someone/proteoscope.run --version
+    step "one file, sample" as_someone /home/someone/proteoscope.run demo --out /home/someone/single
+    step "one file, again" as_someone /home/someone/proteoscope.run demo --out /home/someone/single_again --quiet
+    step "one file, removed" as_someone /home/someone/proteoscope.run --remove
+    unpacked=$(find "$root/home/someone/.cache/proteoscope-bundle" -mindepth 1)
+    [ -z "$unpacked" ] || { complain "--remove left $unpacked"; exit 1; }
+    # What it compiled is the user's too: the package begins with nothing.
+    rm -rf "$root/home/someone/.cache"
+fi
+
 cp "$package" "$root/proteoscope.deb"
 step "lists of packages" inside apt-get update -qq
 step "install" inside env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends /proteoscope.deb
@@ -65,6 +82,9 @@ step "version" as_someone proteoscope --version
 step "sample, first time" as_someone proteoscope demo --out /home/someone/sample
 step "sample, again" as_someone proteoscope demo --out /home/someone/again --quiet
 cmp "$root/home/someone/sample/exports/psms.tsv" "$root/home/someone/again/exports/psms.tsv"
+# The table names the file of spectra, which lies elsewhere in each.
+psms() { sed 's#/[^\t]*/_internal/##' "$root/home/someone/$1/exports/psms.tsv"; }
+[ -z "$file" ] || cmp <(psms sample) <(psms single)
 step "export" as_someone proteoscope export /home/someone/sample --format mzid --out /home/someone/sample.mzid
 say "$(($(grep -c . "$root/home/someone/sample/exports/psms.tsv") - 1)) PSMs"
 step "compile all" as_someone proteoscope compile --quiet
