@@ -74,6 +74,8 @@ if [ -n "$file" ]; then
     rm -rf "$root/home/someone/.cache"
 fi
 
+# A trial that was cut off has left its package.
+! inside dpkg -s proteoscope >/dev/null 2>&1 || inside dpkg --purge proteoscope >/dev/null
 cp "$package" "$root/proteoscope.deb"
 step "lists of packages" inside apt-get update -qq
 step "install" inside env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends /proteoscope.deb
@@ -93,8 +95,9 @@ command -v xwininfo >/dev/null 2>&1 || install_packages x11-utils
 [ -z "$picture" ] || command -v xwd >/dev/null 2>&1 || install_packages x11-apps imagemagick
 Xvfb :4711 -screen 0 1280x800x24 -ac >/dev/null 2>&1 &
 screen=$!
-for _ in $(seq 50); do # a display takes a moment, and the program does not wait for one
+for try in $(seq 300); do # a display takes a moment, on a busy machine many, and the program does not wait for one
     xwininfo -display :4711 -root >/dev/null 2>&1 && break
+    [ "$try" -lt 300 ] || { complain "the display does not start"; exit 1; }
     sleep 0.2
 done
 # The window is there when it is named among those of the display; it ends when it is asked to.
