@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 __all__ = ["READ_ALIGNMENT"]
 
 _EPILOG = """
-Gaps: a gap of k letters costs GAP_OPEN + k * GAP_EXTEND, and an alignment has at most MAXIMUM_GAPS of them; a gap in the text and one in
-the pattern that follow each other are two. The best alignment is found, exactly; a pair that has none gets a row with the score -inf.
+Gaps: a gap of k letters costs GAP_OPEN + k * GAP_EXTEND, and an alignment has at most MAXIMUM_GAPS of them; a gap in the reference and one
+in the read that follow each other are two. The best alignment is found, exactly; a pair that has none gets a row with the score -inf.
 
-Modes: prefix, the whole pattern with a prefix of the text; within, the whole pattern with any part of the text; local, the best part of the
-pattern with any part of the text, where that scores above 0. With --seed-length K, the first K letters of the pattern are paired with the
-same letters of the text.
+Modes: prefix, the whole read with a prefix of the reference; within, the whole read with any part of it; local, the best part of the read
+with any part of it, where that scores above 0. With --seed-length K, the first K letters of the read are paired with the same letters of
+the reference.
 
-Presets: reads with qualities (FASTQ), and those far shorter than the texts, are mapped (--preset map-to-genome), unless a preset, a mode,
-strands, places, pairs or a seed is given.
+Presets: reads with qualities (FASTQ), and those far shorter than the references, are mapped (--preset map-to-genome), unless a preset, a
+mode, strands, places, pairs or a seed is given.
 
-Places: where the texts are nucleotides, 20,000 letters or more, and a hundred times as long as the longest read, the modes within and
+Places: where the references are nucleotides, 20,000 letters or more, and a hundred times as long as the longest read, the modes within and
 local look for the place of each read by minimisers on both strands: a row for each read, with the best place. --places every or seeds says
 it otherwise. --mates R2.fastq gives the other read of each fragment; fragments' lengths are learnt, or said by --set maximum_insert=600.
 
@@ -35,10 +35,10 @@ mapping qualities where places were looked for. BAM needs pysam (pip install pys
 Letters: U counts as T. A letter of IUPAC that stands for several nucleotides scores what they score on average, rounded down.
 Proteins: give --matrix BLOSUM62 or another (whole numbers, NCBI's format), which brings its gap costs.
 
---published: Carroll's recurrence as printed, where a gap cannot lead back to the main diagonal: it misses alignments with a gap in the text
-and a later one in the pattern.
+--published: Carroll's recurrence as printed, where a gap cannot lead back to the main diagonal: it misses alignments with a gap in the
+reference and a later one in the read.
 
-Positions count from 1; those of the pattern are on the pattern as it was given, also where its reverse complement is aligned (strand -).
+Positions count from 1; those of the read are on the read as it was given, also where its reverse complement is aligned (strand -).
 """
 
 
@@ -60,7 +60,7 @@ READ_ALIGNMENT = Search(
     question="Where do my reads belong?",
     manual="reads",
     purpose="Align reads with a bounded number of gaps",
-    description="Align every pattern with every text, pair by pair, or each read where it belongs, with at most so many gaps, exactly.",
+    description="Align every read with every reference, pair by pair, or each read where it belongs, with at most so many gaps, exactly.",
     epilog=_EPILOG,
     job="Align {patterns} with {texts}",
     icon="reads",
@@ -68,20 +68,21 @@ READ_ALIGNMENT = Search(
     preset="standard",
     inputs=(
         Input(
-            "texts", "Genome or reference", "proteins", "TEXTS", "FASTA file with the genome or the sequences to align with, also gzipped",
-            several=False, is_kept=True, wanted="a genome or reference", one="reference",
+            "texts", "Genome or reference", "proteins", "REFERENCE",
+            "FASTA file with the genome or the sequences to align with, also gzipped", several=False, is_kept=True,
+            wanted="a genome or reference", one="reference",
             hint="a FASTA file with the genome, or the sequences to align with", takes_nucleotides=True,
         ),
         Input(
-            "patterns", "Reads", "proteins", "PATTERNS", "FASTA or FASTQ file with the sequences to align, also gzipped", several=False,
+            "patterns", "Reads", "proteins", "READS", "FASTA or FASTQ file with the sequences to align, also gzipped", several=False,
             can_be_pasted=True, wanted="reads", one="file of reads", hint="a FASTQ or FASTA file with the reads",
             also="reads", takes_nucleotides=True,
         ),
     ),
     options=(
         Option("pairs", "Align pair by pair", "align the i-th read with the i-th reference alone"),
-        Option("mates", "Mates", "FASTQ or FASTA file with the other read of each fragment, in the order of PATTERNS", metavar="FILE"),
-        Option("sorted", "", "of SAM and BAM: the records are sorted by their place in the texts"),
+        Option("mates", "Mates", "FASTQ or FASTA file with the other read of each fragment, in the order of READS", metavar="FILE"),
+        Option("sorted", "", "of SAM and BAM: the records are sorted by their place in the references"),
     ),
     shortcuts=(
         "maximum_gaps", "mode", "strands", "places", "seed_length", "match", "mismatch", "matrix", "gap_open", "gap_extend",

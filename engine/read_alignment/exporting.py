@@ -139,13 +139,13 @@ def _of_patterns(tables: Iterable[pa.Table], aligned: Aligned, source: TableFile
         if len(table):
             rows = table["pattern_row"].to_numpy()
             if rows[0] < before or (np.diff(rows) < 0).any():
-                raise source.damaged("holds rows that do not come pattern by pattern", "pattern_row")
+                raise source.damaged("holds rows that do not come read by read", "pattern_row")
             before = rows[-1]
             if not np.array_equal(aligned.offsets[rows + 1] - aligned.offsets[rows], table["pattern_length"].to_numpy()):
-                raise source.damaged("says other lengths than the patterns have", "pattern_length")
+                raise source.damaged("says other lengths than the reads have", "pattern_length")
             placed = table.filter(pc.is_valid(table["text_start"]))
             if placed["text_row"].null_count or placed["md"].null_count:
-                raise source.damaged("lacks the text of an alignment", "text_row")
+                raise source.damaged("lacks the reference of an alignment", "text_row")
             if not np.array_equal(aligned.text_lengths[placed["text_row"].to_numpy()], placed["text_length"].to_numpy()):
-                raise source.damaged("says other lengths than the texts have", "text_length")
+                raise source.damaged("says other lengths than the references have", "text_length")
         yield table

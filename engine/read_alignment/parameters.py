@@ -19,7 +19,7 @@ _MAXIMUM_SCORE = 1_000_000
 
 
 class ReadAlignmentParameters(SearchParameters):
-    """All that decides the alignments, besides the texts and the patterns."""
+    """All that decides the alignments, besides the references and the reads."""
 
     maximum_gaps: int = parameter(
         2,
@@ -32,24 +32,24 @@ class ReadAlignmentParameters(SearchParameters):
     )
     mode: Literal["prefix", "within", "local"] = parameter(
         "prefix", title="Mode", group=_ALIGNMENT,
-        help="The whole pattern with a prefix of the text; within: with any part of it; local: a part of the pattern with any part of it.",
+        help="The whole read with a prefix of the reference; within: with any part of it; local: a part of the read with any part of it.",
     )  # fmt: skip
     strands: Literal["forward", "both"] = parameter(
         "forward", title="Strands", group=_ALIGNMENT,
-        help="Of nucleotides: the pattern as it is, or the better of it and its reverse complement; the modes within and local bring both.",
+        help="Of nucleotides: the read as it is, or the better of it and its reverse complement; the modes within and local bring both.",
     )  # fmt: skip
     seed_length: int = parameter(
         0, ge=0, le=10_000, title="Seed", unit="letters", group=_ALIGNMENT, advanced=True,
-        help="So many letters at the beginning of the pattern are paired with the same letters of the text, without a gap.",
+        help="So many letters at the beginning of the read are paired with the same letters of the reference, without a gap.",
     )  # fmt: skip
     places: Literal["auto", "every", "seeds"] = parameter(
         "auto", title="Places", group=_PLACES,
-        help="Align each pattern with every text; or look, by seeds that both share, for the place where it belongs; auto: by the letters"
+        help="Align each read with every reference; or look, by seeds that both share, for the place where it belongs; auto: by the letters"
         " of both.",
     )  # fmt: skip
     minimiser_length: int = parameter(
         15, ge=10, le=28, title="Letters of a minimiser", unit="letters", group=_PLACES, advanced=True,
-        help="A pattern's place is looked for by words of so many letters that it shares with a text.",
+        help="A read's place is looked for by words of so many letters that it shares with a reference.",
     )  # fmt: skip
     minimiser_window: int = parameter(
         8, ge=1, le=64, title="Window of a minimiser", unit="words", group=_PLACES, advanced=True,
@@ -57,7 +57,7 @@ class ReadAlignmentParameters(SearchParameters):
     )  # fmt: skip
     place_tolerance: int = parameter(
         32, ge=0, le=1000, title="Tolerance of a place", unit="letters", group=_PLACES, advanced=True,
-        help="Words of one place agree about where the pattern begins, but for so many letters in each gap.",
+        help="Words of one place agree about where the read begins, but for so many letters in each gap.",
     )  # fmt: skip
     minimum_insert: int = parameter(
         0, formerly="least_insert", ge=0, le=1_000_000, title="Shortest fragment", unit="letters", group=_PLACES, advanced=True,
@@ -107,12 +107,12 @@ class ReadAlignmentParameters(SearchParameters):
     @model_validator(mode="after")
     def _prefixes_have_no_place(self) -> Self:
         if self.places == "seeds" and self.mode == "prefix":
-            raise ValueError("mode prefix aligns with the beginning of each text; to look for places, give mode within or local")
+            raise ValueError("mode prefix aligns with the beginning of each reference; to look for places, give mode within or local")
         return self
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Modes that look for a place in the text look on both strands; a matrix brings the gap costs that NCBI recommends for it."""
+        """Modes that look for a place in the reference look on both strands; a matrix brings the gap costs that NCBI recommends for it."""
         brought: dict[str, Any] = {}
         if "mode" in changes:
             brought["strands"] = "forward" if changes["mode"] == "prefix" else "both"

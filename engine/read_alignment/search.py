@@ -53,15 +53,15 @@ class _Read(NamedTuple):
 
 
 def align_reads(request: SearchRequest, progress: Progress | None = None) -> ReadAlignmentSummary:
-    """Align every pattern with every text, or the i-th with the i-th, or each where it belongs, with at most so many gaps.
+    """Align every read with every reference, or the i-th with the i-th, or each where it belongs, with at most so many gaps.
 
     Parameters
     ----------
     request : inputs ``texts`` and ``patterns``, a FASTA or FASTQ file of nucleotides or proteins each, also gzipped;
         `ReadAlignmentParameters`. `out` is a file for the alignments, in `format` (``tsv``, ``sam``, ``bam``, ``sorted-sam``,
         ``sorted-bam`` or ``paf``); `project` one to which a run with its tables is added; None for none. Its options: ``sorted``, of
-        ``sam`` and ``bam``; ``pairs``, the i-th pattern is aligned with the i-th text alone; ``mates``, a file with the other read of each
-        fragment, in the same order.
+        ``sam`` and ``bam``; ``pairs``, the i-th read is aligned with the i-th reference alone; ``mates``, a file with the other read of
+        each fragment, in the same order.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
     own_matrix = [parameters.matrix] if parameters.matrix and parameters.matrix not in matrix_names() else []
     texts, patterns = request.files("texts"), request.files("patterns")
     spec = RunSpec(
-        "reads", request, {"texts": "TEXTS.fasta", "patterns": "PATTERNS.fasta"},
+        "reads", request, {"texts": "REFERENCE.fasta", "patterns": "READS.fasta"},
         {"texts": texts, "patterns": patterns, "mates": [] if mates is None else [mates], "matrix": own_matrix}, request.outputs(),
         are_distinct=False,
     )  # fmt: skip
@@ -157,16 +157,16 @@ def _check(
 
     longest = int(patterns.lengths.max(initial=0))
     if not score_bits(rules, longest):
-        raise ParameterError(f"scores of patterns of {longest:,} letters could pass 32 bits; scale the scores and the gap costs down")
+        raise ParameterError(f"scores of reads of {longest:,} letters could pass 32 bits; scale the scores and the gap costs down")
     if pairs and len(texts) != len(patterns):
         raise ParameterError(
             f"--pairs: {texts.path.name} has {len(texts):,} sequences and {patterns.path.name} {len(patterns):,}; "
-            "give as many texts as patterns"
+            "give as many references as reads"
         )
     if patterns.are_mates and (not has_places or parameters.strands != "both"):
         raise ParameterError("--mates is for reads whose places are looked for: give --places seeds, --strands both and no --pairs")
     if has_places and pairs:
-        raise ParameterError("--pairs says with which text each pattern is aligned; leave it out, or --places seeds")
+        raise ParameterError("--pairs says with which reference each read is aligned; leave it out, or --places seeds")
     if has_places and len(texts.sequences.codes) and not texts.are_nucleotides:
         raise InputError(texts.path, "holds proteins, whose places are not looked for", remedy="Give places = every")
     if has_places and len(texts) > MAXIMUM_TEXTS:
@@ -174,7 +174,7 @@ def _check(
         raise InputError(texts.path, reason, remedy="Give fewer, or places = every")
     if has_places and longest > LONGEST_READ:
         raise InputError(
-            patterns.path, f"a pattern has {longest:,} letters; places are looked for up to {LONGEST_READ:,}", remedy="Give places = every"
+            patterns.path, f"a read has {longest:,} letters; places are looked for up to {LONGEST_READ:,}", remedy="Give places = every"
         )
 
 
@@ -185,7 +185,7 @@ def _plan(
     texts, patterns, rules, _ = sequences
     if index is None:
         return EveryPair(texts, patterns, rules, resources, pairs=pairs, both_strands=parameters.strands == "both")
-    resources.progress.message("The place of each read is looked for by minimisers; places: every aligns it with every text")
+    resources.progress.message("The place of each read is looked for by minimisers; places: every aligns it with every reference")
     placing = Placing(texts, patterns, index, rules, parameters, resources)
     if patterns.are_mates:
         placing.learn_inserts(parameters)
@@ -201,7 +201,7 @@ class _Rounds:
         self._best_identity = np.full(len(read.patterns), -1.0, np.float32)
 
     def tell_chance(self) -> None:
-        """Warn where half of the patterns are no more alike to their best text than sequences that have nothing to do with each other."""
+        """Warn where half of the reads are no more alike to their best reference than sequences that have nothing to do with each other."""
         best = self._best_identity[self._best_identity >= 0]
         chance = CHANCE_IDENTITY[self._read.texts.are_nucleotides]
         if len(best) and (typical := float(np.median(best))) < chance:

@@ -15,7 +15,7 @@ class ReadAlignmentSummary(Summary):
     """Counts of an alignment.
 
     `n_aligned`: pairs that have an alignment with so few gaps. `cells`: of all layers, of the alignments that were computed whole.
-    `has_places`: whether a place was looked for, so that each pattern has one row; else pairs have rows.
+    `has_places`: whether a place was looked for, so that each read has one row; else pairs have rows.
     """
 
     n_texts: int
@@ -27,12 +27,12 @@ class ReadAlignmentSummary(Summary):
 
     def counts(self) -> list[Count]:
         """Alignments."""
-        one, several = ("placed pattern", "placed patterns") if self.has_places else ("alignment", "alignments")
+        one, several = ("placed read", "placed reads") if self.has_places else ("alignment", "alignments")
         return [Count(self.n_aligned, one, several, total=self.n_pairs)]
 
     def lines(self) -> list[str]:
         """Sequences that were aligned, and how much of it could be."""
-        texts, patterns = Count(self.n_texts, "text", "texts"), Count(self.n_patterns, "pattern", "patterns")
+        references, reads = Count(self.n_texts, "reference", "references"), Count(self.n_patterns, "read", "reads")
         pairs = Count(self.n_pairs, "pair", "pairs")
         score = self.stages.get("score", {}).get("seconds", 0.0)
         speed = f", {self.cells / score / 1e6:,.0f} million cells a second" if score > 0 else ""
@@ -40,10 +40,10 @@ class ReadAlignmentSummary(Summary):
             share = f" ({self.n_aligned / self.n_patterns:.1%})" if self.n_patterns else ""
             rate = f", {self.n_patterns / score:,.0f} a second" if score > 0 else ""
             return [
-                f"{patterns.number:,} {patterns.noun}, {texts.number:,} {texts.noun}{rate}",
+                f"{reads.number:,} {reads.noun}, {references.number:,} {references.noun}{rate}",
                 f"{self.n_aligned:,} of them {'has' if self.n_aligned == 1 else 'have'} a place{share}",
             ]
         return [
-            f"{patterns.number:,} {patterns.noun}, {texts.number:,} {texts.noun}: {pairs.number:,} {pairs.noun}{speed}",
+            f"{reads.number:,} {reads.noun}, {references.number:,} {references.noun}: {pairs.number:,} {pairs.noun}{speed}",
             f"{self.n_aligned:,} of them {'has' if self.n_aligned == 1 else 'have'} an alignment",
         ]

@@ -525,7 +525,7 @@ class _Block:
         if traces and cells.max() > _TRACED_BYTES:
             worst = int(cells.argmax())
             n, m = int(longest[0][worst]) - 1, int(longest[1][worst]) - 1
-            raise TooLongError(f"a pattern of {m:,} letters with {n:,} of a text")
+            raise TooLongError(f"a read of {m:,} letters with {n:,} of a reference")
 
         scoring = _scoring(self._rules, of._table, self._lowest)
 

@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import resources
 from engine.command_line.main import main
 from engine.formats.letters import InputContent, SequenceCount
 from engine.read_alignment.entry import READ_ALIGNMENT
 from engine.read_alignment.parameters import ReadAlignmentParameters
+from engine.read_alignment.summary import ReadAlignmentSummary
 from tests.searching import align_reads
 
 LETTERS = np.array(list("ACGT"))
@@ -18,6 +20,20 @@ LETTERS = np.array(list("ACGT"))
 
 def letters(n: int, seed: int) -> str:
     return "".join(np.random.default_rng(seed).choice(LETTERS, n))
+
+
+def test_reads_are_called_so_in_every_word_that_a_user_sees() -> None:
+    """Carroll's thesis calls them patterns, and so do names of tables and columns, which stay."""
+    common = {"run_id": None, "folder": None, "device": "cpu", "seconds": 1.0, "stages": {}, "messages": ()}
+    counts = {"n_texts": 2, "n_patterns": 3, "n_pairs": 3, "n_aligned": 3, "cells": 9}
+    summaries = [ReadAlignmentSummary(**common, has_places=has_places, **counts) for has_places in (True, False)]
+    told = [line for one in summaries for line in (*one.lines(), *(count.several for count in one.counts()))]
+    told += [READ_ALIGNMENT.epilog, READ_ALIGNMENT.description, READ_ALIGNMENT.purpose]
+    told += [word for one in READ_ALIGNMENT.inputs for word in (one.title, one.metavar, one.help, one.wanted, one.hint)]
+    told += [f"{one.title} {one.description}" for one in ReadAlignmentParameters.model_fields.values()]
+    told += [path.read_text() for path in Path(str(resources.path("presets", "reads"))).glob("*.toml")]
+    assert [one for one in told if "pattern" in one.lower()] == []
+    assert "placed reads" in told and any("2 references" in one for one in told)
 
 
 @pytest.fixture

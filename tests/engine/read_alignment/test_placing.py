@@ -279,7 +279,7 @@ def test_what_has_no_places_is_refused_with_words(tmp_path):
     proteins, text = fasta(tmp_path / "p.fa", ["MKVLAAGILWYQ" * 9]), fasta(tmp_path / "t.fa", ["ACGTTGCA" * 20])
     with pytest.raises(InputError, match="holds proteins, whose places are not looked for"):
         align_reads(proteins, proteins, None, SEEDS.changed(matrix="BLOSUM62"), device="cpu")
-    with pytest.raises(ParameterError, match="--pairs says with which text"):
+    with pytest.raises(ParameterError, match="--pairs says with which reference"):
         align_reads(text, text, None, SEEDS, pairs=True, device="cpu")
     with pytest.raises(ParameterError, match="mode prefix aligns with the beginning of each text"):
         ReadAlignmentParameters().changed(places="seeds")

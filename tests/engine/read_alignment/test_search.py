@@ -223,7 +223,7 @@ def test_what_cannot_be_computed_is_refused_with_words(tmp_path):
     texts, patterns = fasta(tmp_path / "t.fa", ["ACGT", "ACGTA"]), fasta(tmp_path / "p.fa", ["ACG" * 500])
     with pytest.raises(ParameterError, match=r"--pairs: t\.fa has 2 sequences and p\.fa 1"):
         align_reads(texts, patterns, None, ReadAlignmentParameters(), pairs=True, device="cpu")
-    with pytest.raises(ParameterError, match="scores of patterns of 1,500 letters could pass 32 bits"):
+    with pytest.raises(ParameterError, match="scores of reads of 1,500 letters could pass 32 bits"):
         align_reads(texts, patterns, None, ReadAlignmentParameters().changed(match=1_000_000), device="cpu")
     with pytest.raises(ParameterError, match="published recurrence is of mode prefix"):
         ReadAlignmentParameters().changed(recurrence="published", mode="local")
@@ -234,7 +234,7 @@ def test_sequences_that_are_too_long_to_be_traced_are_refused_with_words(tmp_pat
 
     monkeypatch.setattr(gapsmis, "_TRACED_BYTES", 10_000)
     texts, patterns = fasta(tmp_path / "t.fa", ["ACGT", "ACGT" * 10]), fasta(tmp_path / "p.fa", ["ACG" * 9])
-    with pytest.raises(ParameterError, match="a pattern of 27 letters with 40 of a text: too long to be traced with 2 gaps"):
+    with pytest.raises(ParameterError, match="a read of 27 letters with 40 of a reference: too long to be traced with 2 gaps"):
         align_reads(texts, patterns, None, ReadAlignmentParameters(), device="cpu")
 
 
