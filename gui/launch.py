@@ -23,9 +23,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from engine.command_line.main import main as command_line
 
         return command_line(None if argv is None else arguments)
-    from engine.execution.libraries import lighten_libraries
+    from engine.execution.libraries import bound_kept_memory, lighten_libraries
 
     lighten_libraries()
+    bound_kept_memory()
     reason = why_no_window()
     if reason:
         print(f"proteoscope: {reason}. {_USE_COMMAND_LINE}", file=sys.stderr)

@@ -8,8 +8,12 @@ start
     a process of its own, three times, from its first line to the window on the screen with all events done: seconds of the processor and
     of the clock, and modules imported.
 memory
-    resident private megabytes (``/proc/self/smaps_rollup``), objects of Python and of Qt, after each tenth of some openings of results of
-    every kind in turn, a row chosen in each table.
+    megabytes after openings of results of every kind in turn, a row chosen in each table and each page looked at: after each tenth, and
+    after the eleventh, with which each of the eleven kinds was opened once; objects of Python and of Qt besides. As in the program, pages
+    are made before, in idle moments (`--unprepared`: with the first result of their kind). `own` is what the process has written
+    (anonymous pages of ``/proc/self/smaps_rollup``), by which growth is judged; `private` has the pages of libraries' files too that no
+    other process has in use, tens of megabytes that come with each function that is used first, and go when another program loads the
+    same library. The last line has the growth against the tenth, and against the eleventh.
 stalls
     the longest time between two beats of a timer of 2 ms, in each step of a journey through every form and every result: the seconds that
     the window's thread computed itself (`own`), and those that passed, other threads and programs included (`clock`). `--where-above`
@@ -35,6 +39,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from engine.execution.libraries import bound_kept_memory
+
 KINDS = (
     "identify", "align", "structures", "cluster", "explain", "reads", "modified", "import", "library", "evidence", "quantify",
 )  # fmt: skip
@@ -46,8 +52,9 @@ _START = """
 import time
 began = time.perf_counter()
 import json, sys
-from engine.execution.libraries import lighten_libraries
+from engine.execution.libraries import bound_kept_memory, lighten_libraries
 lighten_libraries()
+bound_kept_memory()
 from gui.launch import why_no_window
 assert not why_no_window()
 from pathlib import Path
@@ -171,6 +178,16 @@ class Journey:
             for place, n in self.meter.places.most_common(6):
                 print(f"    {n:4d}  {place}", file=sys.stderr)
 
+    def prepare(self) -> None:
+        """Let all pages be made, as the program itself does in idle moments."""
+        from gui.preparation import Preparation
+
+        searches = self.window.searches.values()
+        preparation = Preparation(searches, lambda: True, self.window)
+        preparation.done.connect(gc.freeze)
+        preparation.begin()
+        self.wait(1.0, lambda: all(search.made_results is not None for search in searches))
+
     def open(self, kind: str) -> None:
         """Open the results of a kind and wait until all of them are drawn."""
         self.window.open_project(self.folder / kind)
@@ -206,11 +223,11 @@ def measure_start(folder: Path) -> None:
         print(done.stdout.strip(), flush=True)
 
 
-def resident() -> float:
-    """Private resident megabytes of this process."""
+def resident(*kinds: str) -> float:
+    """Megabytes of this process of some kinds of pages, as the kernel calls them."""
     lines = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
-    kilobytes = [int(line.split()[1]) for line in lines if line.startswith(("Private_Dirty", "Private_Clean"))]
-    return sum(kilobytes) / 1024
+    kilobytes = [int(line.split()[1]) for line in lines if line.split(":")[0] in kinds]
+    return round(sum(kilobytes) / 1024, 1)
 
 
 def qt_objects(window: Any) -> int:
@@ -220,28 +237,37 @@ def qt_objects(window: Any) -> int:
     return len(window.findChildren(QObject))
 
 
-def measure_memory(folder: Path, rounds: int) -> None:
-    """Print what is held after each tenth of so many results opened and closed."""
+def measure_memory(folder: Path, rounds: int, is_prepared: bool) -> None:
+    """Print what is held after each tenth of so many results opened and closed, and once all kinds were opened."""
     journey = Journey(folder, 1e9)
+    if is_prepared:
+        journey.prepare()
+    own: dict[int, float] = {}
     for n in range(1, rounds + 1):
-        journey.open(KINDS[n % len(KINDS)])
+        journey.open(KINDS[(n - 1) % len(KINDS)])
         journey.choose_rows(1)
         journey.choose_rows(0)
         journey.look_at_tabs()
-        if n % 10 == 0:
+        if n % 10 == 0 or n == len(KINDS):
             journey.window.results.clear()
             journey.wait(0.5)
             gc.collect()
             objects = Counter(type(one).__name__ for one in gc.get_objects())
+            own[n] = resident("Anonymous")
             emit(
                 figure="memory",
                 results=n,
-                megabytes=round(resident(), 1),
+                kinds=min(n, len(KINDS)),
+                own=own[n],
+                private=resident("Private_Dirty", "Private_Clean"),
                 python_objects=sum(objects.values()),
                 qt_objects=qt_objects(journey.window),
                 threads=threading.active_count(),
                 most=dict(objects.most_common(6)),
             )
+    last = max(own)
+    growth = {f"after_{n}": f"{own[last] / own[n] - 1:+.1%}" for n in (10, len(KINDS)) if n in own}
+    emit(figure="memory growth", results=last, is_prepared=is_prepared, **growth)
     journey.close()
 
 
@@ -249,17 +275,11 @@ def measure_stalls(folder: Path, where_above: float, is_prepared: bool) -> None:
     """Print the longest stall of each step of a journey."""
     from PySide6.QtWidgets import QTabWidget
 
-    from gui.preparation import Preparation
-
     journey = Journey(folder, where_above)
     window = journey.window
     if is_prepared:
         with journey.step("pages made while nobody waits"):
-            preparation = Preparation(window.searches.values(), lambda: True, window)
-            # As the program itself does.
-            preparation.done.connect(gc.freeze)
-            preparation.begin()
-            journey.wait(1.0, lambda: all(search.made_results is not None for search in window.searches.values()))
+            journey.prepare()
     for kind in window.searches:
         with journey.step(f"form of {kind}, first time"):
             window.new_search(kind)
@@ -321,13 +341,14 @@ def main() -> None:
             measure_start(folder)
         # Each in a process of its own: what one has loaded would be the other's.
         measures = {
-            "memory": lambda: measure_memory(folder, options.rounds),
+            "memory": lambda: measure_memory(folder, options.rounds, not options.unprepared),
             "stalls": lambda: measure_stalls(folder, options.where_above / 1000, not options.unprepared),
         }
         for figure in ("memory", "stalls"):
             if figure in options.figures:
                 child = os.fork()
                 if child == 0:
+                    bound_kept_memory()
                     measures[figure]()
                     sys.stdout.flush()
                     os._exit(0)

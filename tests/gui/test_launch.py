@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.execution import libraries
 from engine.project import Project
 from gui import launch
 
@@ -51,6 +52,18 @@ def test_a_project_s_folder_asks_for_the_window_too(tmp_path: Path) -> None:
 def test_open_asks_for_the_window_on_files(tmp_path: Path) -> None:
     answer = run(["open", "run.mzML"], without_display(), tmp_path)
     assert answer.returncode == 2 and "no display" in answer.stderr
+
+
+def test_the_window_bounds_what_threads_leave_before_any_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+
+    def no_window() -> str:
+        done.append("looked for a display")
+        return "there is none"
+
+    monkeypatch.setattr(libraries, "bound_kept_memory", lambda: done.append("bounded"))
+    monkeypatch.setattr(launch, "why_no_window", no_window)
+    assert launch.main([]) == 2 and done == ["bounded", "looked for a display"]
 
 
 def test_any_other_argument_goes_to_the_command_line_without_qt(tmp_path: Path) -> None:
