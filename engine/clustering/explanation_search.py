@@ -58,7 +58,7 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
     parameters, project = request.parameters_as(ExplanationParameters), request.files("project")[0]
     out = None if request.out is None else Path(request.out)
     source = identified_run(project, parameters.run)
-    inputs = {"spectra": [source.spectra], "psms": [source.psms]}
+    inputs = {"project_spectra": [source.spectra], "project_psms": [source.psms]}
     spec = RunSpec("explain", replace(request, project=project), {}, inputs, request.outputs())
 
     def read(progress: Progress, threads: int) -> _Read:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.chemistry.peptidoforms import parse
 from engine.chemistry.tolerance import Tolerance
@@ -17,17 +16,17 @@ from engine.views.conditions import Condition, Is, contains_in
 from engine.views.finished_run import FinishedRun
 from engine.views.mirror import Half, MirroredSpectra
 from engine.views.peaks import Peaks, PeaksOfRun
-from engine.views.run_map import EXPLAINED, STATUS_NAMES, MapPoints
+from engine.views.run_map import EXPLAINED, STATUS_NAMES, UNEXPLAINED, MapPoints
 from engine.views.tables import TableSource
 
 __all__ = [
     "EXPLANATION_DETAILS", "ComparedExplanation", "ExplanationFilter", "ExplanationOverview", "SourceSpectra", "compared_explanation",
-    "explanation_conditions", "overview", "source_run", "source_spectra", "spectrum_alone", "status_of_spectrum",
+    "explanation_conditions", "explanation_counts", "overview", "source_run", "source_spectra", "spectrum_alone", "status_of_spectrum",
 ]  # fmt: skip
 
 EXPLANATION_DETAILS = (
     *("spectrum", "nearest", "spectrum_id", "nearest_spectrum", "peptide", "charge", "similarity", "mass_difference", "q_value"),
-    *("precursor_mz", "retention_time", "kind"),
+    *("precursor_mz", "retention_time", "kind", "spectrum_file"),
 )
 """Columns of the compared explained spectrum."""
 _NO_PEAKS = "There are no stored peaks of the run {}, whose spectra are explained."
@@ -58,37 +57,42 @@ class ExplanationOverview:
 
     Attributes
     ----------
-    points : the map of the run, None where it was not kept.
-    counts : of ``explained`` spectra, of these the ``modified`` ones, and of their ``peptides``; with a map of all ``spectra`` and of the
-        ``identified`` ones.
-    spectrum : (n,) int64, the spectrum of each row of the table of explained spectra.
+    points : the map of the run, None where it was not kept. counts : those of `explanation_counts`.
     """
 
     points: MapPoints | None
     counts: Mapping[str, int]
-    spectrum: NDArray[np.int64]
 
 
 def overview(source: TableSource, fdr: float) -> ExplanationOverview:
-    """Count what is explained at a false discovery rate. `source`: any table of the run."""
-    spectrum = source.query("SELECT spectrum FROM explained ORDER BY file_row_number")["spectrum"].to_numpy().astype(np.int64)
-    accepted = source.query(
-        "SELECT count(*) AS n, count(*) FILTER (kind = 'modified') AS modified, count(DISTINCT peptide) AS peptides "
-        "FROM explained WHERE q_value <= ?",
-        [fdr],
-    ).to_pylist()[0]
-    counts = {"explained": accepted["n"], "modified": accepted["modified"], "peptides": accepted["peptides"]}
+    """What is explained at a false discovery rate, and the map. `source`: any table of the run."""
     points = None
     if "map" in source.paths:
         points = MapPoints.of_table(source.query("SELECT spectrum, retention_time, precursor_mz, status, scan, spectrum_file FROM map"))
-        row = source.query("SELECT count(*) AS n, count(*) FILTER (status = 1) AS identified FROM map").to_pylist()[0]
-        counts |= {"spectra": row["n"], "identified": row["identified"]}
-    return ExplanationOverview(points, counts, spectrum)
+    return ExplanationOverview(points, explanation_counts(source, fdr))
+
+
+def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:
+    """How many spectra are ``explained`` at a false discovery rate, of these the ``modified`` ones, and their ``peptides``; with a map
+    ``spectra``, all of the run, and the ``identified`` ones. `source`: any table of the run.
+    """
+    accepted = source.query(
+        "SELECT count(*) AS explained, count(*) FILTER (kind = 'modified') AS modified, count(DISTINCT peptide) AS peptides "
+        "FROM explained WHERE q_value <= ?",
+        [fdr],
+    )
+    counts: dict[str, int] = accepted.to_pylist()[0]
+    if "map" in source.paths:
+        counts |= source.query("SELECT count(*) AS spectra, count(*) FILTER (status = 1) AS identified FROM map").to_pylist()[0]
+    return counts
 
 
 def status_of_spectrum(source: TableSource, spectrum: int) -> dict[str, Any]:
-    """``status`` (one of `engine.views.run_map`) and ``peptide`` of a spectrum of the map. `source`: any table of the run."""
-    row: dict[str, Any] = source.query("SELECT status, peptide FROM map WHERE spectrum = ?", [spectrum]).to_pylist()[0]
+    """``status`` (one of `engine.views.run_map`) and ``peptide`` of a spectrum; unexplained where the map has it not. `source`: any table
+    of the run.
+    """
+    found = source.query("SELECT status, peptide FROM map WHERE spectrum = ?", [spectrum]).to_pylist()
+    row: dict[str, Any] = found[0] if found else {"status": UNEXPLAINED, "peptide": None}
     return {**row, "status": min(row["status"], EXPLAINED)}
 
 

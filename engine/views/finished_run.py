@@ -24,8 +24,8 @@ from engine.views.tables import ResultTables
 
 __all__ = ["FinishedRun", "open_finished_run", "open_run"]
 
-_MATCHES = "psms"
-"""The table that tells which spectra of a run are identified."""
+_MATCHES, _MAP = "psms", "map"
+"""The tables that tell which spectra are identified: those of the run itself, or of the run whose spectra it explains."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,14 @@ class FinishedRun:
     def ions(self) -> IonSettings | None:
         """The ions that it looked for, of a search of spectra; None where its parameters do not tell."""
         return ions_looked_for(self.parameters)
+
+    @property
+    def spectra_run(self) -> str:
+        """The run that keeps the spectra of which it tells: itself, or the one that it explains; empty where that is not told."""
+        if _MAP not in self.tables.paths:
+            return self.run.id
+        source = self.project.record(self.run.id).get("source_run")
+        return source if isinstance(source, str) else ""
 
     @property
     def decoy_ratio(self) -> float:
@@ -158,7 +166,11 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     passes = passes_of_run(project, record.id)
     described = {all_table.name: all_table for all_table in search.all_tables if all_table.name in paths}
     # Large, and looked at when somebody asks for them.
-    later = _spectra(project, record.id) if SPECTRA.name in kept and _MATCHES in paths else {}
+    later: dict[str, Path] = {}
+    if SPECTRA.name in kept and _MATCHES in paths:
+        later = _spectra(project, record.id)
+    elif _MAP in paths:
+        later = _spectra(project, str(project.record(record.id).get("source_run")))
     tables = ResultTables(paths, described, later)
     marks = {name: project.row_marks(record.id, name) for name, table in described.items() if table.takes_marks}
     for name, of_table in marks.items():
@@ -167,7 +179,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
 
 
 def _spectra(project: Project, run_id: str) -> dict[str, Path]:
-    """The table of the spectra of a run; none where its file is gone, which whoever asks for peaks is told."""
+    """The table of the spectra of a run; none where that or its file is gone, which whoever asks for peaks is told."""
     try:
         return {SPECTRA.name: project.table(SPECTRA.name, run_id, verify=False)}
     except ProteoscopeError:

@@ -1,9 +1,12 @@
-"""The spectra of a run as a table, identified or not: what each is, how much is in it, and which peptide it was matched to."""
+"""The spectra of a run as a table, identified or not: what each is, how much is in it, and which peptide it was matched to. Of an
+explanation they are those of the identification that it explains."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,55 +20,81 @@ from engine.views.chromatograms import Chromatogram, of_spectra
 from engine.views.conditions import AnyOf, Condition, Contains, Is
 from engine.views.finished_run import FinishedRun
 from engine.views.mirror import Half, MirroredSpectra
-from engine.views.run_map import MapPoints
+from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints
 from engine.views.tables import TableSource
 
 __all__ = [
-    "SPECTRUM_LIST", "SpectrumFilter", "map_of_spectra", "open_spectrum_list", "plain_spectrum", "spectrum_chromatogram",
-    "spectrum_conditions",
+    "EXPLAINED_LIST", "SPECTRUM_LIST", "SpectrumFilter", "map_of_spectra", "open_spectrum_list", "plain_spectrum",
+    "spectrum_chromatogram", "spectrum_conditions",
 ]  # fmt: skip
 
 _REMEDY = "Run the search again"
 _NAME = "spectra"
 LIBRARY_MATCHES = "matches"
 """The table of a search of libraries in which all its matches stand, of which the PSMs are a part."""
+_MAP, _EXPLAINED = "map", "explained"
+"""The tables of an explanation: what became of every spectrum, and those that are explained."""
 _COUNTED = ("n_peaks", "total_ion_current", "base_peak_mz", "base_peak_intensity")
+_TYPES = {
+    "scan": "BIGINT", "n_peaks": "BIGINT", "spectrum_file": "VARCHAR", "spectrum_id": "VARCHAR",
+    **dict.fromkeys(("retention_time", "precursor_mz", "total_ion_current", "base_peak_mz", "base_peak_intensity"), "DOUBLE"),
+}  # fmt: skip
+"""DuckDB's types of columns that a run may not have."""
 _STORED = tuple(name for name in SPECTRA.by_name if name not in ("mz", "intensity"))
 _NEAR = 0.01
 """Thomson from the m/z that is looked for."""
 
-SPECTRUM_LIST = Table.of(
-    _NAME,
-    "Spectra",
-    (
-        Column("is_identified", "Identified", "Whether its best match is accepted at the false discovery rate of the run", "truth", 8),
-        *(
-            Column(one.name, title, one.meaning, one.kind, width, decimals, unit=unit, is_shown=is_shown)
-            for one, title, width, decimals, unit, is_shown in (
-                (SPECTRA.by_name["scan"], "Scan", 7, 0, "", True),
-                (SPECTRA.by_name["retention_time"], "RT", 8, 2, "min", True),
-                (SPECTRA.by_name["precursor_mz"], "m/z", 10, 4, "", True),
-            )
+
+def _listed(found: Column, peptide: str, q_value: str, match: str) -> Table:
+    """What a list of spectra shows. `found`: what became of each. `peptide`, `q_value`, `match`: what those columns mean."""
+    places = (("scan", "Scan", 7, 0), ("retention_time", "RT", 8, 2), ("precursor_mz", "m/z", 10, 4))
+    stored = ((SPECTRA.by_name[name], title, width, decimals) for name, title, width, decimals in places)
+    known = Column("is_identified", meaning="Whether it is known what it is", kind="truth")
+    return Table.of(
+        _NAME,
+        "Spectra",
+        (
+            found,
+            *(
+                Column(one.name, title, one.meaning, one.kind, width, decimals, unit="min" if one.kind == "minutes" else "")
+                for one, title, width, decimals in stored
+            ),
+            Column("charges", "z", "Charges that the precursor may have", width=5),
+            Column("n_peaks", "Peaks", "Peaks as they were read", "integer", 6),
+            Column("total_ion_current", "TIC", "Sum of the intensities of the peaks", "number", 11, 0),
+            Column("base_peak_mz", "Base peak", "m/z of the highest peak", "number", 10, 4),
+            Column("base_peak_intensity", "Intensity", "Intensity of the highest peak", "number", 10, 0, is_shown=False),
+            Column("peptide", "Peptide", peptide, width=24),
+            Column("q_value", "q-value", q_value, "probability", 8),
+            Column("spectrum_file", "File", "Its file", width=24, is_shown=False),
+            Column("spectrum_id", "Spectrum", "Its name in the file", width=30, is_shown=False),
+            Column("psm", meaning=match, kind="identifier"),
+            *(() if found.name == known.name else (known,)),
         ),
-        Column("charges", "z", "Charges that the precursor may have", width=5),
-        Column("n_peaks", "Peaks", "Peaks as they were read", "integer", 6),
-        Column("total_ion_current", "TIC", "Sum of the intensities of the peaks", "number", 11, 0),
-        Column("base_peak_mz", "Base peak", "m/z of the highest peak", "number", 10, 4),
-        Column("base_peak_intensity", "Intensity", "Intensity of the highest peak", "number", 10, 0, is_shown=False),
-        Column("peptide", "Peptide", "What it was identified as, in ProForma, or the library's name of it", width=24),
-        Column("q_value", "q-value", "q-value of its best match, accepted or not", "probability", 8),
-        Column("spectrum_file", "File", "Its file", width=24, is_shown=False),
-        Column("spectrum_id", "Spectrum", "Its name in the file", width=30, is_shown=False),
-        Column("psm", meaning="Row of its best match among the PSMs, or among the library matches", kind="identifier"),
-    ),
-    shown="scan retention_time precursor_mz charges n_peaks total_ion_current base_peak_mz base_peak_intensity is_identified peptide "
-    "q_value spectrum_file spectrum_id",
-    links="psm is_identified scan spectrum_file spectrum_id precursor_mz retention_time",
-)  # fmt: skip
+        shown=f"scan retention_time precursor_mz charges n_peaks total_ion_current base_peak_mz base_peak_intensity {found.name} peptide "
+        "q_value spectrum_file spectrum_id",
+        links="psm is_identified scan spectrum_file spectrum_id precursor_mz retention_time",
+    )
+
+
+SPECTRUM_LIST = _listed(
+    Column("is_identified", "Identified", "Whether its best match is accepted at the false discovery rate of the run", "truth", 8),
+    "What it was identified as, in ProForma, or the library's name of it",
+    "q-value of its best match, accepted or not",
+    "Row of its best match among the PSMs, or among the library matches",
+)
+EXPLAINED_LIST = _listed(
+    Column("state", "State", "Identified before, explained at the false discovery rate of the run, or unexplained", width=10),
+    "What it was identified or explained as, in ProForma",
+    "q-value of its explanation, accepted or not",
+    "Row of its explanation, where that is accepted",
+)
+"""That of an explanation."""
 
 
 def open_spectrum_list(run: FinishedRun, is_wanted: Callable[[], object] = lambda: None) -> TableSource:
-    """The spectra of a run as the table of `SPECTRUM_LIST`, a row for each of its table of spectra, in that order.
+    """The spectra of a run as the table of `SPECTRUM_LIST`, a row for each of its table of spectra, in that order. Those of an explanation
+    are of the identification that it explains, as the table of `EXPLAINED_LIST`; where that is gone, they have no peaks.
 
     Opened for the first time it may take a while: the table is checked, and where an earlier version wrote it, the peaks are counted;
     `is_wanted` is called between pieces, and may raise.
@@ -74,47 +103,85 @@ def open_spectrum_list(run: FinishedRun, is_wanted: Callable[[], object] = lambd
     ------
     ProteoscopeError : the run did not keep its spectra, or they are damaged.
     """
-    if SPECTRUM_LIST.name not in run.tables.later:
+    path = run.tables.later.get(_NAME) or run.tables.paths.get(_MAP)
+    if path is None:
         raise ProteoscopeError(f"There are no stored spectra of the run {run.run.id}.")
     if not run.tables.has_view(_VIEW):
-        _make_views(run, is_wanted)
-    return run.tables.later_source(SPECTRUM_LIST.name, _VIEW)
+        _make_views(run, path, is_wanted)
+    return run.tables.view_source(_NAME, _VIEW, path)
 
 
 _MOST_KEPT = 2_000_000
 """Spectra of a list that is held in memory: some 250 MB."""
 _VIEW, _BARE, _MATCHES, _SUMS = "spectra as a list", "spectra without peaks", "spectra and matches", "sums of peaks"
+_OF_MAP = ("scan", "retention_time", "precursor_mz", "spectrum_file")
+"""What the map of an explanation may hold of spectra."""
 
 
-def _make_views(run: FinishedRun, is_wanted: Callable[[], object]) -> None:
-    path = run.tables.later[SPECTRUM_LIST.name]
-    with TableFile(path, SPECTRA, ("mz", "intensity"), remedy=_REMEDY) as file:
-        present = [name for name in _STORED if name in file.columns]
-        file.check(present, is_wanted)
-        is_counted = all(name in file.columns for name in _COUNTED)
-        sums = None if is_counted else _counted(file, is_wanted)
-    bare = Table(_BARE, "", (), stored=tuple(SPECTRA.by_name[name] for name in present))
-    with TableFile(path, bare, (), remedy=_REMEDY) as file, run.tables.changed(path) as connection:
-        create_view(connection, file, name=_BARE, has_rows=True)
+def _make_views(run: FinishedRun, path: Path, is_wanted: Callable[[], object]) -> None:
+    has_file, has_map = _NAME in run.tables.later, _MAP in run.tables.paths
+    present, sums = _checked(path, is_wanted) if has_file else ((), None)
+    of_map = _present_in_map(run) if has_map else ()
+    with run.tables.changed(path) as connection:
+        if has_file:
+            bare = Table(_BARE, "", (), stored=tuple(SPECTRA.by_name[name] for name in present))
+            with TableFile(path, bare, (), remedy=_REMEDY) as file:
+                create_view(connection, file, name=_BARE, has_rows=True)
+                n_rows = file.n_rows
+        else:
+            connection.execute(f'CREATE VIEW "{_BARE}" AS SELECT file_row_number FROM {_MAP}')
+            n_rows = connection.execute(f'SELECT count(*) FROM "{_BARE}"').fetchall()[0][0]
         if sums is not None:
             connection.register("counted", sums)
             connection.execute(f'CREATE TABLE "{_SUMS}" AS SELECT * FROM counted')
             connection.unregister("counted")
-        fdr = float(run.parameters.get("fdr", 0.01))
-        found = _best_library_matches(fdr) if LIBRARY_MATCHES in run.tables.paths else _best_psms(fdr)
-        connection.execute(f'CREATE TABLE "{_MATCHES}" AS {found}')
+        connection.execute(f'CREATE TABLE "{_MATCHES}" AS {_fates(of_map) if has_map else _best_matches(run)}')
+        listed = _list_of_spectra(present, of_map, has_sums=sums is not None, has_states=has_map)
         # Kept as a table, a page comes within milliseconds; from the file, whose row groups are small, each takes part of a second.
-        kind = "TABLE" if file.n_rows <= _MOST_KEPT else "VIEW"
-        connection.execute(f'CREATE {kind} "{_VIEW}" AS {_list_of_spectra(set(present), is_counted)}')
+        kind = "TABLE" if n_rows <= _MOST_KEPT else "VIEW"
+        connection.execute(f'CREATE {kind} "{_VIEW}" AS {listed}')
+
+
+def _present_in_map(run: FinishedRun) -> tuple[str, ...]:
+    with closing(run.tables.source(_MAP)) as source:
+        return tuple(name for name in _OF_MAP if name in source.types)
+
+
+def _checked(path: Path, is_wanted: Callable[[], object]) -> tuple[tuple[str, ...], Any]:
+    """The columns of a table of spectra besides their peaks, and what is counted from these where the table has it not (Arrow)."""
+    with TableFile(path, SPECTRA, ("mz", "intensity"), remedy=_REMEDY) as file:
+        present = tuple(name for name in _STORED if name in file.columns)
+        file.check(present, is_wanted)
+        return present, None if set(_COUNTED) <= set(present) else _counted(file, is_wanted)
+
+
+def _best_matches(run: FinishedRun) -> str:
+    """SQL of the best match of each spectrum that has any."""
+    fdr = float(run.parameters.get("fdr", 0.01))
+    return _best_library_matches(fdr) if LIBRARY_MATCHES in run.tables.paths else _best_psms(fdr)
+
+
+def _fates(of_map: Collection[str]) -> str:
+    """SQL of what became of each spectrum of an explanation, with these columns of its map besides."""
+    more = "".join(f", {name}" for name in of_map)
+    kept = "".join(f", any_value({name}) AS {name}" for name in of_map)
+    return (
+        f"SELECT matched, CASE WHEN status = {EXPLAINED} THEN row END AS psm, q_value, peptide, status > {UNEXPLAINED} AS is_identified, "
+        f"status{more} FROM (SELECT spectrum AS matched, least(any_value(status), {EXPLAINED}) AS status, any_value(peptide) AS peptide"
+        f"{kept} FROM {_MAP} GROUP BY spectrum) "
+        "LEFT JOIN (SELECT spectrum, arg_min(file_row_number, q_value) AS row, min(q_value) AS q_value "
+        f"FROM {_EXPLAINED} GROUP BY spectrum) ON matched = spectrum"
+    )
 
 
 def _best_psms(fdr: float) -> str:
     """SQL of the best match of each spectrum among the PSMs."""
+    best = "arg_min(file_row_number, rank * 2 + CAST(is_decoy AS INTEGER))"
     return (
         "SELECT matched, psm, psms.q_value, psms.peptide, "
         "NOT psms.is_decoy AND psms.rank = 1 AND (psms.q_value IS NULL OR NOT isfinite(psms.q_value) OR psms.q_value <= "
-        f"{fdr!r}) AS is_identified FROM (SELECT spectrum AS matched, arg_min(file_row_number, rank * 2 + CAST(is_decoy AS INTEGER)) "
-        "AS psm FROM psms GROUP BY spectrum) JOIN psms ON psms.file_row_number = psm"
+        f"{fdr!r}) AS is_identified FROM (SELECT spectrum AS matched, {best} AS psm FROM psms GROUP BY spectrum) "
+        "JOIN psms ON psms.file_row_number = psm"
     )
 
 
@@ -127,22 +194,30 @@ def _best_library_matches(fdr: float) -> str:
     )
 
 
-def _list_of_spectra(present: set[str], is_counted: bool) -> str:
-    """SQL of the rows. Columns that the run has not are without values."""
+def _list_of_spectra(present: Collection[str], of_map: Collection[str], *, has_sums: bool, has_states: bool) -> str:
+    """SQL of the rows. Columns that the run has not are without values.
 
-    def stored(name: str, kind: str) -> str:
-        return f"bare.{name}" if name in present else f"CAST(NULL AS {kind}) AS {name}"
+    `present`: columns of the spectra. `of_map`: of an explanation, those that its map has of them too. `has_sums`: whether peaks were
+    summed into a table of their own. `has_states`: whether the matches tell what became of spectra.
+    """
 
-    sums = "bare" if is_counted else "sums"
+    def stored(name: str) -> str:
+        if has_sums and name in _COUNTED:
+            return f"sums.{name}"
+        of = next((table for table, columns in (("bare", present), ("matches", of_map)) if name in columns), "")
+        return f"{of}.{name}" if of else f"CAST(NULL AS {_TYPES[name]}) AS {name}"
+
     charges = "[z FOR z IN range(1, 32) IF (bare.charge_mask >> z) & 1 = 1]"
     shown = f"array_to_string({charges}, ', ')" if "charge_mask" in present else "''"
-    joined = "" if is_counted else f'LEFT JOIN "{_SUMS}" AS sums ON bare.file_row_number = sums.counted '
+    joined = f'LEFT JOIN "{_SUMS}" AS sums ON bare.file_row_number = sums.counted ' if has_sums else ""
+    status = "matches.status" if has_states else f"CASE WHEN matches.is_identified THEN {IDENTIFIED} END"
+    status = f"CAST(coalesce({status}, {UNEXPLAINED}) AS UTINYINT)"
+    states = " ".join(f"WHEN {number} THEN '{name}'" for number, name in enumerate(STATUS_NAMES))
     return (
-        f"SELECT {stored('scan', 'BIGINT')}, {stored('retention_time', 'DOUBLE')}, "
-        f"{stored('precursor_mz', 'DOUBLE')}, {shown} AS charges, {', '.join(f'{sums}.{name}' for name in _COUNTED)}, "
-        "coalesce(matches.is_identified, false) AS is_identified, "
-        "CASE WHEN matches.is_identified THEN matches.peptide END AS peptide, matches.q_value, "
-        f"{stored('spectrum_file', 'VARCHAR')}, {stored('spectrum_id', 'VARCHAR')}, matches.psm, bare.file_row_number "
+        f"SELECT {stored('scan')}, {stored('retention_time')}, {stored('precursor_mz')}, {shown} AS charges, "
+        f"{', '.join(map(stored, _COUNTED))}, coalesce(matches.is_identified, false) AS is_identified, {status} AS status, "
+        f"CASE {status} {states} END AS state, CASE WHEN matches.is_identified THEN matches.peptide END AS peptide, matches.q_value, "
+        f"{stored('spectrum_file')}, {stored('spectrum_id')}, matches.psm, bare.file_row_number "
         f'FROM "{_BARE}" AS bare {joined}LEFT JOIN "{_MATCHES}" AS matches ON bare.file_row_number = matches.matched'
     )
 
@@ -165,17 +240,20 @@ def _counted(file: TableFile, is_wanted: Callable[[], object]) -> Any:
 @dataclass(frozen=True)
 class SpectrumFilter:
     """Which spectra to see. `text`: a scan, an m/z (with a decimal point), or part of a peptide or of a spectrum's name. `is_identified`:
-    None for all."""
+    None for all. `state`: of an explanation, one of `engine.views.run_map.STATUS_NAMES`, or empty for all."""
 
     text: str = ""
     is_identified: bool | None = None
+    state: str = ""
 
 
 def spectrum_conditions(chosen: SpectrumFilter) -> list[Condition]:
-    """The conditions that a filter puts on the rows of `SPECTRUM_LIST`."""
+    """The conditions that a filter puts on the rows of a list of spectra."""
     conditions: list[Condition] = []
     if chosen.is_identified is not None:
         conditions.append(Is("is_identified", "=", chosen.is_identified))
+    if chosen.state:
+        conditions.append(Is("state", "=", chosen.state))
     text = chosen.text.strip()
     if not text:
         return conditions
@@ -190,7 +268,7 @@ def spectrum_conditions(chosen: SpectrumFilter) -> list[Condition]:
 
 def map_of_spectra(source: TableSource) -> MapPoints:
     """The spectra of a list as points of retention time and m/z."""
-    found = source.columns(["file_row_number", "retention_time", "precursor_mz", "is_identified", "scan", "spectrum_file"])
+    found = source.columns(["file_row_number", "retention_time", "precursor_mz", "status", "scan", "spectrum_file"])
     import pyarrow as pa
 
     numbers = {name: found[name].cast(pa.float64()).fill_null(float("nan")) for name in ("retention_time", "precursor_mz")}
@@ -198,7 +276,7 @@ def map_of_spectra(source: TableSource) -> MapPoints:
         pa.table(
             {
                 "spectrum": found["file_row_number"],
-                "status": found["is_identified"].cast(pa.uint8()),
+                "status": found["status"],
                 "scan": found["scan"],
                 "spectrum_file": found["spectrum_file"],
                 **numbers,
@@ -229,4 +307,4 @@ def plain_spectrum(run: FinishedRun, row: int, name: str) -> MirroredSpectra:
 
     asked = run.ions
     tolerance = asked.tolerance if asked is not None else Tolerance(20, "ppm")
-    return MirroredSpectra(name, Half(name, run.peaks().peaks(row)), None, tolerance, note="Not identified.")
+    return MirroredSpectra(name, Half(name, run.peaks(run_id=run.spectra_run).peaks(row)), None, tolerance, note="Not identified.")

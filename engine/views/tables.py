@@ -122,7 +122,7 @@ class ResultTables:
 
     @contextmanager
     def changed(self, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection that adds views and tables besides those of the run, of a file of `later`: all that the block adds, or nothing.
+        """A connection that adds views and tables besides those of the run, of one of its files: all that the block adds, or nothing.
 
         Raises
         ------
@@ -133,9 +133,9 @@ class ResultTables:
             yield cursor
             cursor.execute("COMMIT")
 
-    def later_source(self, name: str, view: str) -> TableSource:
-        """A view that `changed` made of one of the files of `later`; else as `source`."""
-        return TableSource(self._connection.cursor(), name, {**self.paths, name: self.later[name]}, view)
+    def view_source(self, name: str, view: str, path: Path) -> TableSource:
+        """A view that `changed` made of a file, as a table of this name; else as `source`."""
+        return TableSource(self._connection.cursor(), name, {**self.paths, name: path}, view)
 
     def source(self, name: str) -> TableSource:
         """One of the tables. Each source may be used by one thread at a time, and different ones by different threads.

@@ -10,7 +10,7 @@ from engine.errors import ProteoscopeError
 from engine.project import Project
 from engine.views.finished_run import FinishedRun
 
-__all__ = ["files_facts", "inputs_of_source", "passes_facts", "time_facts"]
+__all__ = ["files_facts", "files_of_spectra", "inputs_of_source", "passes_facts", "time_facts"]
 
 _OF_PROJECT = "project_"
 """How the kinds of inputs begin that are tables of another run."""
@@ -36,6 +36,18 @@ def inputs_of_source(run: FinishedRun) -> tuple[tuple[str, Path], ...]:
         return tuple((one.kind, one.path) for one in Project.open(folder.parents[1]).inputs(folder.name))
     except ProteoscopeError:
         return ()
+
+
+def files_of_spectra(run: FinishedRun) -> tuple[Path, ...]:
+    """The files that the spectra of a run were read from, which may have been the run's from which this one goes on."""
+    inputs = (*run.inputs, *inputs_of_source(run))
+    if run.spectra_run != run.run.id:
+        # Explanations of earlier versions called the tables that they read files of spectra.
+        try:
+            inputs = tuple((one.kind, one.path) for one in run.project.inputs(run.spectra_run))
+        except ProteoscopeError:
+            inputs = ()
+    return tuple(dict.fromkeys(Path(path) for kind, path in inputs if kind == "spectra"))
 
 
 def _source_folder(run: FinishedRun) -> Path | None:

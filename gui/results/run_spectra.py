@@ -15,7 +15,7 @@ from engine.views.spectrum_list import map_of_spectra, open_spectrum_list
 from engine.views.tables import TableSource
 from gui.plots.run_map import RunMap
 from gui.results.chromatogram_page import ChromatogramPage
-from gui.results.facts import inputs_of_source
+from gui.results.facts import files_of_spectra
 from gui.results.spectrum_panel import SpectrumPanel
 from gui.tables.worker import TableWorker
 
@@ -32,7 +32,7 @@ class _Opened(NamedTuple):
 
 
 class RunSpectra(QObject):
-    """The three views of the spectra of a run, which mark the same one."""
+    """The three views of the spectra of a run, which mark the same one. `panel`: the list, where it is not the usual one."""
 
     rowChosen = Signal(int, object)  # noqa: N815 - Qt's way of naming signals
     """A row of the list, and its values."""
@@ -40,9 +40,9 @@ class RunSpectra(QObject):
     """A row of the table of spectra that was clicked in a picture."""
     message = Signal(str)
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject | None = None, *, panel: SpectrumPanel | None = None) -> None:
         super().__init__(parent)
-        self.panel = SpectrumPanel()
+        self.panel = panel or SpectrumPanel()
         self.chromatogram = ChromatogramPage()
         self.map = RunMap()
         self._run: FinishedRun | None = None
@@ -89,9 +89,7 @@ class RunSpectra(QObject):
             listed = open_spectrum_list(run, progress.check)
             # Counts now what the list asks for later.
             _ = listed.total
-            # A run that goes on from another has the spectra of that one's files.
-            files = dict.fromkeys(Path(path) for kind, path in (*run.inputs, *inputs_of_source(run)) if kind == "spectra")
-            return _Opened(listed, open_spectrum_list(run), map_of_spectra(listed), tuple(files))
+            return _Opened(listed, open_spectrum_list(run), map_of_spectra(listed), files_of_spectra(run))
 
         self._worker.submit("spectra", read, self._show, lambda error: self._say(str(error)))
 

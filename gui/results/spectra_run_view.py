@@ -18,6 +18,7 @@ from gui.results.filter_bar import FilterBar
 from gui.results.matches import spectrum_title
 from gui.results.run_spectra import RunSpectra
 from gui.results.run_view import RunView
+from gui.results.spectrum_panel import SpectrumPanel
 from gui.tables.panel import TablePanel
 
 __all__ = ["SpectraRunView"]
@@ -35,11 +36,15 @@ class SpectraRunView(RunView):
     Parameters
     ----------
     matches : the table whose rows have spectra, by its name. no_match : what is said where none of its rows is chosen.
+    listed : the list of all spectra, where it is not the usual one.
     """
 
-    def __init__(self, search: Search, filter_bar: FilterBar, parent: QWidget | None, *, matches: str, no_match: str) -> None:
+    def __init__(
+        self, search: Search, filter_bar: FilterBar, parent: QWidget | None, *, matches: str, no_match: str,
+        listed: SpectrumPanel | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(search, filter_bar, parent)
-        self.spectra = RunSpectra(self)
+        self.spectra = RunSpectra(self, panel=listed)
         self._run: FinishedRun | None = None
         self._match_panel = self.panels[matches]
         self._match_panel.keeps_a_choice = True
@@ -121,11 +126,14 @@ class SpectraRunView(RunView):
         if run is None or not self._is_of_list:
             return
         self.spectra.mark(spectrum, values)
-        if values["is_identified"]:
+        if values["is_identified"] and values["psm"] is not None:
             self._show_match(int(values["psm"]))
             return
-        title = spectrum_title(values)
-        self._reader.submit("spectrum", lambda: plain_spectrum(run, spectrum, title), self._show_plain, self._fail_spectrum)
+        self._reader.submit("spectrum", lambda: self._unmatched(run, spectrum, values), self._show_plain, self._fail_spectrum)
+
+    def _unmatched(self, run: FinishedRun, spectrum: int, values: Mapping[str, Any]) -> MirroredSpectra:
+        """A spectrum of the list that is of no row of the table of matches; called in the thread that reads spectra."""
+        return plain_spectrum(run, spectrum, spectrum_title(values))
 
     def _show_pointed(self, spectrum: int) -> None:
         """Show a spectrum that was clicked by time or on the map."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from engine.views.spectrum_list import SPECTRUM_LIST, SpectrumFilter, spectrum_conditions
+from engine.views.run_map import STATUS_NAMES
+from engine.views.spectrum_list import EXPLAINED_LIST, SPECTRUM_LIST, SpectrumFilter, spectrum_conditions
 from engine.views.tables import TableSource
 from gui.forms.wheel import ChoiceBox
 from gui.tables.panel import TablePanel
@@ -14,17 +17,21 @@ __all__ = ["SpectrumPanel"]
 
 _TYPING_MS = 150
 _NOT_READ = "Choose this list to see every spectrum."
-_STATES: tuple[tuple[str, bool | None], ...] = (("All", None), ("Identified", True), ("Not identified", False))
+_ALL = ("All", SpectrumFilter())
+_IDENTIFIED_OR_NOT = (_ALL, ("Identified", SpectrumFilter(is_identified=True)), ("Not identified", SpectrumFilter(is_identified=False)))
+_EXPLAINED_OR_NOT = (_ALL, *((name.capitalize(), SpectrumFilter(state=name)) for name in STATUS_NAMES[1:] + STATUS_NAMES[:1]))
 
 
 class SpectrumPanel(QWidget):
-    """Shows the spectra of a run; nothing is read before `open_list`."""
+    """Shows the spectra of a run; nothing is read before `open_list`. `is_of_explanation`: whether some were explained after others had
+    been identified."""
 
     rowChosen = Signal(int, object)  # noqa: N815 - Qt's way of naming signals
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, is_of_explanation: bool = False) -> None:
         super().__init__(parent)
-        self.table = TablePanel(SPECTRUM_LIST.title, SPECTRUM_LIST.columns, SPECTRUM_LIST.links)
+        listed, states = (EXPLAINED_LIST, _EXPLAINED_OR_NOT) if is_of_explanation else (SPECTRUM_LIST, _IDENTIFIED_OR_NOT)
+        self.table = TablePanel(listed.title, listed.columns, listed.links)
         self.table.rowChosen.connect(self.rowChosen)
         self.table.keeps_a_choice = True
         self.table.view.set_empty_text(self._why_empty)
@@ -35,8 +42,9 @@ class SpectrumPanel(QWidget):
         self.text.setToolTip("Shows spectra with this scan, this m/z (with a decimal point), or this text in their peptide or name")
         self.state = ChoiceBox()
         self.state.setAccessibleName("Which spectra")
-        self.state.setToolTip("Shows all spectra, or those alone that are identified, or not")
-        for text, value in _STATES:
+        explained = "identified, explained, or neither" if is_of_explanation else "identified, or not"
+        self.state.setToolTip(f"Shows all spectra, or those alone that are {explained}")
+        for text, value in states:
             self.state.addItem(text, value)
         self._later = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._later.timeout.connect(self._filter)
@@ -87,7 +95,8 @@ class SpectrumPanel(QWidget):
 
     @property
     def _chosen(self) -> SpectrumFilter:
-        return SpectrumFilter(self.text.text(), self.state.currentData())
+        of_state: SpectrumFilter = self.state.currentData()
+        return replace(of_state, text=self.text.text())
 
     def _filter(self) -> None:
         self._later.stop()

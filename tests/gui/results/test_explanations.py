@@ -39,18 +39,18 @@ def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ExplanationVi
 
 
 def point_with(view: ExplanationView, status: int) -> int:
-    points = view.map.points
+    points = view.spectra.map.points
     assert points is not None
-    canvas = view.map.canvas
+    canvas = view.spectra.map.canvas
     return next(i for i in range(len(points)) if points.status[i] == status and canvas.point_at(canvas.place_of(i)) == i)
 
 
 def click_point(view: ExplanationView, point: int, qtbot: QtBot) -> int:
-    at = view.map.canvas.place_of(point).toPoint()
-    QTest.mouseClick(view.map.canvas, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, at)
+    at = view.spectra.map.canvas.place_of(point).toPoint()
+    QTest.mouseClick(view.spectra.map.canvas, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, at)
     settle(view, qtbot)
-    assert view.map.points is not None
-    return int(view.map.points.spectrum[point])
+    assert view.spectra.map.points is not None
+    return int(view.spectra.map.points.spectrum[point])
 
 
 def test_what_is_accepted_is_shown_and_the_first_is_compared_with_the_identified_one(view: ExplanationView, project: Project) -> None:
@@ -74,42 +74,35 @@ def test_a_chosen_row_is_marked_on_the_map(view: ExplanationView, project: Proje
     for position in (0, 2):
         click_row(view.explained, position, qtbot)
         settle(view, qtbot)
-        points, marked = view.map.points, view.map.canvas.marked
+        points, marked = view.spectra.map.points, view.spectra.map.canvas.marked
         assert points is not None and marked is not None and points.spectrum[marked] == rows_of(project, "explained")[position]["spectrum"]
 
 
-def test_a_click_on_an_explained_point_chooses_its_row(view: ExplanationView, project: Project, qtbot: QtBot) -> None:
-    view.explained.view.choose(3)
-    settle(view, qtbot)
-    spectrum = click_point(view, point_with(view, EXPLAINED), qtbot)
-    row = view.explained.view.chosen
-    assert row is not None and rows_of(project, "explained")[row]["spectrum"] == spectrum
-    assert view.mirror.title.startswith(rows_of(project, "explained")[row]["spectrum_id"])
-
-
-@pytest.mark.parametrize(("status", "word"), [(UNEXPLAINED, "unexplained"), (IDENTIFIED, "identified as ")])
-def test_a_click_on_another_point_shows_its_spectrum_alone(
-    view: ExplanationView, project: Project, qtbot: QtBot, status: int, word: str
+@pytest.mark.parametrize(("status", "state"), [(EXPLAINED, "explained"), (UNEXPLAINED, "unexplained"), (IDENTIFIED, "identified")])
+def test_a_click_on_a_point_shows_its_spectrum_in_the_list_of_all(
+    view: ExplanationView, project: Project, qtbot: QtBot, status: int, state: str
 ) -> None:
-    of_rows = {row["spectrum"] for row in rows_of(project, "explained")}
-    points = view.map.points
-    assert points is not None
-    canvas = view.map.canvas
-    point = next(
-        i
-        for i in range(len(points))
-        if points.status[i] == status and int(points.spectrum[i]) not in of_rows and canvas.point_at(canvas.place_of(i)) == i
-    )
-    spectrum = click_point(view, point, qtbot)
-    spectra = view.mirror.spectra
-    assert spectra is not None and spectra.lower is None and word in view.mirror.title
-    assert spectra.upper.peaks.mz.tolist() == rows_of(project, "spectra")[spectrum]["mz"]
-    assert (spectra.upper.ions is not None) == (status == IDENTIFIED)
-    assert view.explained.view.chosen is None and not view.explained.view.selectionModel().hasSelection()
-    # The row of before can be chosen again.
-    click_row(view.explained, 0, qtbot)
+    click_row(view.explained, 3, qtbot)
     settle(view, qtbot)
-    assert view.mirror.spectra is not None and view.mirror.spectra.lower is not None
+    of_row = view.mirror.title
+    spectrum = click_point(view, point_with(view, status), qtbot)
+    table, stored = view.spectra.panel.table, rows_of(project, "spectra")
+    assert view.tables.currentWidget() is view.spectra.panel and table.view.chosen == spectrum
+    of_map = rows_of(project, "map")[spectrum]
+    assert (shown(table, "state")[spectrum], shown(table, "peptide")[spectrum]) == (state, of_map["peptide"])
+    spectra = view.mirror.spectra
+    assert spectra is not None and spectra.upper.peaks.mz.tolist() == stored[spectrum]["mz"]
+    if status == EXPLAINED:
+        row = next(row for row in rows_of(project, "explained") if row["spectrum"] == spectrum)
+        assert spectra.lower is not None and spectra.lower.peaks.mz.tolist() == stored[row["nearest"]]["mz"]
+        assert view.mirror.title.startswith(row["spectrum_id"])
+    else:
+        assert spectra.lower is None and (spectra.upper.ions is not None) == (status == IDENTIFIED)
+        assert ("identified as " if status == IDENTIFIED else "unexplained") in view.mirror.title
+    # The row of before is shown again with its table.
+    view.tables.setCurrentWidget(view.explained)
+    settle(view, qtbot)
+    assert view.mirror.title == of_row and view.explained.view.chosen == 3
 
 
 def test_the_filter_shows_what_a_plain_loop_finds(view: ExplanationView, project: Project, qtbot: QtBot) -> None:
@@ -134,14 +127,34 @@ def test_the_filter_shows_what_a_plain_loop_finds(view: ExplanationView, project
 def test_without_stored_peaks_the_table_and_the_map_are_shown_and_why_there_is_no_spectrum(
     tmp_path: Path, qtbot: QtBot, theme: Theme
 ) -> None:
-    view = view_of(project_with_explanation(tmp_path / "bare", with_spectra=False), qtbot)
-    assert "no stored peaks" in view.mirror.text and view.map.points is not None and len(view.explained.model.rows) > 1
+    project = project_with_explanation(tmp_path / "bare", with_spectra=False)
+    view = view_of(project, qtbot)
+    assert "no stored peaks" in view.mirror.text and view.spectra.map.points is not None and len(view.explained.model.rows) > 1
+    view.clear()
+
+
+def test_the_list_and_the_map_are_shown_when_the_identification_is_gone(project: Project, qtbot: QtBot, theme: Theme) -> None:
+    """From what the explanation kept of its spectra; and why there is no spectrum is said."""
+    expected = rows_of(project, "map")
+    project.delete_run("identify-0001")
+    project.remove_deleted(["identify-0001"])
+    view = view_of(Project.open(project.folder), qtbot)
+    assert "identify-0001" in view.mirror.text and view.spectra.map.points is not None
+    view.tables.setCurrentWidget(view.spectra.panel)
+    settle(view, qtbot)
+    table = view.spectra.panel.table
+    assert table.total == len(expected) == len(view.spectra.map.points)
+    assert shown(table, "peptide")[:100] == [row["peptide"] for row in expected[:100]]
+    assert shown(table, "retention_time")[:100] == [row["retention_time"] for row in expected[:100]]
+    assert set(shown(table, "n_peaks")[:100]) == {None} and "identify-0001" in view.mirror.text
+    view.figures.setCurrentWidget(view.spectra.chromatogram)
+    settle(view, qtbot)
     view.clear()
 
 
 def test_without_a_map_the_table_is_shown_and_that_there_is_none(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(project_with_explanation(tmp_path / "bare", with_map=False), qtbot)
-    assert view.map.text == "This run has no map." and view.mirror.spectra is not None
+    assert "no stored spectra" in view.spectra.map.text and view.mirror.spectra is not None
     view.clear()
 
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 import base64
 import csv
 import gzip
+import shutil
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -20,7 +21,11 @@ from pytestqt.qtbot import QtBot
 import resources
 from engine.project import Project
 from engine.searches import run_search, search_of_kind
-from engine.views.run_map import IDENTIFIED
+from engine.views.finished_run import open_run
+from engine.views.run_account import run_title
+from engine.views.run_map import EXPLAINED, IDENTIFIED
+from engine.views.spectrum_list import open_spectrum_list
+from gui.results.explanation_view import ExplanationView
 from gui.results.identification_view import IdentificationView
 from gui.results.library_view import LibraryView
 from gui.results.modified_view import ModifiedView
@@ -30,15 +35,16 @@ from tests.gui.result_views import click_row, cut_off, opened, settle, shown
 
 __all__ = ["files"]
 
-AnyView = IdentificationView | LibraryView | ModifiedView
+AnyView = IdentificationView | LibraryView | ModifiedView | ExplanationView
 _VIEWS: dict[str, Callable[[], AnyView]] = {
     "identify": lambda: IdentificationView(search_of_kind("identify")),
     "import": lambda: IdentificationView(search_of_kind("import")),
     "library": lambda: LibraryView(search_of_kind("library")),
     "modified": lambda: ModifiedView(search_of_kind("modified")),
+    "explain": lambda: ExplanationView(search_of_kind("explain")),
 }
 _FDR = 0.05
-_MATCHES = {"identify": "psms.tsv", "import": "psms.tsv", "library": "matches.tsv", "modified": "psms.tsv"}
+_MATCHES = {"identify": "psms.tsv", "import": "psms.tsv", "library": "matches.tsv", "modified": "psms.tsv", "explain": "explained.tsv"}
 
 
 @pytest.fixture(scope="module", params=tuple(_VIEWS))
@@ -48,13 +54,18 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     demo = search_of_kind(kind).demo
     assert demo is not None
     folder = tmp_path_factory.mktemp(kind) / "p"
-    options = {"from_project": str(folder)} if demo.after else {}
+    options = {"from_project": str(folder)} if kind == "modified" else {}
     for one in filter(None, (demo.after, kind)):
         asked = search_of_kind(one).demo
         assert asked is not None
         inputs = {name: [resources.path("samples", file)] for name, file in asked.samples.items()}
+        inputs |= {"project": [folder]} if one == "explain" else {}
         of_one = options if one == kind else {}
-        run_search(one, inputs, project=folder, preset=asked.preset, options=of_one, device="cpu", fdr=_FDR)
+        more: dict[str, Any] = {"peptide_fdr": _FDR} if one == "explain" else {}
+        project = None if one == "explain" else folder
+        run_search(one, inputs, project=project, preset=asked.preset, options=of_one, device="cpu", fdr=_FDR, **more)
+        # The next run's take their place.
+        shutil.copy(folder / "exports" / _MATCHES[one], folder.parent / f"{one}.tsv")
     return kind, Project.open(folder)
 
 
@@ -109,17 +120,20 @@ def _total(spectrum: ElementTree.Element) -> float:
     return 0.0
 
 
-def _accepted(kind: str, project: Project) -> set[int]:
-    """Scans of the accepted matches, as the exported table of the run, the newest, has them."""
-    with (project.folder / "exports" / _MATCHES[kind]).open(encoding="utf-8", newline="") as file:
+def _accepted(kind: str, project: Project) -> dict[int, str]:
+    """Peptides of the accepted matches by their scans, as the exported table of the run of a kind tells them. That of explained spectra has
+    no scans, which end their names in this file."""
+    with (project.folder.parent / f"{kind}.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
-    return {int(row["scan"]) for row in rows if float(row["q_value"]) <= _FDR and row.get("is_decoy", "false").lower() != "true"}
+    accepted = [row for row in rows if float(row["q_value"]) <= _FDR and row.get("is_decoy", "false").lower() != "true"]
+    return {int(row.get("scan") or row["spectrum_id"].rpartition("=")[2]): row["peptide"] for row in accepted}
 
 
 def test_the_map_has_every_spectrum_at_its_place_and_knows_the_identified(run: tuple[str, Project], view: AnyView, qtbot: QtBot) -> None:
     kind, project = run
     tabs = _figures(view)
-    assert view.spectra.map.points is None, "nothing is read before somebody looks"
+    is_in_sight = tabs.currentWidget() is view.spectra.map
+    assert (view.spectra.map.points is not None) == is_in_sight, "nothing is read before somebody looks"
     tabs.setCurrentWidget(view.spectra.map)
     settle(view, qtbot)
     points = view.spectra.map.points
@@ -128,8 +142,10 @@ def test_the_map_has_every_spectrum_at_its_place_and_knows_the_identified(run: t
     assert len(points) + points.n_missing == len(expected) and len(points) > 500
     for scan, x, mz in zip(points.scan.tolist(), points.x.tolist(), points.mz.tolist(), strict=True):
         assert (x, mz) == pytest.approx(expected[scan][:2], rel=1e-5)
-    accepted = _accepted(kind, project)
-    assert set(points.scan[points.status == IDENTIFIED].tolist()) == accepted and accepted
+    found = {status: set(points.scan[points.status == status].tolist()) for status in (IDENTIFIED, EXPLAINED)}
+    accepted = set(_accepted(kind, project))
+    assert accepted and accepted == found[EXPLAINED if kind == "explain" else IDENTIFIED]
+    assert found[IDENTIFIED] == set(_accepted("identify", project)) if kind == "explain" else not found[EXPLAINED]
 
 
 def test_a_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -> None:
@@ -138,16 +154,22 @@ def test_a_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -
     points = view.spectra.map.points
     assert points is not None
     mirror = view.pane.mirror if isinstance(view, IdentificationView) else view.mirror
-    for status in (IDENTIFIED, 0):
+    for status in np.unique(points.status).tolist():
         at = int(np.flatnonzero(points.status == status)[0])
         view.spectra.map.spectrumChosen.emit(int(points.spectrum[at]))
         settle(view, qtbot)
         table = view.spectra.panel.table
         assert _lists(view).currentWidget() is view.spectra.panel and table.view.chosen == points.spectrum[at]
         assert view.spectra.map.canvas.marked == at
-        if status != IDENTIFIED:
+        if status == EXPLAINED:
+            assert mirror.spectra is not None and mirror.spectra.lower is not None
+            assert f"resembles {shown(table, 'peptide')[int(points.spectrum[at])]}" in mirror.title
+        elif status != IDENTIFIED:
             assert mirror.spectra is not None and mirror.spectra.lower is None
             assert f"m/z {points.mz[at]:.2f}"[:-1] in mirror.title
+        elif isinstance(view, ExplanationView):
+            assert mirror.spectra is not None and mirror.spectra.lower is None and mirror.spectra.upper.ions is not None
+            assert f"identified as {shown(table, 'peptide')[int(points.spectrum[at])]}" in mirror.title
         elif isinstance(view, LibraryView):
             assert mirror.spectra is not None and mirror.spectra.lower is not None and "resembles" in mirror.title
         else:
@@ -171,10 +193,35 @@ def test_chromatograms_are_those_of_the_file(view: AnyView, name: str, level: in
     assert drawn.intensity == pytest.approx([one.total for one in told], rel=1e-5)
 
 
-@pytest.mark.parametrize("run", ["library", "modified"], indirect=True)
-def test_the_figure_belongs_to_the_list_in_sight_and_the_map_marks_it(view: LibraryView | ModifiedView, qtbot: QtBot) -> None:
+@pytest.mark.parametrize("run", ["explain"], indirect=True)
+def test_the_list_tells_what_became_of_each_spectrum(run: tuple[str, Project], view: ExplanationView, qtbot: QtBot) -> None:
+    """Beside the tables that both runs export."""
+    project, panel = run[1], view.spectra.panel
+    assert " · identify-0001 · " in run_title(project, project.runs()[-1], view.search), "not that of a table"
+    view.tables.setCurrentWidget(panel)
+    settle(view, qtbot)
+    known = {"explained": _accepted("explain", project), "identified": _accepted("identify", project)}
+    scans = set(_of_file(2))
+    known["unexplained"] = dict.fromkeys(scans - known["explained"].keys() - known["identified"].keys(), "")
+    assert panel.table.total == len(scans)
+    assert [panel.state.itemText(at) for at in range(panel.state.count())] == ["All", "Identified", "Explained", "Unexplained"]
+    for at in (1, 2, 3):
+        panel.state.setCurrentIndex(at)
+        panel.state.activated.emit(at)
+        settle(view, qtbot)
+        state = panel.state.currentText().lower()
+        with open_run(project) as finished:
+            listed = open_spectrum_list(finished).values(panel.table.model.rows, ("scan", "peptide", "state")).to_pylist()
+        assert {row["scan"]: row["peptide"] or "" for row in listed} == known[state] and known[state]
+        assert {row["state"] for row in listed} == {state} == set(shown(panel.table, "state")[:20])
+
+
+@pytest.mark.parametrize("run", ["library", "modified", "explain"], indirect=True)
+def test_the_figure_belongs_to_the_list_in_sight_and_the_map_marks_it(
+    view: LibraryView | ModifiedView | ExplanationView, qtbot: QtBot
+) -> None:
     """Of an identification that is tested with all its spectra."""
-    matches = view.matches if isinstance(view, LibraryView) else view.psms
+    matches = view.matches if isinstance(view, LibraryView) else view.explained if isinstance(view, ExplanationView) else view.psms
     _figures(view).setCurrentWidget(view.spectra.map)
     settle(view, qtbot)
     click_row(matches, 3, qtbot)
@@ -186,10 +233,12 @@ def test_the_figure_belongs_to_the_list_in_sight_and_the_map_marks_it(view: Libr
     of_match = view.mirror.title
     view.tables.setCurrentWidget(view.spectra.panel)
     settle(view, qtbot)
-    view.spectra.panel.state.setCurrentIndex(2)
-    view.spectra.panel.state.activated.emit(2)
+    last = view.spectra.panel.state.count() - 1
+    view.spectra.panel.state.setCurrentIndex(last)
+    view.spectra.panel.state.activated.emit(last)
     settle(view, qtbot)
-    assert not any(shown(view.spectra.panel.table, "is_identified"))
+    of_state = "state" if isinstance(view, ExplanationView) else "is_identified"
+    assert set(shown(view.spectra.panel.table, of_state)[:20]) <= {False, "unexplained"}
     assert view.mirror.spectra is not None and view.mirror.spectra.lower is None
     view.tables.setCurrentIndex(0)
     settle(view, qtbot)
