@@ -76,3 +76,27 @@ def test_a_button_of_another_name_is_noticed() -> None:
     whole, gaps = texts_of('QPushButton("&Resume")\nQAction(f"New {name}")\nprint(f"{a} {b}")\n')
     assert whole >= {"Resume"} and "Go on" not in whole
     assert [gap.pattern for gap in gaps] == [r"New\ .+"]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/from_python.md", "docs/methods.md"])
+def test_tables_with_a_row_for_each_search_leave_none_out(page: str) -> None:
+    rows = [line for line in (REPOSITORY / page).read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    assert {one.kind for one in SEARCHES} <= {kind for row in rows for kind in re.findall(r"`(\w+)`", row)}
+
+
+def test_the_page_of_spectra_names_the_searches_whose_results_list_them_all() -> None:
+    pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
+    from gui import searches
+    from gui.results.spectra_run_view import SpectraRunView
+
+    views = {one.kind: searches._class_at(searches._OWN_VIEWS.get(one.kind, searches._STANDARD_VIEW)) for one in SEARCHES}
+    listing = {kind for kind, view in views.items() if issubclass(view, SpectraRunView)}
+    page = (REPOSITORY / "docs" / "spectra.md").read_text(encoding="utf-8")
+    sentence = next(one for one in page.split("\n\n") if "*All spectra*" in one).partition(")")[0]
+    assert set(re.findall(r"`(\w+)`", sentence)) == listing
+
+
+def test_the_searches_that_libraries_are_written_from_are_named() -> None:
+    page = (REPOSITORY / "docs" / "library_search.md").read_text(encoding="utf-8")
+    listed = page.partition("writes what a run identified up to its false discovery rate (")[2].partition(")")[0]
+    assert set(re.findall(r"`(\w+)`", listed)) == {one.kind for one in SEARCHES if "msp" in {export.name for export in one.exports}}
