@@ -6,6 +6,7 @@ Lengths are points (1/72 inch), from the upper left corner. Colours are names, `
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -30,6 +31,7 @@ __all__ = [
     "Stroke",
     "colour_of",
     "draw_axes",
+    "in_lines",
     "shortened",
     "svg",
     "text_width",
@@ -166,6 +168,11 @@ def shortened(text: str, width: float, font_size: float) -> str:
     """As much of a text as about fits into a width, with an ellipsis where some is left out."""
     most = max(1, int(width / (font_size * _LETTER)))
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def in_lines(text: str, width: float, font_size: float) -> list[str]:
+    """A text in lines of which each about fits into a width; a word that is longer stands alone."""
+    return textwrap.wrap(text, max(1, int(width / (font_size * _LETTER))), break_long_words=False, break_on_hyphens=False)
 
 
 def draw_axes(area: tuple[float, float, float, float], x: Axis, y: Axis, font_size: float) -> list[Shape]:

@@ -24,7 +24,7 @@ from engine.structures.database import open_database
 from engine.structures.reading import read_structure
 from engine.structures.sources import DATABASE_FILE
 from engine.views.aligned_pair import IDENTICAL, MISMATCH, AlignedPair
-from engine.views.conditions import Condition, Is, contains_in
+from engine.views.conditions import Among, Condition, Is, Selected, contains_in
 from engine.views.coverage import CarriedModification, Coverage, PlacedPeptide, covered_by
 from engine.views.finished_run import FinishedRun
 from engine.views.peptide_quantities import PeptideQuantities, QuantitiesBeside
@@ -32,7 +32,7 @@ from engine.views.tables import TableSource
 from engine.views.traces import Trace, trace_beside, trace_of_query
 
 __all__ = [
-    "ChainPair", "Fold", "NearFold", "ProteinEvidence", "fold_of", "folds_beside", "of_protein", "over_residue",
+    "ChainPair", "Fold", "NearFold", "ProteinEvidence", "fold_of", "folds_beside", "of_protein", "of_proteins", "over_residue",
     "place_of_peptide", "protein_conditions", "protein_evidence", "quantities_of_evidence",
 ]  # fmt: skip
 
@@ -412,6 +412,12 @@ def protein_conditions(text: str) -> list[Condition]:
     """Proteins with a text in their names, description, or nearest chain."""
     text = text.strip()
     return contains_in(("accession", "description", "chain"), text) if text else []
+
+
+def of_proteins(text: str) -> list[Condition]:
+    """Rows of the other tables that belong to proteins with a text, as `protein_conditions` finds these."""
+    conditions = protein_conditions(text)
+    return [Among("protein", Selected("proteins", "file_row_number", tuple(conditions)))] if conditions else []
 
 
 def place_of_peptide(source: TableSource, peptide: str) -> tuple[int, int] | None:

@@ -8,7 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.results.counts import counted
-from engine.views.drawings import Axis, Bar, Curve, Drawing, Ink, Label, Points, Shade, Shape, Stroke, draw_axes, shortened, text_width
+from engine.views.drawings import (
+    Axis,
+    Bar,
+    Curve,
+    Drawing,
+    Ink,
+    Label,
+    Points,
+    Shade,
+    Shape,
+    Stroke,
+    draw_axes,
+    in_lines,
+    shortened,
+    text_width,
+)
 from engine.views.quantities import STATES, Components, Samples, Volcano
 
 __all__ = ["draw_components", "draw_correlations", "draw_missing", "draw_profile", "draw_volcano", "missing_blocks"]
@@ -175,16 +190,23 @@ def _condition_inks(samples: Samples) -> dict[str, int]:
     return {name: place for place, name in enumerate(dict.fromkeys(one for one in samples.conditions if one))}
 
 
+def _nothing_drawn(title: str, why: str, width: float, height: float, font_size: float) -> Drawing:
+    """A title, and below it the whole reason why there is nothing else."""
+    shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
+    lines = in_lines(why, width - 16, font_size)
+    shapes += [Label(8, font_size * (4 + 1.4 * at), line, ink="faint") for at, line in enumerate(lines)]
+    return Drawing(width, height, title, tuple(shapes), font_size)
+
+
 def draw_components(
     found: Components | None, samples: Samples, width: float = 320.0, height: float = 260.0, font_size: float = 8.0
 ) -> Drawing:
     """Samples by their first two principal components, coloured by condition. The target of a dot is the place of its sample."""
     title = "Principal components of the samples"
-    shapes: list[Shape] = [Label(8, font_size * 1.8, title, is_bold=True)]
     if found is None:
         told = "At least three samples, and three proteins that all of them have, are needed."
-        shapes.append(Label(8, font_size * 4, shortened(told, width - 16, font_size), ink="faint"))
-        return Drawing(width, height, title, tuple(shapes), font_size)
+        return _nothing_drawn(title, told, width, height, font_size)
+    shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     area = (font_size * 2 + 34, font_size * 5.2, width - font_size * 2, height - font_size * 4)
     left, top, right, bottom = area
     has = np.isfinite(found.scores[:, 0])
@@ -219,7 +241,10 @@ def draw_correlations(
     """Correlations of each two samples, from the least (faint) to 1; the target of a cell is the place of the sample of its row."""
     n = len(samples.samples)
     told = correlation[np.isfinite(correlation)]
-    least = float(told.min()) if len(told) else 0.0
+    if not len(told):
+        needed = "At least three proteins that two samples have, in other amounts each, are needed."
+        return _nothing_drawn("Correlations of the samples", needed, width, height, font_size)
+    least = float(told.min())
     title = f"Correlation, {least:.2f} (faint) to 1"
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     margin = max((text_width(shortened(name, font_size * 9, font_size), font_size) for name in samples.samples), default=0.0) + 12

@@ -23,6 +23,7 @@ from engine.views.evidence import (
     fold_of,
     folds_beside,
     of_protein,
+    of_proteins,
     over_residue,
     place_of_peptide,
     protein_conditions,
@@ -162,7 +163,11 @@ class EvidenceView(RunView):
             self.structures.close_renderer()
 
     def _filter(self) -> None:
-        self.proteins.show_rows(filter=protein_conditions(self.filter_bar.text.text()))
+        # The other tables first: those that follow a protein are narrowed to it when it is chosen.
+        text = self.filter_bar.text.text()
+        for name in _OF_PROTEIN:
+            self.panels[name].show_rows(filter=of_proteins(text))
+        self.proteins.show_rows(filter=protein_conditions(text))
 
     def show_all(self, name: str) -> None:
         """All rows of the chosen protein, or of the run where none is chosen."""
@@ -194,7 +199,8 @@ class EvidenceView(RunView):
             if self._protein is not None and self._protein.row == found[0]:
                 self._choose_peptide(found[1])
             else:
-                self.proteins.show_rows(filter=(), wanted=found[0])
+                self.filter_bar.reset()
+                self.proteins.show_rows(wanted=found[0])
 
         self._statistician.submit("place", find, go, self._fail_softly)
 

@@ -98,6 +98,12 @@ class RunSpectra(QObject):
         self._marked = (spectrum, values.get("spectrum_file"), values.get("retention_time"), values.get("precursor_mz"))
         self._mark()
 
+    def mark_none(self) -> None:
+        """Mark nothing, where no spectrum is shown."""
+        self._marked = None
+        self.map.mark(None)
+        self.chromatogram.show_spectrum(None, None, None)
+
     def choose(self, spectrum: int) -> None:
         """Choose a row of the table of spectra in the list, now or when that is there."""
         if not self.panel.choose(spectrum):

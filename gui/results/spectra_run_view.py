@@ -24,6 +24,7 @@ from gui.tables.panel import TablePanel
 __all__ = ["SpectraRunView"]
 
 _NO_SPECTRUM_OF_LIST = "Choose a spectrum of the list to see it."
+_NO_MATCHES = "There is no match in sight whose spectrum could be shown. All spectra of the run are beside the matches."
 
 
 class SpectraRunView(RunView):
@@ -68,6 +69,7 @@ class SpectraRunView(RunView):
             tabs.currentChanged.connect(lambda _: self._look())
         lists.currentChanged.connect(lambda _: self._show_of_list())
         self._match_panel.rowChosen.connect(lambda row, _: None if self._is_of_list else self._show_match(row))
+        self._match_panel.model.busyChanged.connect(self._look_whether_any)
         self._match_panel.choiceLost.connect(lambda: None if self._is_of_list else self._show_no_spectrum())
         self.spectra.rowChosen.connect(self._show_listed)
         self.spectra.panel.table.choiceLost.connect(self._show_of_list)
@@ -142,7 +144,14 @@ class SpectraRunView(RunView):
 
     def _show_no_spectrum(self) -> None:
         self._reader.cancel("spectrum")
-        self._say_no_spectrum(_NO_SPECTRUM_OF_LIST if self._is_of_list else self._no_match)
+        self.spectra.mark_none()
+        of_matches = self._no_match if self._match_panel.model.rowCount() else _NO_MATCHES
+        self._say_no_spectrum(_NO_SPECTRUM_OF_LIST if self._is_of_list else of_matches)
+
+    def _look_whether_any(self, is_busy: bool) -> None:
+        """Where no match has come there is none to choose."""
+        if not (is_busy or self._is_of_list or self._run is None or self._match_panel.model.rowCount()):
+            self._show_no_spectrum()
 
     def _fail_spectrum(self, error: Exception) -> None:
         self._say_no_spectrum(str(error))

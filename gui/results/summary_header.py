@@ -114,9 +114,9 @@ class SummaryHeader(QWidget):
             # A figure and its note stay in one line.
             shown.append(f"<b><big>{number}</big></b>{_unbroken(f' {what}')}<span style='font-size:small'>{_unbroken(note)}</span>")
             said.append(f"{number} {what}{note}")
-        self._counts.setText("&nbsp;&nbsp; ".join([*shown, _unbroken(ending)]))
+        self._counts.setText("&nbsp;&nbsp; ".join([*shown, *([_unbroken(ending)] if ending else [])]))
         self._counts.setToolTip(tip_text(help_text))
-        self._counts.setAccessibleName(", ".join(said) + f" {ending}")
+        self._counts.setAccessibleName(" ".join(part for part in (", ".join(said), ending) if part))
         self._counts.setAccessibleDescription(help_text)
 
 

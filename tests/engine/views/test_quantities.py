@@ -19,7 +19,7 @@ from engine.quantification.parameters import QuantificationParameters
 from engine.quantification.tables import TABLES
 from engine.results.reader import read_stored
 from engine.searches import search_of_kind
-from engine.views.drawings import Bar, Curve, Label, Points, svg
+from engine.views.drawings import Bar, Curve, Label, Points, svg, text_width
 from engine.views.finished_run import open_run
 from engine.views.heat import relative
 from engine.views.quantities import QuantityFilter, Samples, Volcano, principal_components, quantity_conditions, sample_correlations
@@ -130,6 +130,19 @@ def test_samples_without_anything_or_with_the_same_everywhere_have_no_correlatio
     assert principal_components(made(s=2)) is None and principal_components(made(n=2)) is None
     for drawing in (draw_components(components, found), draw_components(None, found), draw_correlations(correlations, found)):
         assert b"nan" not in svg(drawing)
+
+
+@pytest.mark.parametrize("width", [180.0, 320.0])
+def test_why_samples_have_no_components_and_no_correlations_is_told_in_full(width):
+    """However narrow the figure is; and no scale is told of correlations that are not there."""
+    found = made(n=1, s=3)
+    for drawing in (
+        draw_components(principal_components(found), found, width), draw_correlations(sample_correlations(found), found, width)
+    ):  # fmt: skip
+        title, *lines = (shape for shape in drawing.shapes if isinstance(shape, Label))
+        assert " ".join(line.text for line in lines).startswith("At least three") and lines[-1].text.endswith("needed.")
+        assert max(text_width(line.text, drawing.font_size) for line in (title, *lines)) <= width - 16
+        assert "0.00" not in title.text and not any(isinstance(shape, Bar) for shape in drawing.shapes)
 
 
 def test_the_map_of_what_is_missing_counts_every_protein_once():

@@ -17,6 +17,7 @@ from engine.structures.reading import read_structure
 from gui.results.evidence_view import EvidenceView
 from gui.results.identification_view import IdentificationView
 from tests.engine.evidence.evidence_projects import distant, project_with_evidence, write_albumin, write_identification
+from tests.engine.views.result_projects import rows_of
 from tests.gui.result_views import click_row, opened, settle, shown
 
 
@@ -60,6 +61,43 @@ def test_a_chosen_peptide_lights_up_in_coverage_alignment_and_fold(view: Evidenc
         # All of it that stands on the chain, and nothing else.
         assert lit(view) == wanted & set(fold.near.position.tolist())
         assert view.coverage.canvas.chosen == view.peptides.view.chosen
+
+
+def test_a_filter_of_proteins_leaves_nothing_of_others_in_the_tables_below(view: EvidenceView, project: Project, qtbot: QtBot) -> None:
+    """Where no protein is chosen these show all that pass the filter, and with it everything comes back."""
+    assert not view.header.text.endswith(" ")
+    every = {name: view.panels[name].total for name in ("peptide_places", "missed", "chains")}
+    assert all(every.values())
+    view.proteins.clear_choice()
+    settle(view, qtbot)
+    for text in ("zzzz", "relative", ""):
+        view.filter_bar.text.setText(text)
+        view.filter_bar.text.returnPressed.emit()
+        settle(view, qtbot)
+        view.proteins.clear_choice()
+        view._show_no_protein()
+        settle(view, qtbot)
+        passing = set(view.proteins.model.rows.tolist())
+        assert (len(passing) == view.proteins.total) == (not text)
+        for name, total in every.items():
+            rows = rows_of(project, name)
+            expected = [at for at, row in enumerate(rows) if row["protein"] in passing]
+            assert view.panels[name].model.rows.tolist() == expected, (text, name)
+            assert len(rows) == total
+    assert view._fold is None
+
+
+def test_a_peptide_that_is_asked_for_is_found_in_spite_of_the_filter(view: EvidenceView, qtbot: QtBot) -> None:
+    peptide = shown(view.peptides, "peptide")[2]
+    view.filter_bar.text.setText("zzzz")
+    view.filter_bar.text.returnPressed.emit()
+    settle(view, qtbot)
+    assert not view.proteins.model.rowCount() and not view.peptides.model.rowCount()
+    view.show_peptide(peptide)
+    settle(view, qtbot)
+    assert view.filter_bar.text.text() == "" and view.proteins.view.chosen is not None
+    chosen = view.peptides.view.chosen
+    assert chosen is not None and shown(view.peptides, "peptide")[view.peptides.model.position_of(chosen)] == peptide
 
 
 def test_a_residue_picked_in_the_fold_chooses_the_peptides_over_it(view: EvidenceView, qtbot: QtBot) -> None:

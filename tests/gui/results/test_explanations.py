@@ -124,6 +124,17 @@ def test_the_filter_shows_what_a_plain_loop_finds(view: ExplanationView, project
     assert view.filters.q_value.value() == 0.01 and len(view.explained.model.rows) == accepted
 
 
+def test_where_no_explanation_is_in_sight_nobody_is_asked_to_choose_one(view: ExplanationView, qtbot: QtBot) -> None:
+    view.filters.text.setText("no such peptide")
+    view.filters.text.returnPressed.emit()
+    settle(view, qtbot)
+    assert view.mirror.spectra is None and view.mirror.text.startswith("There is no match in sight")
+    assert view.spectra.map.canvas.marked is None, "the map marks what is shown"
+    view.tables.setCurrentWidget(view.spectra.panel)
+    settle(view, qtbot)
+    assert view.mirror.spectra is not None
+
+
 def test_without_stored_peaks_the_table_and_the_map_are_shown_and_why_there_is_no_spectrum(
     tmp_path: Path, qtbot: QtBot, theme: Theme
 ) -> None:
