@@ -43,7 +43,8 @@ def export_library(project: Project, request: ExportRequest, progress: Progress)
 
 def members_of_run(project: Project, run: str, progress: Progress) -> tuple[SourceRun, Spectra, Members]:
     """A run, its spectra, and those of them that it identified up to its false discovery rate."""
-    source = identified_run(project.folder, run)
+    # It is this run that is meant, also where others do not go on from runs of its kind.
+    source = identified_run(project.folder, run, {one.kind for one in project.runs() if one.id == run})
     progress.stage("Reading the spectra of the run")
     spectra = read_spectra_table(source.spectra)
     progress.check()

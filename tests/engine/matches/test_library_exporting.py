@@ -55,6 +55,15 @@ def test_an_identification_is_a_library(project, tmp_path, format, suffix, conse
     assert library.n_members.max() > 1 and (library.retention_time > 0).all() and all(library.proteins.to_pylist())
 
 
+def test_a_search_for_modified_peptides_is_a_library(project, tmp_path):
+    """Each form with its own mass, though other searches do not go on from such a run."""
+    expected = forms_of(project, "modified")
+    library = exported(project, tmp_path / "m.mzlib.txt", "modified", "mzspeclib")
+    assert len(library) == len(expected) > 3
+    assert set(zip(library.peptidoform.to_pylist(), library.charge.tolist(), strict=True)) == expected
+    assert all("[" in form.replace("[Carbamidomethyl]", "") for form, _ in expected), "what is left of this run is modified"
+
+
 def test_what_was_explained_joins_what_was_identified(project, tmp_path, monkeypatch):
     identified = exported(project, tmp_path / "identify.msp", "identify")
     # So few spectra of the sample are left that none is explained: what a run would have written stands in its place.
@@ -93,8 +102,9 @@ def test_a_search_in_a_library_of_its_own_run_can_be_exported_again(project, tmp
 def test_what_has_nothing_is_told_in_one_line(project, tmp_path, capsys):
     assert main(["export", str(project), "--format", "tsv", "--out", str(tmp_path / "t"), "--consensus", "best"]) != 0
     assert "is no spectral library; leave --consensus out" in capsys.readouterr().err
-    run = Project.open(project).latest("modified")
-    if not forms_of(project, "modified"):
-        assert main(["export", str(project), "--format", "msp", "--out", str(tmp_path / "m.msp"), "--run", run]) != 0
-        assert "has no PSM up to a q-value of 0.01" in capsys.readouterr().err
-        assert not (tmp_path / "m.msp").exists()
+    (tmp_path / "other.fasta").write_text(">other\nMKVLAAGIVGLCAKAWWWPPPKHHHHHHR\n")
+    inputs = {"spectra": [resources.path("samples") / "BSA1.mzML.gz"], "database": [tmp_path / "other.fasta"]}
+    run_search("modified", inputs, project=tmp_path / "p", preset="low-resolution", device="cpu")
+    assert main(["export", str(tmp_path / "p"), "--format", "msp", "--out", str(tmp_path / "m.msp")]) != 0
+    assert "has no PSM up to a q-value of 0.01" in capsys.readouterr().err
+    assert not (tmp_path / "m.msp").exists()
