@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QTabWidget
 from pytestqt.qtbot import QtBot
 
@@ -131,6 +132,40 @@ def test_a_filter_that_leaves_nothing_an_export_a_comparison_and_a_run_that_come
     assert gone.id in [run.id for run in pane.records] and window.pages.currentWidget() is window.results
 
 
+@pytest.mark.parametrize("kind", ["explain", "modified", "evidence"])
+def test_a_filter_that_leaves_nothing_is_undone_and_what_is_sorted_is_copied(
+    window: MainWindow, hand: Hand, kind: str, tmp_path: Path, qtbot: QtBot
+) -> None:
+    make(kind, tmp_path / "p")
+    window.open_project(tmp_path / "p")
+    qtbot.waitUntil(lambda: window.results is window.searches[kind].made_results and not window.results.is_busy)
+    results = window.results
+    settle(results, qtbot)
+    n_rows = {name: panel.model.rowCount() for name, panel in results.panels.items()}
+    hand.press("ctrl", "f")
+    qtbot.waitUntil(results.filter_bar.text.hasFocus)
+    hand.type("zzzz")
+    qtbot.waitUntil(lambda: all(panel.model.rowCount() == 0 for panel in results.panels.values()))
+    settle(results, qtbot)
+    assert all(panel.view.chosen is None for panel in results.panels.values())
+    hand.press("ctrl", "z")
+    qtbot.waitUntil(lambda: {name: panel.model.rowCount() for name, panel in results.panels.items()} == n_rows)
+    settle(results, qtbot)
+
+    table = next(panel for panel in results.panels.values() if panel.isVisible() and panel.model.rowCount())
+    header, column = table.view.horizontalHeader(), table.model.columns[0].name
+    hand.click(header.viewport(), QPoint(header.sectionPosition(0) + 20, header.height() // 2))
+    qtbot.waitUntil(lambda: [name for name, _ in table.model.order] == [column], timeout=8000)
+    settle(results, qtbot)
+    hand.click(table.view.viewport(), table.view.visualRect(table.model.index(0, 0)).center())
+    qtbot.waitUntil(table.view.hasFocus)
+    hand.press("ctrl", "a")
+    hand.press("ctrl", "c")
+    n_lines = table.model.rowCount() + 1
+    qtbot.waitUntil(lambda: len(QApplication.clipboard().text().splitlines()) == n_lines)
+    assert QApplication.clipboard().text().startswith(table.model.columns[0].title)
+
+
 @pytest.mark.usefixtures("hand")
 def test_no_form_is_cut_off_at_1024(window: MainWindow, qtbot: QtBot) -> None:
     window.resize(1024, 700)
@@ -143,7 +178,7 @@ def test_no_form_is_cut_off_at_1024(window: MainWindow, qtbot: QtBot) -> None:
 
 
 @pytest.mark.usefixtures("hand")
-@pytest.mark.parametrize("kind", ["identify", "import", "library", "modified", "reads"])
+@pytest.mark.parametrize("kind", ["identify", "import", "library", "modified", "explain", "reads", "quantify", "evidence"])
 def test_no_page_of_results_is_cut_off_at_1024(window: MainWindow, kind: str, tmp_path: Path, qtbot: QtBot) -> None:
     make(kind, tmp_path / "p")
     window.resize(1024, 700)
