@@ -249,10 +249,10 @@ def test_presets_are_valid_and_described():
 
 def test_readme_and_command_line_page_tell_the_commands_that_there_are(capsys):
     from engine.command_line.main import main
+    from engine.searches import SEARCHES
 
     options = set()
-    searches = ("identify", "align", "structures", "reads", "cluster", "explain", "modified", "import", "evidence")
-    for command in (*searches, "export", "convert", "compare", "devices", "cache"):
+    for command in (*(one.kind for one in SEARCHES), "export", "convert", "compare", "devices", "cache"):
         assert main([command, "--help"]) == 0
         options |= set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
     told = set(
