@@ -2,7 +2,8 @@
 
 Left to itself, Python collects in whichever thread allocates, the background thread included. There it may destroy Qt's objects, which only
 their own thread may do, and a full collection stops all threads for as long as it takes to look at every object: 60-140 ms while the
-libraries of a search are imported, during which the window stands still.
+libraries of a search are imported, during which the window stands still. So may a collection of the young: while modules are imported,
+hundreds of thousands of objects have outlived one when the next generation is due.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from PySide6.QtCore import QObject, QTimer
 __all__ = ["GarbageCollector"]
 
 _INTERVAL_MS = 250
+_MOST_YOUNG = 60_000
+"""Objects that the second generation may hold: to look at them takes some 15 ms."""
 
 
 class GarbageCollector(QObject):
@@ -23,6 +26,10 @@ class GarbageCollector(QObject):
     def __init__(self, may_pause: Callable[[], bool], parent: QObject) -> None:
         super().__init__(parent)
         self._may_pause = may_pause
+        self._n_young = 0
+        """How many objects the second generation holds at most."""
+        self._n_early = 0
+        """How often the second generation was collected early since the last full collection, by which none comes nearer."""
         self._timer = QTimer(self)
         self._timer.setInterval(_INTERVAL_MS)
         self._timer.timeout.connect(self.collect_if_due)
@@ -34,9 +41,14 @@ class GarbageCollector(QObject):
         counts, limits = gc.get_count(), gc.get_threshold()
         if counts[0] <= limits[0]:
             return
-        generation = 1 if counts[1] > limits[1] else 0
-        if counts[2] > limits[2] and self._may_pause():
+        self._n_young += counts[0]
+        is_due, is_large = counts[1] > limits[1], self._n_young > _MOST_YOUNG
+        generation = 1 if is_due or is_large else 0
+        if counts[2] - self._n_early > limits[2] and self._may_pause():
             generation = 2
+        if generation:
+            self._n_young = 0
+            self._n_early = 0 if generation == 2 else self._n_early + (not is_due)
         gc.collect(generation)
 
     def stop(self) -> None:

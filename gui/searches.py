@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
@@ -18,6 +18,8 @@ from gui.devices import DeviceSurvey
 from gui.forms.file_survey import FileSurvey
 
 if TYPE_CHECKING:
+    from gui.forms.field import Field
+    from gui.forms.parameter_form import ParameterForm
     from gui.forms.search_form import SearchForm
     from gui.results.run_view import RunView
 
@@ -46,6 +48,8 @@ _PARTS = {"structures": _DRAWING, "evidence": _DRAWING}
 _SPECTRA = {"spectrum": "gui.spectrum.spectrum_view.SpectrumView", "mirror": "gui.spectrum.mirror_view.MirrorView"}
 _MADE_BEFORE = {"identify": _SPECTRA, "import": _SPECTRA, "modified": _SPECTRA}
 """Parts that take as long to make as all others of their view together, by the names of its arguments that take them."""
+
+_Page = Literal["form", "results"]
 
 _FOLLOW_UPS = (
     ("identify", "explain", "E&xplain unidentified spectra…"),
@@ -82,7 +86,14 @@ class SearchPages(QObject):
         self.made_results: RunView | None = None
         """The view of results, where it has been asked for."""
         self._survey, self._devices = survey, devices
-        self._making_form, self._making_results = self._make_form(), self._make_results()
+        self._making: dict[_Page, Iterator[None]] = {}
+        """What makes the pages."""
+        self._fields: dict[str, Field] = {}
+        self._parameters: ParameterForm | None = None
+        self._parts: dict[str, QWidget] = {}
+        """Parts of a form and of a view that are not whole yet, by their names."""
+        self._failed: set[_Page] = set()
+        """Pages of which a piece could not be made."""
 
     @property
     def kind(self) -> str:
@@ -91,32 +102,35 @@ class SearchPages(QObject):
 
     @property
     def form(self) -> SearchForm:
-        """The form; made now, where it was not."""
-        if self.made_form is None:
-            for _ in self._making_form:
-                pass
-        assert self.made_form is not None
+        """The form; made now, where it was not. What went wrong with it is raised, as often as it is asked for."""
+        while self.made_form is None:
+            self._go_on("form")
         return self.made_form
 
     @property
     def results(self) -> RunView:
-        """The view of results; made now, where it was not."""
-        if self.made_results is None:
-            for _ in self._making_results:
-                pass
-        assert self.made_results is not None
+        """The view of results; made now, where it was not, and raises as `form` does."""
+        while self.made_results is None:
+            self._go_on("results")
         return self.made_results
 
     def prepare(self) -> bool:
         """Make the next piece of what is not made yet; whether there was any. So the pages are there before they are asked for, and the
-        window never stands still for as long as a whole one takes."""
-        if self.made_form is None:
-            next(self._making_form, None)
-            return True
-        if self.made_results is None:
-            next(self._making_results, None)
-            return True
+        window never stands still for as long as a whole one takes. A page that could not be made is left until it is asked for."""
+        pages: tuple[tuple[_Page, QWidget | None], ...] = (("form", self.made_form), ("results", self.made_results))
+        for page, made in pages:
+            if made is None and page not in self._failed:
+                self._go_on(page)
+                return True
         return False
+
+    def _go_on(self, page: _Page) -> None:
+        """Make the next piece of a page; one that raises is tried again when the page is asked for again."""
+        making = self._making.pop(page, None) or (self._make_form() if page == "form" else self._make_results())
+        self._failed.add(page)
+        next(making, None)
+        self._failed.discard(page)
+        self._making[page] = making
 
     def modules(self) -> Iterator[str]:
         """The modules that the pages are made of, which may be imported before in any thread."""
@@ -130,24 +144,27 @@ class SearchPages(QObject):
         from gui.forms.parameter_form import ParameterForm
         from gui.forms.search_form import SearchForm
 
-        fields = []
         for description in self.search.model.describe():
-            fields.append(Field(description))
+            if description.name not in self._fields:
+                self._fields[description.name] = Field(description)
+                yield
+        if self._parameters is None:
+            self._parameters = ParameterForm(self.search.model, self._fields.values())
             yield
-        parameters = ParameterForm(self.search.model, fields)
+        form = SearchForm(self.search, self._survey, self._devices, self._parameters)
         yield
-        form = SearchForm(self.search, self._survey, self._devices, parameters)
-        yield
+        self._fields, self._parameters = {}, None
         self.made_form = form
         self.form_made.emit(form)
 
     def _make_results(self) -> Iterator[None]:
         """Make the view in pieces, each after a step of the iterator."""
-        parts: dict[str, QWidget] = {}
         for name, path in _MADE_BEFORE.get(self.kind, {}).items():
-            parts[name] = _class_at(path)()
-            yield
-        results: RunView = _class_at(_OWN_VIEWS.get(self.kind, _STANDARD_VIEW))(self.search, **parts)
+            if name not in self._parts:
+                self._parts[name] = _class_at(path)()
+                yield
+        results: RunView = _class_at(_OWN_VIEWS.get(self.kind, _STANDARD_VIEW))(self.search, **self._parts)
+        self._parts = {}
         for of, then, text in _FOLLOW_UPS:
             if of == self.kind:
                 results.offer_search(registry.search_of_kind(then), text)
