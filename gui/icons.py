@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import Protocol
 
@@ -16,6 +16,8 @@ import resources
 
 __all__ = ["ICON_COLOUR", "icon", "pixmap", "refresh_icons", "set_icon", "without_icons"]
 
+_ICONS_AT_ONCE = 12
+"""Drawn one after the other when the palette changes; each takes a millisecond."""
 _SIZES = (16, 20, 24, 32, 40, 48, 64)
 
 ICON_COLOUR = QPalette.ColorRole.ButtonText
@@ -45,10 +47,15 @@ def without_icons(buttons: Iterable[QAbstractButton]) -> None:
         button.setIcon(QIcon())
 
 
-def refresh_icons() -> None:
-    """Draw again all icons given by `set_icon`; called when the palette has changed."""
+def refresh_icons() -> Iterator[None]:
+    """Draw again all icons given by `set_icon`, when the palette has changed: in pieces of some milliseconds, each after a step."""
     _drawn.clear()
-    for user, (name, colour) in list(_users.items()):
+    users = sorted(_users.items(), key=lambda one: one[1][0])
+    n_drawn = 0
+    for user, (name, colour) in users:
+        if n_drawn != len(_drawn) and len(_drawn) % _ICONS_AT_ONCE == 0:
+            yield
+        n_drawn = len(_drawn)
         try:
             user.setIcon(icon(name, colour))
         except RuntimeError:

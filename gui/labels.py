@@ -16,22 +16,28 @@ from gui.theme import colours
 __all__ = ["answer_tooltip", "heading", "tip_text", "toned_label"]
 
 _Tone = Literal["faint", "wrong", "attention", "good"]
-_COLOURS: dict[_Tone, str] = {"faint": "faint_text", "wrong": "wrong", "attention": "attention", "good": "good"}
+_ROLES: dict[_Tone, QPalette.ColorRole] = {"faint": QPalette.ColorRole.PlaceholderText, "wrong": QPalette.ColorRole.BrightText}
+"""Tones that the palette has. A window has hundreds of labels in them, which take a new look without being told of it one by one."""
 _TIP_LETTERS, _TIP_LINES = 100, 30
 
 
 def toned_label(text: str = "", tone: _Tone = "faint", *, wrap: bool = True) -> QLabel:
     """A label in a tone of the look."""
-    label = _TonedLabel(text, tone)
+    role = _ROLES.get(tone)
+    label = QLabel(text) if role is not None else _TonedLabel(text, tone)
+    if role is not None:
+        label.setForegroundRole(role)
+    label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(wrap)
     return label
 
 
 class _TonedLabel(QLabel):
+    """A label in a tone that no palette has."""
+
     def __init__(self, text: str, tone: _Tone) -> None:
         super().__init__(text)
         self._tone = tone
-        self.setTextFormat(Qt.TextFormat.PlainText)
         self._take_colour()
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
@@ -40,7 +46,7 @@ class _TonedLabel(QLabel):
             self._take_colour()
 
     def _take_colour(self) -> None:
-        wanted, palette = QColor(getattr(colours(), _COLOURS[self._tone])), QPalette()
+        wanted, palette = QColor(getattr(colours(), self._tone)), QPalette()
         if self.palette().color(QPalette.ColorRole.WindowText) != wanted:
             palette.setColor(QPalette.ColorRole.WindowText, wanted)
             self.setPalette(palette)

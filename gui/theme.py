@@ -6,14 +6,17 @@ criteria 1.4.3 and 1.4.11).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
-from PySide6.QtWidgets import QApplication, QToolTip
+from PySide6.QtWidgets import QApplication, QToolTip, QWidget
+from shiboken6 import isValid
 
 from gui.icons import refresh_icons
+from gui.turns import Turns
 
 __all__ = ["DARK", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "contrast", "scale_letters"]
 
@@ -101,6 +104,9 @@ class Theme(QObject):
     def __init__(self, application: QApplication) -> None:
         super().__init__(application)
         self._choice: ThemeChoice = "system"
+        self._turns = Turns(self)
+        self._held: list[QWidget] = []
+        """Windows that go on showing the old look until the new one is whole."""
         application.setStyle("Fusion")
         application.styleHints().colorSchemeChanged.connect(self._follow)
         self._apply()
@@ -117,28 +123,88 @@ class Theme(QObject):
             return self._choice == "dark"
         return QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
 
+    @property
+    def is_changing(self) -> bool:
+        """Whether another look is being taken, and the windows show the one before."""
+        return self._turns.is_busy
+
     def choose(self, choice: ThemeChoice) -> None:
-        """Take a look, or the system's."""
-        if choice == self._choice:
-            return
+        """Take a look, or the system's, at once: before there is much that has one."""
+        if choice != self._choice:
+            self._take(choice)
+            self._apply()
+
+    def change(self, choice: ThemeChoice) -> None:
+        """Take a look, or the system's, piece by piece: thousands of widgets hear of it. The windows show it when all of it is there."""
+        if choice != self._choice:
+            self._hold()
+            self._take(choice)
+            self._apply_in_turns()
+
+    def finish(self) -> None:
+        """Do now what is left to do."""
+        self._turns.finish()
+
+    def _take(self, choice: ThemeChoice) -> None:
         self._choice = choice
         scheme = {"system": Qt.ColorScheme.Unknown, "light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}[choice]
         # The platform draws title bars and its own dialogs by this.
         QGuiApplication.styleHints().setColorScheme(scheme)
-        self._apply()
 
     def _follow(self) -> None:
         if self._choice == "system":
-            self._apply()
+            self._hold()
+            self._apply_in_turns()
+
+    def _hold(self) -> None:
+        for window in QApplication.topLevelWidgets():
+            if window.isVisible() and window.updatesEnabled():
+                window.setUpdatesEnabled(False)
+                self._held.append(window)
+
+    def _let_go(self) -> None:
+        for window in self._held:
+            if isValid(window):
+                window.setUpdatesEnabled(True)
+        self._held.clear()
 
     def _apply(self) -> None:
+        self._turns.drop()
+        for _ in self._pieces():
+            pass
+        self._let_go()
+
+    def _apply_in_turns(self) -> None:
+        self._turns.drop()
+        pieces = self._pieces()
+
+        def go_on() -> None:
+            is_over = True
+            try:
+                is_over = next(pieces, self) is self
+            finally:
+                # Also where a piece fails: a window that is held shows nothing more.
+                if is_over:
+                    self._let_go()
+            if not is_over:
+                self._turns.add(go_on)
+
+        self._turns.add(go_on)
+
+    def _pieces(self) -> Iterator[None]:
+        """Take the look that is chosen, a piece after each step."""
         chosen = DARK if self.is_dark else LIGHT
         QApplication.setPalette(_palette(chosen))
+        yield
+        fields = _palette_of_fields(chosen)
         for kind in _FRAMED:
-            QApplication.setPalette(_palette_of_fields(chosen), kind)  # type: ignore[arg-type]
+            QApplication.setPalette(fields, kind)  # type: ignore[arg-type]
+            yield
         QToolTip.setPalette(_palette(chosen))
-        refresh_icons()
+        yield from refresh_icons()
+        yield
         self.changed.emit()
+        yield
 
 
 def _palette(chosen: Colours) -> QPalette:

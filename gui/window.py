@@ -236,6 +236,7 @@ class MainWindow(WindowFrame):
             event.ignore()
             return
         self._garbage.stop()
+        self.theme.finish()
         self.turns.finish()
         self.comparisons.close()
         self.run_actions.close()
@@ -318,7 +319,7 @@ class MainWindow(WindowFrame):
     def choose_look(self, choice: ThemeChoice) -> None:
         """Change between light, dark and what the system has, and remember it."""
         self.settings.values.theme = choice
-        self.theme.choose(choice)
+        self.theme.change(choice)
         self.memory.save_soon()
 
     def choose_letter_size(self, percent: int) -> None:

@@ -136,7 +136,7 @@ def test_tones_and_the_primary_button_follow_the_look(theme: Theme, qtbot: QtBot
         # Widgets hear of it by an event.
         QApplication.processEvents()
         named = {"faint": look.faint_text, "wrong": look.wrong, "attention": look.attention, "good": look.good}
-        assert {tone: label.palette().color(QPalette.ColorRole.WindowText).name() for tone, label in labels.items()} == named
+        assert {tone: label.palette().color(label.foregroundRole()).name() for tone, label in labels.items()} == named
         image = page.grab().toImage()
         ratio = image.devicePixelRatio()
         at = button.geometry().center().y() * ratio, (button.geometry().left() + 8) * ratio

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QDate, QLocale, QMimeData, QObject, QPoint, QPointF, QRect, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QDate, QEvent, QLocale, QMimeData, QObject, QPoint, QPointF, QRect, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QAction, QColor, QDragEnterEvent, QDropEvent, QGuiApplication, QScreen
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QFileDialog, QLabel, QLineEdit, QMessageBox, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel, QLineEdit, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from engine.entry import ExportRequest
@@ -31,7 +31,7 @@ from gui.dialogs import CrashDialog
 from gui.forms.numbers import IntegerBox
 from gui.settings import SettingsFile
 from gui.tasks import ExportTask, SearchTask
-from gui.theme import colours
+from gui.theme import DARK, LIGHT, colours
 from gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
 from tests.engine.views.search_projects import said
@@ -529,9 +529,34 @@ def test_the_look_changes_everywhere_at_once(filled: MainWindow, qtbot: QtBot) -
         return sum(image.pixelColor(x, y).lightness() for x in range(40) for y in range(40)) / 1600
 
     assert average_lightness() > 180
+    painted: list[QEvent] = []
+
+    class Painting(QObject):
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+            if event.type() == QEvent.Type.Paint and isinstance(watched, QWidget) and watched.window() is filled:
+                painted.append(event)
+            return False
+
+    painting = Painting()
+    QApplication.instance().installEventFilter(painting)
     filled.menus.looks["dark"].trigger()
-    qtbot.wait(20)
+    while filled.theme.is_changing:
+        assert not painted, "nothing is drawn while some of it has the new look and some the old one"
+        QApplication.processEvents()
+    qtbot.waitUntil(lambda: bool(painted))
+    QApplication.instance().removeEventFilter(painting)
     assert average_lightness() < 75
+
+
+def test_a_look_that_is_chosen_while_another_is_taken_is_the_one_that_stays(filled: MainWindow, qtbot: QtBot) -> None:
+    for look in ("dark", "light", "dark"):
+        filled.menus.looks[look].trigger()
+        QApplication.processEvents()
+    qtbot.waitUntil(lambda: not filled.theme.is_changing)
+    assert filled.updatesEnabled() and colours() is DARK
+    filled.menus.looks["light"].trigger()
+    filled.close()
+    assert not filled.theme.is_changing and colours() is LIGHT
 
 
 def test_a_german_window_runs_with_german_numbers(
