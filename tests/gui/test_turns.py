@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QAbstractEventDispatcher, QObject, QTimer
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QPalette, QPixmap
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
+from gui import icons
 from gui.spectrum.mirror_view import MirrorView
 from gui.spectrum.spectrum_view import SpectrumView
 from gui.turns import Turns
@@ -121,6 +123,34 @@ def test_what_the_user_goes_on_with_has_been_done_before(window: MainWindow, tmp
     qtbot.waitUntil(lambda: window.comparisons.view is not None and not window.comparisons.view.is_busy)
     qtbot.wait(50)
     assert window.comparisons.view is not None and window.pages.currentWidget() is window.comparisons.view
+
+
+def test_another_look_is_taken_a_piece_at_a_time(window: MainWindow, count: _Count, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each palette is told to all widgets, and each dozen of icons drawn, in a turn of its own."""
+
+    class Application(QApplication):
+        @staticmethod
+        def setPalette(palette: QPalette, kind: str | None = None) -> None:  # noqa: N802 - Qt's name
+            count.note(f"palette of {kind}")
+            QApplication.setPalette(palette, kind)  # type: ignore[arg-type]
+
+    def drawn(name: str, *given: object) -> QPixmap:
+        count.note("picture")
+        return pixmap(name, *given)  # type: ignore[arg-type]
+
+    _ = window.form
+    monkeypatch.setattr("gui.theme.QApplication", Application)
+    pixmap = icons.pixmap
+    monkeypatch.setattr(icons, "pixmap", drawn)
+    window.theme.changed.connect(lambda: count.note("parts of the window"))
+    window.choose_look("dark")
+    assert count.notes == []
+    qtbot.waitUntil(lambda: not window.theme.is_changing)
+    in_turns = Counter(turn for turn, what in count.notes if what != "picture")
+    assert len(in_turns) >= 9 and max(in_turns.values()) == 1, "palettes and parts"
+    pictures = Counter(turn for turn, what in count.notes if what == "picture")
+    assert len(pictures) >= 2 and not pictures.keys() & in_turns.keys()
+    assert max(pictures.values()) <= 12 * 14, "an icon has 14"
 
 
 def test_the_parts_of_results_that_take_longest_have_turns_of_their_own(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
