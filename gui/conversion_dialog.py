@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QWidget
 
 from engine.entry import Input
 from engine.errors import ParameterError, ProteoscopeError
@@ -146,12 +146,10 @@ class ConversionDialog(JobDialog):
         grid.addWidget(self.project, 2, 1, 1, 2)
         self.cancel_button.setToolTip("Stop writing; no file is left")
         self.close_button.setToolTip("Close this dialog; what is being written goes on")
-        page = QVBoxLayout(self)
-        page.setSpacing(10)
+        page = self.page()
         for widget in (words, files, choices, self.out, self.stage, self.progress):
             page.addWidget(widget)
         page.addStretch(1)
-        page.addLayout(self.buttons())
 
 
 def _line(name: str, hint: str, help: str) -> QLineEdit:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QAbstractTableModel, QLocale, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QLabel, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QLabel, QTableView, QWidget
 
 from engine.entry import Input
 from gui.bridge import JobBridge
@@ -193,8 +193,7 @@ class DatabaseDialog(JobDialog):
         copy.activated.connect(self._copy)
         self.cancel_button.setToolTip("Stop building; what has been read is kept for the next build")
         self.close_button.setToolTip("Close this dialog; a build that runs goes on")
-        page = QVBoxLayout(self)
-        page.setSpacing(10)
+        page = self.page()
         page.addWidget(words)
         page.addWidget(card)
         page.addWidget(self.folder)
@@ -203,4 +202,3 @@ class DatabaseDialog(JobDialog):
         page.addWidget(self.progress)
         page.addWidget(table, 1)
         page.addStretch(0)
-        page.addLayout(self.buttons())

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QLocale, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QWidget
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QShowEvent
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from engine.jobs import Job, ProgressEvent
 from gui.bridge import JobBridge
@@ -16,6 +16,7 @@ from gui.buttons import PrimaryButton
 from gui.forms.file_list import FileList
 from gui.forms.file_survey import FileSurvey
 from gui.icons import set_icon
+from gui.room import PageScroll, fit_dialog
 
 __all__ = ["JobDialog"]
 
@@ -49,6 +50,7 @@ class JobDialog(QDialog):
         self._survey, self._files = survey, files
         self._job: Job | None = None
         self._is_done = False
+        self._area: PageScroll | None = None
         self.stage = QLabel()
         self.stage.setTextFormat(Qt.TextFormat.PlainText)
         self.stage.setWordWrap(True)
@@ -123,13 +125,27 @@ class JobDialog(QDialog):
         paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
         self._survey.all_within(paths, lambda found: self._files.take(found.files))
 
-    def buttons(self) -> QHBoxLayout:
-        """The buttons, as they stand below the page."""
+    def page(self) -> QVBoxLayout:
+        """The layout of the page, which scrolls where a screen has no room for all of it; the buttons stand below it."""
+        content = QWidget()
+        page = QVBoxLayout(content)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(10)
+        self._area = PageScroll(content)
+        whole = QVBoxLayout(self)
+        whole.setSpacing(10)
+        whole.addWidget(self._area, 1)
         row = QHBoxLayout()
         row.addStretch(1)
         for button in (self.action_button, self.cancel_button, self.close_button):
             row.addWidget(button)
-        return row
+        whole.addLayout(row)
+        return page
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._area is not None and not event.spontaneous():
+            fit_dialog(self, self._area)
 
     def _cancel(self) -> None:
         if self._job is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QLocale, Qt
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QLocale
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from engine.entry import Input
 from engine.formats.libraries.writing import library_suffixes
@@ -95,13 +95,11 @@ class PredictionDialog(JobDialog):
         area = QScrollArea()
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(self.parameters)
-        page = QVBoxLayout(self)
-        page.setSpacing(10)
+        area.setMinimumWidth(self.parameters.minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width())
+        page = self.page()
         page.addWidget(words)
         page.addWidget(files)
         page.addWidget(area, 1)
         for widget in (self.out, self.stage, self.progress):
             page.addWidget(widget)
-        page.addLayout(self.buttons())

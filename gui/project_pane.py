@@ -52,6 +52,7 @@ _LOOKS = {
 }
 _RUN, _IS_RESUMABLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 _MARGIN = 6
+_EDGE, _MINIMUM_WIDTH = 8, 200
 _MADE_AT_ONCE = 20
 """Titles of runs; about as many are seen."""
 
@@ -79,7 +80,6 @@ class ProjectPane(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.project: Project | None = None
-        self.setMinimumWidth(200)
         self.name = heading("")
         self.name.setWordWrap(True)
         self.state = toned_label()
@@ -111,8 +111,10 @@ class ProjectPane(QWidget):
             _wide_button(action) for action in (self.compare_action, self.resume_action, self.about_action)
         )
         self._titles: dict[tuple[str, str], str] = {}
+        buttons = (self.compare_button, self.resume_button, self.about_button)
+        self.setMinimumWidth(max(_MINIMUM_WIDTH, *(2 * _EDGE + one.minimumSizeHint().width() for one in buttons)))
         page = QVBoxLayout(self)
-        page.setContentsMargins(8, 8, 8, 8)
+        page.setContentsMargins(_EDGE, _EDGE, _EDGE, _EDGE)
         page.addWidget(self.name)
         page.addWidget(self.state)
         page.addWidget(self.problem)

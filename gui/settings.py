@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _N_RECENT = 10
-LETTER_SIZES = (80, 90, 100, 115, 130, 150)
+LETTER_SIZES = (80, 90, 100, 115, 130, 150, 175, 200)
 """In percent of the system's, of which one is chosen."""
 
 

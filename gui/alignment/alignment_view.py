@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
 
 from engine.views.aligned_pair import AlignedPair
 from gui.alignment.alignment_plot import AlignmentPlot
 from gui.buttons import tool_button
+from gui.room import FoldingBar
 from gui.tables.elided_label import ElidedLabel
 
 __all__ = ["AlignmentView"]
@@ -42,19 +43,17 @@ class AlignmentView(QWidget):
         self.export_button = self._button("Export…", "Save the whole alignment as SVG, PDF or PNG", self.plot.export_action.ask)
         self.copy_action = self._action("&Copy as text", QKeySequence.StandardKey.Copy, self.copy)
         self.fasta_action = self._action("Copy as &FASTA", "Ctrl+Shift+F", self.copy_fasta)
-        self._bar = bar = QHBoxLayout()
-        bar.setContentsMargins(8, 3, 6, 3)
-        bar.setSpacing(4)
-        bar.addWidget(self._title, 1)
-        for widget in (
-            *(self.zoom_out_button, self.zoom_button, self.zoom_in_button),
-            *(self.copy_button, self.fasta_button, self.export_button),
-        ):
-            bar.addWidget(widget)
+        self.bar = FoldingBar((8, 3, 6, 3), 4)
+        self.bar.first.addWidget(self._title, 1)
+        for widget in (self.zoom_out_button, self.zoom_button, self.zoom_in_button):
+            self.bar.first.addWidget(widget)
+        self.bar.second.addStretch(1)
+        for widget in (self.copy_button, self.fasta_button, self.export_button):
+            self.bar.second.addWidget(widget)
         page = QVBoxLayout(self)
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(0)
-        page.addLayout(bar)
+        page.addWidget(self.bar)
         page.addWidget(self.plot, 1)
         self._show_zoom(1.0)
         self.show_pair(None)
@@ -64,7 +63,7 @@ class AlignmentView(QWidget):
         button = QToolButton()
         button.setDefaultAction(action)
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        self._bar.addWidget(button)
+        self.bar.second.addWidget(button)
         self.plot.insertAction(self.plot.export_action, action)
 
     def show_pair(self, pair: AlignedPair | None, text: str = "") -> None:

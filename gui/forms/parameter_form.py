@@ -17,8 +17,6 @@ from gui.labels import heading
 
 __all__ = ["ParameterForm"]
 
-_COLUMN_WIDTH = 400
-
 
 class ParameterForm(QWidget):
     """A card for each group of parameters; the advanced ones stand below, folded away.
@@ -142,7 +140,7 @@ class ParameterForm(QWidget):
         self.changed.emit()
 
     def _cards(self, *, advanced: bool) -> Columns:
-        columns = Columns(_COLUMN_WIDTH)
+        columns = Columns()
         cards: dict[str, Section] = {}
         for field in self.fields.values():
             one = field.description

@@ -491,7 +491,7 @@ class SearchForm(QWidget):
             self.scroll_area.ensureWidgetVisible(frame)
 
     def _lay_out(self) -> None:
-        cards = Columns(400)
+        cards = Columns()
         for one in self.inputs.values():
             card = Section(one.asked.title)
             card.grid.addWidget(one, 0, 0, 1, 3)
@@ -519,7 +519,6 @@ class SearchForm(QWidget):
         self.scroll_area.setWidget(content)
         self.scroll_area.setWidgetResizable(True)
         self.scroll_area.setFrameShape(QFrame.Shape.NoFrame)
-        self.scroll_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.reason.setToolTip("Show where")
         set_icon(self.reason, "information")
         self.run_button.setMinimumWidth(120)

@@ -29,12 +29,17 @@ class Section(Card):
 
 
 class Columns(QWidget):
-    """Widgets in one column, or in two of about the same height when it is wide enough."""
+    """Widgets in one column, or in two of about the same height when it is wide enough.
 
-    def __init__(self, column_width: int) -> None:
+    Parameters
+    ----------
+    letters : how many letters a column has room for at least, where there are two.
+    """
+
+    def __init__(self, letters: int = 50) -> None:
         super().__init__()
         self._widgets: list[QWidget] = []
-        self._column_width = column_width
+        self._column_width = self.fontMetrics().horizontalAdvance("n") * letters
         self._n_columns = 0
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)

@@ -16,7 +16,7 @@ from gui.theme import colours
 
 __all__ = ["Step", "Tour"]
 
-_CARD_WIDTH, _GAP = 340, 12
+_CARD_LETTERS, _GAP = 42, 12
 _SHADE = 110
 """How dark all is but the place that a step is about, of 255."""
 
@@ -150,7 +150,8 @@ class Tour(QWidget):
 
     def _place(self) -> None:
         """Put the card where it hides least of what it is about: right of it, left of it, below it, above it, else in the middle."""
-        self.card.setFixedWidth(min(_CARD_WIDTH, self.width() - 2 * _GAP))
+        wanted = max(self.fontMetrics().horizontalAdvance("n") * _CARD_LETTERS, self.card.minimumSizeHint().width())
+        self.card.setFixedWidth(min(wanted, self.width() - 2 * _GAP))
         self._column.activate()
         height = self._column.heightForWidth(self.card.width())
         self.card.resize(self.card.width(), max(height, self.card.minimumSizeHint().height()))

@@ -15,6 +15,7 @@ from gui.plots.axes import Axes, AxisTitles, draw_axes
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, ExportFigure, figure_font
 from gui.plots.zoomed import Ranges, ZoomedPlot
+from gui.room import pixels_with_letters
 
 __all__ = ["ChromatogramPlot"]
 
@@ -37,7 +38,7 @@ class ChromatogramPlot(ZoomedPlot):
         self.text = ""
         self._marked: float | None = None
         self.setAccessibleName("Chromatogram")
-        self.setMinimumSize(160, 90)
+        self.setMinimumSize(160, pixels_with_letters(self, 90))
         self.export_action = ExportAction(self, self._figure, self.message.emit)
 
     @property

@@ -16,6 +16,7 @@ from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, ExportFigure, figure_font
 from gui.plots.histogram import paint_steps
 from gui.plots.zoomed import Ranges, ZoomedPlot
+from gui.room import pixels_with_letters
 
 __all__ = ["DepthPlot"]
 
@@ -47,7 +48,7 @@ class DepthPlot(ZoomedPlot):
         self._marked: tuple[int, int] | None = None
         self._ranges = ((0.0, 1.0),)
         self.setAccessibleName("Depth of coverage along the text")
-        self.setMinimumSize(160, 70)
+        self.setMinimumSize(160, pixels_with_letters(self, 70))
         self.export_action = ExportAction(self, self._figure, self.message.emit)
 
     @property

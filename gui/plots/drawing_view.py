@@ -27,6 +27,7 @@ from engine.views.drawings import Bar, Curve, Drawing, Ink, Label, Points, Shade
 from gui.labels import tip_text
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, ExportFigure, figure_font
+from gui.room import pixels_with_letters
 from gui.shades import series_colour, shade_colour
 
 __all__ = ["DrawingView", "paint_drawing"]
@@ -59,7 +60,7 @@ class DrawingView(QWidget):
         self._figure_size = figure_size
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.setMinimumSize(220, 140)
+        self.setMinimumSize(220, pixels_with_letters(self, 140))
         self.setAccessibleName(name)
         self.export_action = ExportAction(self, self._figure, self.message.emit)
         self.export_action.setEnabled(False)

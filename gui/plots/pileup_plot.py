@@ -15,6 +15,7 @@ from gui.plots.axes import Axes, AxisTitles, draw_axes
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, ExportFigure, figure_font
 from gui.plots.zoomed import Ranges, ZoomedPlot
+from gui.room import pixels_with_letters
 
 __all__ = ["PileupPlot"]
 
@@ -47,7 +48,7 @@ class PileupPlot(ZoomedPlot):
         self._later = QTimer(self, singleShot=True, interval=_SOON_MS)
         self._later.timeout.connect(self._ask)
         self.setAccessibleName("Alignments piled up")
-        self.setMinimumSize(160, 110)
+        self.setMinimumSize(160, pixels_with_letters(self, 110))
         self.export_action = ExportAction(self, self._figure, self.message.emit)
 
     @property

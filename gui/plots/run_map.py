@@ -26,6 +26,7 @@ from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, ExportFigure, figure_font
 from gui.plots.map_picture import MapView, draw_points, nearest_point
 from gui.plots.zoomed import Ranges, ZoomedPlot
+from gui.room import pixels_with_letters
 
 __all__ = ["RunMap", "x_title"]
 
@@ -186,7 +187,7 @@ class _Canvas(ZoomedPlot):
         self._marked: int | None = None
         self._picture: tuple[object, QImage] | None = None
         self.setAccessibleName("Map of the run")
-        self.setMinimumSize(160, 110)
+        self.setMinimumSize(160, pixels_with_letters(self, 110))
 
     @property
     def inner(self) -> QRectF:

@@ -14,6 +14,7 @@ from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, ExportFigure, figure_font
 from gui.plots.label_layout import place_labels
 from gui.plots.zoomed import Ranges, ZoomedPlot
+from gui.room import pixels_with_letters
 
 __all__ = ["ShiftPlot"]
 
@@ -57,7 +58,7 @@ class ShiftPlot(ZoomedPlot):
         self._ranges = (self._whole_range,)
         self._bars: ShiftBars | None = None
         self.setAccessibleName("Histogram of mass shifts")
-        self.setMinimumSize(200, 110)
+        self.setMinimumSize(200, pixels_with_letters(self, 110))
         self.export_action = ExportAction(self, self._figure, self.message.emit)
 
     @property

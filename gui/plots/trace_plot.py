@@ -28,6 +28,7 @@ from gui.labels import answer_tooltip
 from gui.plots.axes import Axes, AxisTitles, draw_axes
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, ExportFigure, figure_font
+from gui.room import pixels_with_letters
 from gui.shades import series_colour
 
 __all__ = ["Border", "TracePlot"]
@@ -91,7 +92,7 @@ class TracePlot(QWidget):
             self._chosen = None
             self.reset_range()
         n_rows = self._grid(self.width())[1] if traces is not None else 1
-        self.setMinimumHeight(n_rows * _LEAST_HEIGHT)
+        self.setMinimumHeight(n_rows * pixels_with_letters(self, _LEAST_HEIGHT))
         self.setAccessibleDescription(text if traces is None else traces.title)
         self.export_action.setEnabled(traces is not None)
         self._enable()

@@ -19,7 +19,8 @@ _TYPING_MS = 150
 
 
 class FilterBar(QWidget):
-    """A line of fields, two where one has no room. A kind of search derives from it, adds its own with `_add`, and sets them in `_usual`.
+    """A line of fields, two where one has no room; where that has none, labels stand above their fields. A kind of search derives from it,
+    adds its own with `_add`, and sets them in `_usual`.
 
     Parameters
     ----------
@@ -100,17 +101,10 @@ class FilterBar(QWidget):
         self._reset_fields()
         self._now()
 
-    def _add(self, field: QWidget, label: str = "", frame: QWidget | None = None, *, folds: bool = False) -> None:
-        """Put a field, or the frame that holds it, before the button Reset, with a label whose letter after & leads to the field.
-
-        `folds`: the label stands above it where there is little room. Of a bar all fields fold, or none.
-        """
-        if folds:
+    def _add(self, field: QWidget, label: str = "", frame: QWidget | None = None) -> None:
+        """Put a field, or the frame that holds it, before the button Reset, with a label whose letter after & leads to the field."""
+        if label:
             frame = self._cell(field, label, frame or field, None)
-        elif label:
-            named = QLabel(label)
-            named.setBuddy(field)
-            self._row.insertWidget(self._row.count() - 2, named)
         self._row.insertWidget(self._row.count() - 2, frame or field)
         # The button was there before the fields.
         self.setTabOrder(self._last_field, field)
@@ -123,12 +117,10 @@ class FilterBar(QWidget):
         name: str,
         help_text: str,
         below: QWidget | None = None,
-        *,
-        folds: bool = False,
     ) -> None:
         """Put a number before the button Reset. It filters when it is entered; while what stands there is no number, it is marked.
 
-        `below`: what stands under it; then it folds, as with `folds`.
+        `below`: what stands under it.
         """
         box.setAccessibleName(name)
         box.setKeyboardTracking(False)
@@ -144,7 +136,7 @@ class FilterBar(QWidget):
         box.lineEdit().textChanged.connect(mark)
         self._marks.append(mark)
         if below is None:
-            self._add(box, label, frame, folds=folds)
+            self._add(box, label, frame)
             return
         self._add(box, frame=self._cell(box, label, frame, below))
         for beside in (self.reset_button, *self._cells):

@@ -36,8 +36,8 @@ class ReadFilterBar(FilterBar):
             (self.minimum_identity, "&Identity % ≥", "Least identity", "Hides alignments with a smaller part of identical columns"),
             (self.below_identity, "<", "Identity below", "Hides alignments with this part of identical columns or a larger one"),
         ):
-            self._add_number(box, label, name, help_text, folds=True)
-        self._add(self.rows, "R&ows", folds=True)
+            self._add_number(box, label, name, help_text)
+        self._add(self.rows, "R&ows")
         self.open()
 
     @property

@@ -26,6 +26,7 @@ from gui.icons import set_icon
 from gui.results.export import ExportDialog, fitted
 from gui.results.filter_bar import FilterBar
 from gui.results.summary_header import SummaryHeader
+from gui.room import PageScroll
 from gui.spectrum.spectrum_view import SpectrumView
 from gui.splitters import kept_sizes, restore_sizes
 from gui.tables.panel import TablePanel
@@ -319,10 +320,11 @@ class RunView(QWidget):
         layout.addWidget(self.header)
         layout.addWidget(self.filter_bar)
         layout.addWidget(next(iter(self._splitters.values())), 1)
-        self._shown = shown
+        # A small window, or a large font, has no room for all of it.
+        self._shown = PageScroll(shown, greedy=True)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._text)
-        self._stack.addWidget(shown)
+        self._stack.addWidget(self._shown)
         self.filter_bar.filterChanged.connect(self._filter)
         for name, panel in self.panels.items():
             panel.allAsked.connect(partial(self.show_all, name))

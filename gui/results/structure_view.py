@@ -268,7 +268,8 @@ class StructureView(QueryHitsView):
         widths, heights = ([size(one.minimumSizeHint()) for one in shown] for size in (QSize.width, QSize.height))
         # One of them must have room, or the window could not be made small enough for one alone.
         self._beside.setMinimumWidth(max(widths))
-        is_narrow = self.structures_action.isChecked() and sum(widths) + self._beside.handleWidth() > self.width()
+        needed = sum(max(width, one.bar.width_in_line) for width, one in zip(widths, shown, strict=True)) + self._beside.handleWidth()
+        is_narrow = self.structures_action.isChecked() and needed > self.width()
         others = self.header.height() + self.filter_bar.height() + self._tables.minimumSizeHint().height()
         is_low = others + sum(heights) + 2 * self._beside.handleWidth() > self.height()
         self.alignment.setVisible(not (is_narrow and is_low))

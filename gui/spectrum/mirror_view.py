@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, 
 
 from engine.views.mirror import MirroredSpectra
 from gui.plots.export import ExportAction, ExportFigure
+from gui.room import pixels_with_letters
 from gui.spectrum.mirror_plot import FIGURE_SIZE, MirrorPlot, paint_mirror, peak_text
 from gui.tables.elided_label import ElidedLabel, ReadoutLabel
 
@@ -28,7 +29,7 @@ class MirrorView(QWidget):
         self.export_button.setToolTip("Save the spectra as they are zoomed now as SVG, PDF or PNG (Ctrl+E)")
         self.export_button.setAccessibleName("Export the spectra as a figure")
         self.plot = MirrorPlot()
-        self.plot.setMinimumHeight(130)
+        self.plot.setMinimumHeight(pixels_with_letters(self, 130))
         self.plot.peakHovered.connect(self._tell_peak)
         self.readout = ReadoutLabel("Peak under the pointer")
         self._text = QLabel()

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QGraphicsObject, QWidget
 from engine.views.shown_peaks import UNMATCHED, ShownPeaks
 from gui.plots.colours import PlotColours, plot_colours
 from gui.plots.label_layout import place_labels
+from gui.room import pixels_with_letters
 from gui.spectrum.figure import FigureRange, peaks_by_kind
 
 __all__ = ["PeakPlace", "PeakPlot", "PlotItem"]
@@ -154,7 +155,7 @@ class PeakPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimported
         plot = self.addPlot(row=row, col=0, viewBox=_PeakBox(self, has_height=has_height), axisItems=axes)
         plot.setMenuEnabled(False)
         plot.hideButtons()
-        plot.getAxis("left").setWidth(_AXIS_WIDTH)
+        plot.getAxis("left").setWidth(pixels_with_letters(self, _AXIS_WIDTH))
         plot.setLabel("left", left)
         for axis in ("left", "bottom"):
             plot.getAxis(axis).enableAutoSIPrefix(False)

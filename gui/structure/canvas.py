@@ -28,6 +28,7 @@ from engine.arrays import offsets_of
 from engine.structures.colouring import Legend
 from engine.structures.meshes import Mesh
 from gui.labels import answer_tooltip
+from gui.room import pixels_with_letters
 from gui.structure.camera import Camera, Sphere, sphere_around
 from gui.structure.overlay import OverlayChoice, paint_overlay
 from gui.structure.rendering import Body, Look, Renderer, RenderingError
@@ -122,7 +123,7 @@ class StructureCanvas(QWidget):
         self._spin.timeout.connect(lambda: self._take(self.camera.turned(_SPIN_DEGREES, 0.0)))
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMinimumSize(160, 120)
+        self.setMinimumSize(160, pixels_with_letters(self, 120))
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName("Superposed structures in three dimensions")
 

@@ -34,6 +34,7 @@ from gui.buttons import tool_button
 from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
 from gui.labels import toned_label
+from gui.room import FoldingBar
 from gui.structure.canvas import BACKGROUNDS, StructureCanvas
 from gui.structure.files import SceneFilesTask
 from gui.structure.hit_list import HitList
@@ -51,6 +52,8 @@ _LEAST_TRIANGLES = 20_000
 """Of a surface, however many chains are shown."""
 _NARROW = 560
 """Pixels below which the lists beside the picture are closed at first."""
+_LETTERS_OF_CHOICE, _ARROW = 9, 30
+"""What a choice above the picture shows of its text before the buttons go below the choices; pixels of its arrow and frame."""
 
 
 class Submit(Protocol):
@@ -331,13 +334,13 @@ class StructurePanel(QWidget):
         return action
 
     def _lay_out(self) -> None:
-        bar = QHBoxLayout()
-        bar.setContentsMargins(4, 3, 2, 3)
-        bar.setSpacing(2)
+        bar = self.bar = FoldingBar((4, 3, 2, 3), 2)
         for box, part in ((self.style_box, 2), (self.colour_box, 3), (self.extent_box, 3)):
-            bar.addWidget(box, part)
-        bar.addWidget(_button(self.reset_action))
-        bar.addWidget(
+            bar.first.addWidget(box, part)
+        bar.want(3 * (self.fontMetrics().horizontalAdvance("n" * _LETTERS_OF_CHOICE) + _ARROW))
+        bar.second.addStretch(1)
+        bar.second.addWidget(_button(self.reset_action))
+        bar.second.addWidget(
             self._menu_button(
                 "View",
                 "How it is looked at, and what is written",
@@ -345,9 +348,9 @@ class StructurePanel(QWidget):
                 self._background_menu,
             )
         )
-        bar.addWidget(self._menu_button("Save", "Pictures, structures and scripts", self._save_actions))
-        bar.addWidget(_button(self.lists_action))
-        bar.addWidget(tool_button("close", "Close the structures", self.closeAsked.emit))
+        bar.second.addWidget(self._menu_button("Save", "Pictures, structures and scripts", self._save_actions))
+        bar.second.addWidget(_button(self.lists_action))
+        bar.second.addWidget(tool_button("close", "Close the structures", self.closeAsked.emit))
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         shown = QWidget()
@@ -374,7 +377,7 @@ class StructurePanel(QWidget):
         page = QVBoxLayout(self)
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(0)
-        page.addLayout(bar)
+        page.addWidget(bar)
         self.note.setContentsMargins(8, 2, 8, 2)
         page.addWidget(self.note)
         page.addWidget(self.splitter, 1)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from gui.labels import tip_text
 
-__all__ = ["ElidedLabel", "ReadoutLabel"]
+__all__ = ["ElidedLabel", "ReadoutLabel", "TitleLabel"]
 
 
 class ElidedLabel(QLabel):
@@ -45,15 +45,13 @@ class ElidedLabel(QLabel):
         painter.end()
 
 
-class ReadoutLabel(QLabel):
-    """One line that can be marked and copied. Where it has no room it ends in an ellipsis, and the tooltip has it all."""
+class _ShorteningLabel(QLabel):
+    """One line that is as wide as its text. Where it has no room it ends in an ellipsis, and the tooltip has it all."""
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(" ", parent)
+    def __init__(self, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.setContentsMargins(8, 1, 8, 3)
-        self.setAccessibleName(name)
+        self.setText(text)
 
     def setText(self, text: str) -> None:
         """Show a text."""
@@ -75,3 +73,23 @@ class ReadoutLabel(QLabel):
         shown = metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, room.width())
         painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
         painter.end()
+
+
+class TitleLabel(_ShorteningLabel):
+    """What stands over a table or a picture, in bold letters."""
+
+    def __init__(self, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        font = self.font()
+        font.setBold(True)
+        self.setFont(font)
+
+
+class ReadoutLabel(_ShorteningLabel):
+    """One line that can be marked and copied."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(" ", parent)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.setContentsMargins(8, 1, 8, 3)
+        self.setAccessibleName(name)

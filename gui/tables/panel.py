@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QT
 from engine.results.columns import Column
 from engine.views.conditions import Condition
 from engine.views.tables import TableSource
-from gui.tables.elided_label import ElidedLabel
+from gui.tables.elided_label import ElidedLabel, TitleLabel
 from gui.tables.model import ParquetTableModel
 from gui.tables.view import TableView
 from gui.words import in_sentence
@@ -72,7 +72,7 @@ class TablePanel(QWidget):
         self.total = 0
         """Rows of the whole table."""
 
-        heading = QLabel(f"<b>{title}</b>")
+        heading = TitleLabel(title)
         self._scope_label = ElidedLabel()
         self.all_button = QToolButton()
         self.all_button.setText("Show all")

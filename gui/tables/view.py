@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QLocale, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QLocale, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QContextMenuEvent, QFontMetrics, QGuiApplication, QKeySequence, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -35,6 +35,7 @@ __all__ = ["TableView"]
 COPY_LIMIT = 200_000
 """Rows that the clipboard takes at most: more would stop the programs that read it."""
 _ROW_PADDING = 7
+_ROWS_AT_LEAST = 2
 
 
 class _Cells(QStyledItemDelegate):
@@ -118,6 +119,12 @@ class TableView(QTableView):
         self.save_action = self._action("&Save table…", QKeySequence("Ctrl+Shift+S"), self.ask_and_save)
         self.columns_action = self._action("C&olumns and sorting…", QKeySequence("Ctrl+Shift+C"), self._pop_columns_up)
         model.modelReset.connect(self._after_reset)
+
+    def minimumSizeHint(self) -> QSize:
+        """Room for the header and two rows, in letters of any size."""
+        rows = _ROWS_AT_LEAST * self.verticalHeader().defaultSectionSize()
+        height = self.horizontalHeader().sizeHint().height() + rows + self.horizontalScrollBar().sizeHint().height() + 2 * self.frameWidth()
+        return QSize(super().minimumSizeHint().width(), height)
 
     def add_action(self, action: QAction) -> None:
         """Put an action of the view's owner on top of the context menu."""

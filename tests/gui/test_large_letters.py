@@ -1,0 +1,224 @@
+"""With large letters in a small window everything can be read and reached: nothing is squeezed below what it needs, nor lies where no
+scroll bar leads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QRect, QSize
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QDialog, QLabel, QMainWindow, QScrollArea, QTabWidget, QWidget
+from pytestqt.qtbot import QtBot
+
+from engine.searches import SEARCHES
+from gui.room import FoldingBar, PageScroll
+from gui.settings import LETTER_SIZES
+from gui.theme import scale_letters
+from gui.window import MainWindow
+from tests.fuzz.result_tables import make
+from tests.gui.result_views import cut_off, settle
+
+_KINDS = ("identify", "align", "structures", "modified", "evidence", "library", "quantify")
+SIZES = pytest.mark.parametrize("large", [(150, QSize(1024, 700)), (200, QSize(1280, 800))], ids=str, indirect=True)
+
+
+@pytest.fixture(scope="module")
+def projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("projects")
+    for kind in _KINDS:
+        make(kind, folder / kind)
+    return folder
+
+
+@pytest.fixture
+def large(request: pytest.FixtureRequest, qapp: QApplication) -> Iterator[QSize]:
+    """The size of the window; until the end letters are so many percent of the usual ones."""
+    percent, size = request.param
+    usual = qapp.font()
+    scale_letters(qapp, percent)
+    yield size
+    qapp.setFont(usual)
+
+
+@pytest.fixture
+def small_window(large: QSize, make_window: Callable[[], MainWindow], qtbot: QtBot) -> MainWindow:
+    window = make_window()
+    window.resize(large)
+    qtbot.wait(20)
+    assert window.size() == large
+    return window
+
+
+def out_of_reach(top: QWidget) -> list[str]:
+    """Widgets of which a part is beyond the edges of what they lie in; of a scroll area that is its whole content."""
+    found = []
+    for widget in top.findChildren(QWidget):
+        place, inside = QRect(widget.rect()), widget
+        if not widget.isVisibleTo(top) or widget.window() is not top.window() or widget.size().isEmpty():
+            continue
+        while inside is not top:
+            parent = inside.parentWidget()
+            assert parent is not None
+            area = parent.parentWidget()
+            if isinstance(area, QAbstractScrollArea) and area.viewport() is parent:
+                if not isinstance(area, QScrollArea):
+                    # It brings its rows into sight by itself.
+                    break
+                place, inside = QRect(area.rect()), area
+                continue
+            place.translate(inside.pos())
+            if isinstance(parent, QMainWindow):
+                break
+            if not parent.rect().contains(place):
+                found.append(f"{type(widget).__name__} {widget.accessibleName()} {place} in {type(parent).__name__} {parent.rect()}")
+                break
+            inside = parent
+    return found
+
+
+def cut_words(top: QWidget) -> list[str]:
+    """Texts that wrap and have fewer lines than they need."""
+    labels = [one for one in top.findChildren(QLabel) if one.isVisibleTo(top) and one.wordWrap() and one.text()]
+    return [f"{one.text()}: {one.size()}" for one in labels if one.height() < one.heightForWidth(one.width()) - 1]
+
+
+def scrolled_across(top: QWidget) -> list[int]:
+    """How far pages have to be scrolled across to see all of them; figures may be wider than they are shown."""
+    areas = [one for one in top.findChildren(QScrollArea) if one.isVisibleTo(top) and one.widget().layout() is not None]
+    return [one.horizontalScrollBar().maximum() for one in areas]
+
+
+def assert_fits(top: QWidget) -> None:
+    assert out_of_reach(top) == []
+    assert cut_off(top) == []
+    assert cut_words(top) == []
+    assert not any(scrolled_across(top))
+
+
+@SIZES
+def test_forms_can_be_read(small_window: MainWindow, qtbot: QtBot) -> None:
+    for search in SEARCHES:
+        small_window.new_search(search.kind)
+        small_window.form.parameters.unfold()
+        qtbot.wait(30)
+        assert small_window.size().width() <= small_window.screen().size().width()
+        assert_fits(small_window.form)
+
+
+@SIZES
+def test_results_can_be_read(small_window: MainWindow, projects: Path, large: QSize, qtbot: QtBot) -> None:
+    for kind in _KINDS:
+        small_window.open_project(projects / kind)
+        view = small_window.results
+        settle(view, qtbot)
+        for panel in view.panels.values():
+            if panel.model.rowCount():
+                panel.view.choose(0)
+                settle(view, qtbot)
+        assert small_window.size() == large, kind
+        assert_fits(view)
+        for tabs in view.findChildren(QTabWidget):
+            for index in range(1, tabs.count()):
+                tabs.setCurrentIndex(index)
+                settle(view, qtbot)
+                assert_fits(view)
+
+
+@SIZES
+def test_pages_and_dialogs_can_be_read(small_window: MainWindow, projects: Path, qtbot: QtBot) -> None:
+    assert_fits(small_window.start_page)
+    small_window.show_devices()
+    qtbot.waitUntil(lambda: small_window.devices.is_known and not small_window.device_page.is_busy)
+    qtbot.wait(50)
+    assert_fits(small_window.device_page)
+    small_window.open_project(projects / "identify")
+    settle(small_window.results, qtbot)
+    small_window.project_pane.about_action.trigger()
+    qtbot.waitUntil(lambda: not small_window.run_actions.is_busy)
+    qtbot.wait(30)
+    assert_fits(small_window.run_actions.page)
+    assert_fits(small_window.project_pane)
+    for show in (small_window.dialogs.new_database, small_window.dialogs.convert_spectra, small_window.dialogs.predict_library):
+        show()
+        qtbot.wait(30)
+        (dialog,) = [one for one in small_window.findChildren(QDialog) if one.isVisible()]
+        assert_fits(dialog)
+        room = dialog.screen().availableGeometry()
+        assert dialog.width() <= room.width() and dialog.height() <= room.height()
+        dialog.close()
+        dialog.deleteLater()
+        qtbot.wait(1)
+
+
+@SIZES
+def test_the_tour_can_be_read(small_window: MainWindow, qtbot: QtBot) -> None:
+    small_window.assistance.start_tour()
+    tour = small_window.assistance.tour
+    assert tour is not None
+    while tour.step < len(tour._steps) - 1:
+        qtbot.wait(10)
+        assert_fits(tour)
+        tour.go(tour.step + 1)
+    tour.leave()
+
+
+def test_a_page_scrolls_where_it_needs_more_than_there_is_and_only_there(qtbot: QtBot) -> None:
+    """Its texts may wrap in more lines; Qt's own area would give it the height that it would like."""
+    from PySide6.QtWidgets import QListWidget, QVBoxLayout
+
+    page = QWidget()
+    column = QVBoxLayout(page)
+    words, rows = QLabel("many words " * 30, wordWrap=True), QListWidget()
+    rows.setMinimumHeight(100)
+    column.addWidget(words)
+    column.addWidget(rows)
+    area = PageScroll(page)
+    qtbot.addWidget(area)
+    area.resize(400, 250)
+    area.show()
+    down, across = area.verticalScrollBar(), area.horizontalScrollBar()
+    assert page.size() == area.size() and down.maximum() == across.maximum() == 0
+    assert page.height() < page.layout().totalHeightForWidth(page.width()), "no more than it needs, though it would like more"
+    area.resize(400, 120)
+    assert down.maximum() > 0 and across.maximum() == 0
+    assert words.height() >= words.heightForWidth(words.width()) and rows.height() >= 100
+    rows.setMinimumWidth(900)
+    qtbot.waitUntil(lambda: across.maximum() > 0)
+    assert page.width() >= 900
+    rows.setMinimumWidth(0)
+    area.resize(400, 250)
+    qtbot.waitUntil(lambda: down.maximum() == across.maximum() == 0)
+
+
+def test_a_bar_folds_where_its_groups_have_no_room_beside_each_other(qtbot: QtBot) -> None:
+    bar = FoldingBar((4, 4, 4, 4), 4)
+    first, second = QLabel("first group"), QLabel("second group")
+    bar.first.addWidget(first)
+    bar.second.addWidget(second)
+    bar.want(200)
+    qtbot.addWidget(bar)
+    bar.resize(600, 30)
+    bar.show()
+    assert not bar.is_folded and second.x() > first.x() and second.y() == first.y()
+    height = bar.minimumSizeHint().height()
+    bar.resize(200, 60)
+    qtbot.waitUntil(lambda: bar.is_folded and second.y() > first.y())
+    assert bar.minimumSizeHint().height() > height and bar.minimumSizeHint().width() <= 200
+
+
+def test_letters_may_be_twice_as_large() -> None:
+    """What the Web Content Accessibility Guidelines ask for (1.4.4)."""
+    assert LETTER_SIZES[-1] == 200
+
+
+def test_the_test_sees_what_is_beyond_an_edge(qtbot: QtBot) -> None:
+    page, inner = QWidget(), QLabel("a text that is longer than its place")
+    inner.setParent(page)
+    inner.setGeometry(80, 0, 40, 20)
+    qtbot.addWidget(page)
+    page.resize(100, 50)
+    page.show()
+    assert len(out_of_reach(page)) == 1 and len(cut_off(page)) == 1
+    inner.move(20, 0)
+    assert out_of_reach(page) == []
