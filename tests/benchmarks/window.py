@@ -316,6 +316,7 @@ def measure_stalls(folder: Path, where_above: float, is_prepared: bool) -> None:
             act()
     with journey.step("the look"):
         window.choose_look("dark")
+        journey.wait(0.1, lambda: not window.theme.is_changing)
     with journey.step("wider"):
         window.resize(1600, 1000)
     journey.close()
