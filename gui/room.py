@@ -25,15 +25,10 @@ class PageScroll(QScrollArea):
 
     Qt's own resizable area gives a page whose texts wrap the height that it would like, not the one that it needs, so that it scrolls
     with room enough.
-
-    Parameters
-    ----------
-    greedy : whether what stands beside it gives way to the width of the page.
     """
 
-    def __init__(self, page: QWidget, parent: QWidget | None = None, *, greedy: bool = False) -> None:
+    def __init__(self, page: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._is_greedy = greedy
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._page = page
@@ -45,9 +40,8 @@ class PageScroll(QScrollArea):
         return self._page.layout()
 
     def minimumSizeHint(self) -> QSize:
-        """Any height does; what stands beside it gives way before it scrolls across, where it is `greedy`."""
-        bar = self.verticalScrollBar().sizeHint().width()
-        return QSize(self._page.minimumSizeHint().width() + bar if self._is_greedy else 1, 1)
+        """Any room does."""
+        return QSize(1, 1)
 
     def sizeHint(self) -> QSize:
         return self._page.sizeHint()
@@ -64,8 +58,6 @@ class PageScroll(QScrollArea):
         """Qt has it look at its page."""
         if event.type() == QEvent.Type.LayoutRequest and watched is self._page:
             self._fit()
-            if self._is_greedy:
-                self.updateGeometry()
         return super().eventFilter(watched, event)
 
     def _fit(self) -> None:

@@ -321,7 +321,7 @@ class RunView(QWidget):
         layout.addWidget(self.filter_bar)
         layout.addWidget(next(iter(self._splitters.values())), 1)
         # A small window, or a large font, has no room for all of it.
-        self._shown = PageScroll(shown, greedy=True)
+        self._shown = PageScroll(shown)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._text)
         self._stack.addWidget(self._shown)
