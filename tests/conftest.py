@@ -20,17 +20,20 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 LONGEST_FILES = (
     "tests/fuzz/test_kills_and_disks.py",
-    "tests/kernels/test_cuda_gapsmis.py",
-    "tests/kernels/test_cuda_lifetimes.py",
     "tests/kernels/test_cuda_compiles.py",
-    "tests/kernels/test_match_scores.py",
-    "tests/kernels/test_k_means.py",
-    "tests/kernels/test_superposition.py",
+    "tests/kernels/test_cuda_lifetimes.py",
+    "tests/fuzz/test_readers.py",
+    "tests/fuzz/test_result_tables.py",
     "tests/gui/test_window.py",
-    "tests/kernels/test_cuda_fragment_index.py",
+    "tests/engine/identification/test_entrapment.py",
     "tests/gui/results/test_results.py",
+    "tests/kernels/test_cuda_gapsmis.py",
+    "tests/kernels/test_cuda_fragment_index.py",
     "tests/engine/command_line/test_main.py",
+    "tests/kernels/test_k_means.py",
+    "tests/engine/formats/test_hostile_files.py",
     "tests/engine/execution/cluster/test_searches_on_workers.py",
+    "tests/engine/execution/cluster/test_cluster.py",
 )
 """The files that take longest, which several processes begin with, so that none works at one of them while the others have nothing left."""
 

@@ -32,7 +32,8 @@ _EXPORTS = ("psms.tsv", "peptides.tsv", "proteins.tsv")
 class Place:
     """A project with a cache and a temporary folder of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, database: Path) -> None:
+        self.database = database
         self.project, self.cache, self.temporary = folder / "project", folder / "cache", folder / "temporary"
         self.query, self.hits = folder / "query.fasta", folder / "hits.tsv"
         self.temporary.mkdir(parents=True)
@@ -42,10 +43,10 @@ class Place:
         """Begin a search; `variant` makes another index of `identify`, another result of `align`."""
         if kind == "identify":
             options = ["--preset", "low-resolution", "--set", f"maximum_mass={5000 + variant}", "--set", f"second_pass={bool(variant % 2)}"]
-            arguments = ["identify", str(SPECTRA), "--database", str(DATABASE), "--out", str(self.project), *options]
+            arguments = ["identify", str(SPECTRA), "--database", str(self.database), "--out", str(self.project), *options]
         else:
             options = ["--gap-open", str(9 + variant % 4), "--project", str(self.project)]
-            arguments = ["align", str(self.query), str(DATABASE), "--out", str(self.hits), *options]
+            arguments = ["align", str(self.query), str(self.database), "--out", str(self.hits), *options]
         environment = {
             **os.environ, "PYTHONPATH": str(REPOSITORY), "PROTEOSCOPE_CACHE": str(self.cache), "TMPDIR": str(self.temporary),
         }  # fmt: skip
@@ -85,10 +86,10 @@ class Place:
         return found
 
 
-def run(n: int, seed: int, folder: Path) -> tuple[int, int]:
+def run(n: int, seed: int, folder: Path, database: Path = DATABASE) -> tuple[int, int]:
     """Kill `n` searches; how many were still at work when they were, and the most files left in the temporary folder."""
     chance = random.Random(seed)
-    place, alone = Place(folder / "together"), {}
+    place, alone = Place(folder / "together", database), {}
     os.environ[VARIABLE] = str(place.cache)  # where the key is by which kept requests are known
     seconds, n_at_work, kept = {}, 0, {}
     for kind in ("identify", "align"):
@@ -110,7 +111,7 @@ def run(n: int, seed: int, folder: Path) -> tuple[int, int]:
                 key = kind, variant % 4 if kind == "align" else variant
                 if key not in alone:
                     own = folder / f"alone-{len(alone)}"
-                    alone[key] = Place(own).search(kind, variant)
+                    alone[key] = Place(own, database).search(kind, variant)
                 assert place.search(kind, variant) == alone[key], f"after kill {number}, {kind} exports something else"
             kept = place.registered()
             left = place.leftovers()

@@ -29,8 +29,8 @@ SPECTRA = SAMPLES / "BSA1.mzML.gz"
 _SHARE_KILLED_AGAIN = 0.4
 
 
-def cases(folder: Path, data: Path | None) -> dict[str, tuple[str, ...]]:
-    """The command lines, by kind; ``PROJECT`` stands for the project's folder."""
+def cases(folder: Path, data: Path | None, database: Path = DATABASE) -> dict[str, tuple[str, ...]]:
+    """The command lines, by kind; ``PROJECT`` stands for the project's folder. `database`: that of `identify` and `align`."""
     chance = np.random.default_rng(4)
     genome = "".join(chance.choice(list("ACGT"), 30_000))
     reads = [genome[begin : begin + 120] for begin in chance.integers(0, len(genome) - 120, 300).tolist()]
@@ -39,10 +39,10 @@ def cases(folder: Path, data: Path | None) -> dict[str, tuple[str, ...]]:
         (folder / f"{name}.fasta").write_text("".join(f">{name}{number}\n{text}\n" for number, text in enumerate(texts)))
     found: dict[str, tuple[str, ...]] = {
         "identify": (
-            "identify", str(SPECTRA), "--database", str(DATABASE), "--out", "PROJECT", "--preset", "low-resolution",
+            "identify", str(SPECTRA), "--database", str(database), "--out", "PROJECT", "--preset", "low-resolution",
             "--set", "precursor_tolerance=3 Da", "--set", "score=hyperscore",
         ),
-        "align": ("align", str(folder / "queries.fasta"), str(DATABASE), "--out", "PROJECT-hits.tsv", "--project", "PROJECT"),
+        "align": ("align", str(folder / "queries.fasta"), str(database), "--out", "PROJECT-hits.tsv", "--project", "PROJECT"),
         "reads": (
             "reads", str(folder / "genome.fasta"), str(folder / "reads.fasta"), "--out", "PROJECT-reads.tsv", "--project", "PROJECT",
             "--places", "every",
@@ -132,10 +132,12 @@ class Place:
         return found
 
 
-def run(n: int, seed: int, folder: Path, kinds: list[str] | None = None, data: Path | None = None) -> tuple[int, int]:
+def run(
+    n: int, seed: int, folder: Path, kinds: list[str] | None = None, data: Path | None = None, database: Path = DATABASE
+) -> tuple[int, int]:
     """Kill runs `n` times; how many of the kills came while a run was at work, and how many runs went on."""
     os.environ[VARIABLE] = str(folder / "cache")  # where the key is too
-    chance, of_kinds = random.Random(seed), cases(folder, data)
+    chance, of_kinds = random.Random(seed), cases(folder, data, database)
     places = [
         Place(folder, kind, arguments, before(kind, data)) for kind, arguments in of_kinds.items() if not kinds or kind in kinds
     ]  # fmt: skip

@@ -6,12 +6,13 @@ import pytest
 
 from engine.project.cache import VARIABLE
 from tests.fuzz import full_disk, kills, resumed_kills, workers
+from tests.searching import few_proteins
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
 def test_killed_searches_lose_nothing_mix_nothing_and_leave_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))  # which is set back
-    kills.run(5, 3, tmp_path)
+    kills.run(5, 3, tmp_path, few_proteins(tmp_path))
 
 
 def test_a_full_disk_is_told_in_one_line_and_costs_no_result(tmp_path):
@@ -24,7 +25,7 @@ def test_a_full_disk_is_told_in_one_line_and_costs_no_result(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
 def test_killed_runs_that_go_on_have_the_tables_of_undisturbed_ones(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))  # which is set back
-    resumed_kills.run(3, 3, tmp_path, ["identify", "k-means"])
+    resumed_kills.run(3, 3, tmp_path, ["identify", "k-means"], database=few_proteins(tmp_path))
 
 
 @pytest.mark.long

@@ -7,19 +7,10 @@
 // card do not.
 #pragma once
 
-#include <link.h>
-#include <setjmp.h>
-#include <ucontext.h>
-
+// This much of every source is compiled with it: what needs no template of its own stands in cuda_shim.cpp, which is compiled once.
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <tuple>
 #include <utility>
-#include <vector>
 
 #define __global__
 #define __device__
@@ -42,226 +33,55 @@ struct dim3 {
 // What `kernels.counts` tells beforehand is counted here.
 #define COUNT_OPERATIONS(n) (shim::operations += static_cast<unsigned long long>(n))
 
-inline dim3 blockDim, gridDim;
-inline uint3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
+extern uint3 threadIdx, blockIdx;
 constexpr int warpSize = 32;
 
 namespace shim {
 
-inline unsigned long long operations = 0;
+extern unsigned long long operations;
+extern unsigned current;  // thread of the block
 
-constexpr size_t kStackBytes = 128 * 1024;
 constexpr size_t kSharedBytes = 256 * 1024;
 constexpr size_t kGuardBytes = 4096;  // behind the dynamic shared memory that a launch asks for
-constexpr unsigned char kRubbish = 0xa5;
 
-struct Warp {
-    unsigned arrived = 0, mask = 0;
-    unsigned long generation = 0;
-    unsigned long long slot[32];
-};
-
-struct Fiber {
-    ucontext_t start;
-    jmp_buf where;
-    bool begun = false, finished = false;
-    uint3 index;
-};
-
-inline std::vector<Fiber> fibers;
-inline std::vector<Warp> warps;
-inline std::vector<char> stacks;
-inline jmp_buf scheduler;
-inline ucontext_t scheduler_context;
-inline unsigned current = 0, n_waiting = 0, n_live = 0;
-inline unsigned long barrier_generation = 0;
-inline bool progressed = false;
-inline std::string error;
-inline void (*body)(void*) = nullptr;
-inline void* body_argument = nullptr;
-
-inline void yield() {
-    if (_setjmp(fibers[current].where) == 0) _longjmp(scheduler, 1);
-}
-
-[[noreturn]] inline void fail(const std::string& text) {
-    if (error.empty()) error = text + " (block " + std::to_string(blockIdx.x) + ", thread " + std::to_string(current) + ")";
-    _longjmp(scheduler, 2);
-}
-
-inline void begin_fiber() {
-    body(body_argument);
-    fibers[current].finished = true;
-    --n_live;
-    progressed = true;
-    _longjmp(scheduler, 1);
-}
-
-inline void block_barrier() {
-    const unsigned long mine = barrier_generation;
-    ++n_waiting;
-    progressed = true;
-    while (barrier_generation == mine) {
-        if (n_waiting == n_live) {
-            n_waiting = 0;
-            ++barrier_generation;
-            progressed = true;
-            return;
-        }
-        yield();
-    }
-}
-
-// All lanes in `mask` must come with the same mask before any goes on.
-inline void warp_barrier(unsigned mask) {
-    Warp& warp = warps[current >> 5];
-    const unsigned bit = 1u << (current & 31);
-    if (!(mask & bit)) fail("a lane is not in the mask that it names");
-    if (warp.arrived == 0) {
-        warp.mask = mask;
-    } else if (warp.mask != mask) {
-        fail("lanes of a warp name different masks");
-    }
-    warp.arrived |= bit;
-    progressed = true;
-    if (warp.arrived == mask) {
-        warp.arrived = 0;
-        ++warp.generation;
-        return;
-    }
-    const unsigned long mine = warp.generation;
-    while (warp.generation == mine) yield();
-}
+[[noreturn]] void fail(const char* text);
+void block_barrier();
+void warp_barrier(unsigned mask);
+// Lays down some bits of this lane, and returns those that lane `source` has laid down.
+unsigned long long shuffled(unsigned mask, unsigned long long bits, int source);
+// Runs a grid, with `call` for each thread. Returns an empty text, or what went wrong; `room` is the dynamic shared memory.
+const char* run(void (*call)(void** arguments), const unsigned* grid, const unsigned* block, bool descending, void** arguments,
+                unsigned char* room, size_t shared);
 
 template <class Value>
 unsigned long long as_bits(Value value) {
     unsigned long long bits = 0;
     static_assert(sizeof(Value) <= sizeof bits);
-    std::memcpy(&bits, &value, sizeof value);
+    __builtin_memcpy(&bits, &value, sizeof value);
     return bits;
 }
 
 template <class Value>
 Value from_bits(unsigned long long bits) {
     Value value;
-    std::memcpy(&value, &bits, sizeof value);
+    __builtin_memcpy(&value, &bits, sizeof value);
     return value;
-}
-
-// Every lane of `mask` lays down its value and sees what all have laid down; `pick` makes the answer of this lane from it.
-template <class Value, class Pick>
-auto exchange(unsigned mask, Value value, Pick pick) {
-    Warp& warp = warps[current >> 5];
-    warp.slot[current & 31] = as_bits(value);
-    warp_barrier(mask);
-    const auto answer = pick(warp.slot);
-    warp_barrier(mask);
-    return answer;
 }
 
 template <class Value>
 Value shuffle(unsigned mask, Value value, int source) {
-    if (source < 0 || source > 31 || !(mask >> source & 1u)) fail("a shuffle reads a lane that is not in its mask");
-    return exchange(mask, value, [=](const unsigned long long* slot) { return from_bits<Value>(slot[source]); });
+    return from_bits<Value>(shuffled(mask, as_bits(value), source));
 }
 
-// Lets the current fiber run until it waits or ends. On its own, because variables of a function that calls setjmp are not safe.
-__attribute__((noinline)) inline void resume() {
-    Fiber& fiber = fibers[current];
-    if (_setjmp(scheduler) != 0) return;
-    if (fiber.begun) _longjmp(fiber.where, 1);
-    fiber.begun = true;
-    setcontext(&fiber.start);
-}
-
+// Calls a kernel with the values that lie at some addresses.
 template <class... Arguments, size_t... i>
-std::tuple<Arguments...> unpacked(void** arguments, std::index_sequence<i...>) {
-    return std::tuple<Arguments...>(*static_cast<Arguments*>(arguments[i])...);
+void call(void (*kernel)(Arguments...), void** arguments, std::index_sequence<i...>) {
+    kernel(*static_cast<Arguments*>(arguments[i])...);
 }
-
-struct Place {
-    unsigned char *holds, *begin;
-    size_t bytes;
-};
-
-// Where this library keeps its thread-local storage for the thread that asks, which is all shared memory of its kernels; `room` lies in it.
-inline Place shared_memory(unsigned char* room) {
-    Place place{room, room, kSharedBytes + kGuardBytes};
-    dl_iterate_phdr(
-        [](dl_phdr_info* library, size_t, void* argument) {
-            Place& place = *static_cast<Place*>(argument);
-            unsigned char* const begin = static_cast<unsigned char*>(library->dlpi_tls_data);
-            for (int i = 0; begin != nullptr && i < library->dlpi_phnum; ++i) {
-                const auto& segment = library->dlpi_phdr[i];
-                if (segment.p_type != PT_TLS || place.holds < begin || place.holds >= begin + segment.p_memsz) continue;
-                place.begin = begin;
-                place.bytes = segment.p_memsz;
-                return 1;
-            }
-            return 0;
-        },
-        &place);
-    return place;
-}
-
-__attribute__((noinline)) inline void tell_of_threads_that_wait() {
-    error = "threads of block " + std::to_string(blockIdx.x) + " wait for each other for ever: " + std::to_string(n_waiting) + " of " +
-            std::to_string(n_live) + " at the block's barrier";
-}
-
-__attribute__((noinline)) inline bool wrote_behind(const unsigned char* room, size_t shared) {
-    for (size_t i = shared; i < shared + kGuardBytes && error.empty(); ++i) {
-        if (room[i] != kRubbish) error = "a write behind the " + std::to_string(shared) + " bytes of dynamic shared memory";
-    }
-    return !error.empty();
-}
-
-// Runs a grid. Returns an empty text, or what went wrong.
 template <class... Arguments>
-std::string run(void (*kernel)(Arguments...), dim3 grid, dim3 block, bool descending, void** arguments, unsigned char* room, size_t shared) {
-    if (shared > kSharedBytes) return "too much shared memory";
-    std::tuple<Arguments...> values = unpacked<Arguments...>(arguments, std::index_sequence_for<Arguments...>());
-    auto call = [&] { std::apply(kernel, values); };
-    body = [](void* f) { (*static_cast<decltype(call)*>(f))(); };
-    body_argument = &call;
-    gridDim = grid;
-    blockDim = block;
-    const unsigned n = block.x * block.y * block.z;
-    stacks.resize(n * kStackBytes);
-    const Place memory = shared_memory(room);
-    error.clear();
-    for (unsigned b = 0; b < grid.x * grid.y * grid.z; ++b) {
-        blockIdx = uint3{b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y};
-        std::memset(memory.begin, kRubbish, memory.bytes);
-        fibers.assign(n, Fiber());
-        warps.assign((n + 31) / 32, Warp());
-        n_waiting = 0;
-        n_live = n;
-        for (unsigned t = 0; t < n; ++t) {
-            fibers[t].index = uint3{t % block.x, t / block.x % block.y, t / block.x / block.y};
-            getcontext(&fibers[t].start);
-            fibers[t].start.uc_stack.ss_sp = stacks.data() + t * kStackBytes;
-            fibers[t].start.uc_stack.ss_size = kStackBytes;
-            fibers[t].start.uc_link = nullptr;
-            makecontext(&fibers[t].start, begin_fiber, 0);
-        }
-        while (n_live > 0) {
-            progressed = false;
-            for (unsigned turn = 0; turn < n; ++turn) {
-                current = descending ? n - 1 - turn : turn;
-                if (fibers[current].finished) continue;
-                threadIdx = fibers[current].index;
-                resume();
-                if (!error.empty()) return error;
-            }
-            if (!progressed) {
-                tell_of_threads_that_wait();
-                return error;
-            }
-        }
-        if (wrote_behind(room, shared)) return error;
-    }
-    return {};
+void call(void (*kernel)(Arguments...), void** arguments) {
+    call(kernel, arguments, std::index_sequence_for<Arguments...>());
 }
 
 }  // namespace shim
@@ -295,14 +115,7 @@ Value __shfl_xor_sync(unsigned mask, Value value, int bits, int width = 32) {
     return shim::shuffle(mask, value, source >= base + width ? lane : source);
 }
 
-inline unsigned __ballot_sync(unsigned mask, int predicate) {
-    return shim::exchange(mask, predicate != 0, [=](const unsigned long long* slot) {
-        unsigned votes = 0;
-        for (int lane = 0; lane < 32; ++lane) votes |= (mask >> lane & 1u && slot[lane]) ? 1u << lane : 0u;
-        return votes;
-    });
-}
-
+unsigned __ballot_sync(unsigned mask, int predicate);
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) == mask; }
 
@@ -374,69 +187,24 @@ struct alignas(16) uint4 {
 inline void fetch_line(const void*) {}
 
 // Two signed numbers of 16 bits in a word, as the intrinsics of that name compute on them.
-namespace shim {
-template <class Operation, class... Words>
-unsigned by_halves(Operation operation, Words... words) {
-    unsigned answer = 0;
-    for (int half = 0; half < 32; half += 16) {
-        answer |= static_cast<unsigned>(static_cast<uint16_t>(operation(static_cast<int16_t>(words >> half)...))) << half;
-    }
-    return answer;
-}
-}  // namespace shim
-
-inline unsigned __vimax3_s16x2(unsigned a, unsigned b, unsigned c) {
-    return shim::by_halves([](int x, int y, int z) { return max(max(x, y), z); }, a, b, c);
-}
-inline unsigned __viaddmax_s16x2(unsigned a, unsigned b, unsigned c) {
-    return shim::by_halves([](int x, int y, int z) { return max<int>(static_cast<int16_t>(x + y), z); }, a, b, c);
-}
-inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
-    const unsigned long long bytes = static_cast<unsigned long long>(b) << 32 | a;
-    unsigned answer = 0;
-    for (int i = 0; i < 4; ++i) answer |= static_cast<unsigned>(bytes >> 8 * (selector >> 4 * i & 7) & 255) << 8 * i;
-    return answer;
-}
-
+unsigned __vimax3_s16x2(unsigned a, unsigned b, unsigned c);
+unsigned __viaddmax_s16x2(unsigned a, unsigned b, unsigned c);
+unsigned __byte_perm(unsigned a, unsigned b, unsigned selector);
 // The instruction prmt, whose fourth bit of a place asks for the sign of its byte in all eight bits.
-inline unsigned signed_bytes(unsigned a, unsigned b, unsigned places) {
-    const unsigned chosen = __byte_perm(a, b, places & 0x7777u);
-    unsigned answer = 0;
-    for (int i = 0; i < 32; i += 8) {
-        const unsigned byte = chosen >> i & 255u;
-        answer |= (places >> (i / 2 + 3) & 1u ? (byte & 128u ? 255u : 0u) : byte) << i;
-    }
-    return answer;
-}
+unsigned signed_bytes(unsigned a, unsigned b, unsigned places);
+// Two numbers of half precision in a word, rounded to the nearest even after each operation.
+unsigned half_pair_sum(unsigned a, unsigned b);
+unsigned half_pair_greatest(unsigned a, unsigned b);
 
-// Two numbers of half precision in a word, rounded to the nearest even after each operation (_Float16 of GCC and Clang).
-namespace shim {
-inline _Float16 as_half(int bits) { return from_bits<_Float16>(static_cast<uint16_t>(bits)); }
-inline int half_bits(_Float16 value) { return static_cast<int>(as_bits(value)); }
-}  // namespace shim
-
-inline unsigned half_pair_sum(unsigned a, unsigned b) {
-    return shim::by_halves([](int x, int y) { return shim::half_bits(shim::as_half(x) + shim::as_half(y)); }, a, b);
-}
-inline unsigned half_pair_greatest(unsigned a, unsigned b) {
-    return shim::by_halves([](int x, int y) { return shim::as_half(x) < shim::as_half(y) ? y : x; }, a, b);
-}
-
-// Room for `extern __shared__` arrays of the name dynamic_shared.
+// Room for `extern __shared__` arrays of the name dynamic_shared: of the source, where the compiler knows how to reach it.
+#ifndef SHIM_RUNNER
 alignas(16) thread_local unsigned char dynamic_shared[shim::kSharedBytes + shim::kGuardBytes];
+#endif
 
 // Makes `launch_NAME` for a caller outside: arguments are pointers to the values, as cuLaunchKernel takes them.
-#define SHIM_KERNEL(NAME)                                                                                                        \
-    extern "C" const char* launch_##NAME(const unsigned* grid, const unsigned* block, unsigned long shared, int descending,      \
-                                         void** arguments) {                                                                     \
-        static std::string answer;                                                                                               \
-        answer = shim::run(NAME, dim3{grid[0], grid[1], grid[2]}, dim3{block[0], block[1], block[2]}, descending != 0, arguments, \
-                           dynamic_shared, shared);                                                                              \
-        return answer.c_str();                                                                                                   \
+#define SHIM_KERNEL(NAME)                                                                                                  \
+    extern "C" const char* launch_##NAME(const unsigned* grid, const unsigned* block, unsigned long shared, int descending, \
+                                         void** arguments) {                                                               \
+        const auto call = [](void** arguments) { shim::call(NAME, arguments); };                                           \
+        return shim::run(call, grid, block, descending != 0, arguments, dynamic_shared, shared);                           \
     }
-
-extern "C" unsigned long long counted_operations() {
-    const unsigned long long counted = shim::operations;
-    shim::operations = 0;
-    return counted;
-}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,11 +40,11 @@ def random_lists(
 
 
 def plain_score(query: Sequence[int], precursor: int, candidate: Sequence[int], its_precursor: int) -> int:
-    """The definition, pair by pair."""
+    """The definition: pairs of the same mass, and pairs of the same distance to the precursor."""
     delta = precursor - its_precursor
-    query = [mass for mass in query if 0 <= mass < precursor]
+    n_of = Counter(mass for mass in query if 0 <= mass < precursor)
     candidate = [mass for mass in candidate if 0 <= mass < its_precursor]
-    return sum(t == x for t in query for x in candidate) + sum(t == x + delta for t in query for x in candidate)
+    return sum(n_of[x] for x in candidate) + sum(n_of[x + delta] for x in candidate)
 
 
 def _list(lists: MassLists, i: int) -> list[int]:

@@ -16,10 +16,18 @@ _MASSES = {
     "F": 147.06841, "R": 156.10111, "Y": 163.06333, "W": 186.07931,
 }  # fmt: skip
 _ANY = 0xFFFFFFFF
+_OF_THE_INDEX = ("mass", "position", "length", "flags", "letters", "residues", "known", "known_site", "known_modification")
 
 
 def _mask(letters: str) -> int:
     return sum(1 << ord(letter) - 65 for letter in letters) or _ANY
+
+
+def _read_only(peptides: PeptideArrays) -> PeptideArrays:
+    """Peptides as those of an index, which is not written to: kernels that were compiled for these need not be compiled again."""
+    for name in _OF_THE_INDEX:
+        getattr(peptides, name).flags.writeable = False
+    return peptides
 
 
 def random_modifications(
@@ -78,10 +86,10 @@ def random_search(
     mass = np.add.reduceat(of_residue, position[:-1]) + _WATER + n_term + c_term
     present = np.bitwise_or.reduceat(np.uint32(1) << (residues - 65).astype(np.uint32), position[:-1])
     order = np.argsort(mass, kind="stable")
-    peptides = PeptideArrays(
+    peptides = _read_only(PeptideArrays(
         mass[order], position[:-1][order].astype(np.uint32), lengths[order].astype(np.uint8),
         random.integers(0, 4, n_peptides).astype(np.uint8), present[order], residues, residue_mass, n_term, c_term,
-    )  # fmt: skip
+    ))  # fmt: skip
     modifications = random_modifications(random, most, maximum_forms, which)
     offset = {"a": -27.994915, "b": 0.0, "c": 17.026549, "x": 43.98983, "y": _WATER, "z": 1.991841}
     mz, weight, bounds, charges, masses = [], [], [0], [], []
@@ -145,10 +153,10 @@ def with_known_modifications(
     known = np.concatenate((np.zeros(len(peptides.mass), np.uint32), np.arange(1, len(rows), dtype=np.uint32)))[order]
     table = np.stack(rows)
     columns = {name: getattr(peptides, name)[source] for name in ("position", "length", "flags", "letters")}
-    with_known = peptides._replace(
+    with_known = _read_only(peptides._replace(
         mass=mass[order], **columns, known=known, known_site=np.ascontiguousarray(table[:, 0]),
         known_modification=np.ascontiguousarray(table[:, 1]),
-    )  # fmt: skip
+    ))  # fmt: skip
     more = modifications._replace(mass=np.concatenate((modifications.mass, masses)), place=np.concatenate((modifications.place, places)))
     return spectra, queries, with_known, more, settings
 

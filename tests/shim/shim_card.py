@@ -1,4 +1,4 @@
-"""A `kernels.cuda.modules.Card` that runs the CUDA sources on the processor, through cuda_shim.hpp and g++.
+"""A `kernels.cuda.modules.Card` that runs the CUDA sources on the processor, through cuda_shim.hpp, cuda_shim.cpp and g++.
 
 Behind each buffer stand guard bytes; a kernel that writes there fails the test at its launch. With PROTEOSCOPE_SHIM_ADDRESS_SANITIZER set,
 GCC's address sanitizer watches reads too, in a Python started with PYTHONMALLOC=malloc, LD_PRELOAD="$(gcc -print-file-name=libasan.so)" and
@@ -30,11 +30,11 @@ from kernels.device import DeviceError, DeviceMemoryError
 
 __all__ = ["IS_SANITIZED", "ShimCard", "compiled", "missing_compiler"]
 
-_HEADER = Path(__file__).with_name("cuda_shim.hpp")
+_HEADER, _RUNNER = (Path(__file__).with_name(f"cuda_shim.{ending}") for ending in ("hpp", "cpp"))
 IS_SANITIZED = bool(os.environ.get("PROTEOSCOPE_SHIM_ADDRESS_SANITIZER"))
 _OPTIONS = (
     # Variables of templates are each library's own, as each module's on a card: two of the same name may have other sizes.
-    "-std=c++17", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-ffp-contract=off", "-fPIC", "-shared", "-fno-gnu-unique",
+    "-std=c++17", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-ffp-contract=off", "-fPIC", "-fno-gnu-unique",
     *(("-g", "-fsanitize=address", "--param", "asan-stack=0") if IS_SANITIZED else ("-Werror",)),
 )  # fmt: skip
 _GUARD = b"" if IS_SANITIZED else bytes([0xC3]) * 1024
@@ -61,14 +61,14 @@ def compiled(text: str, defines: tuple[str, ...] = ()) -> ctypes.CDLL:
             program, built = Path(name) / "kernels.cpp", Path(name) / "kernels.so"
             launchers = "".join(f"SHIM_KERNEL({kernel})\n" for kernel, _ in _KERNEL.findall(text))
             program.write_text(f'#include "{_compiled_header(folder, shared)}"\n{text}\n{launchers}', encoding="utf-8")
-            subprocess.run(["g++", *options, str(program), "-o", str(built)], check=True)
+            subprocess.run(["g++", *options, "-shared", str(program), str(_compiled_runner(folder)), "-o", str(built)], check=True)
             built.replace(library)
     return ctypes.CDLL(str(library))
 
 
 def _digest(*texts: str) -> str:
-    """What the header of the shim and some texts are known by."""
-    return hashlib.sha256("\0".join((_HEADER.read_text(encoding="utf-8"), *texts)).encode()).hexdigest()[:24]
+    """What the sources of the shim and some texts are known by."""
+    return hashlib.sha256("\0".join((*(one.read_text(encoding="utf-8") for one in (_HEADER, _RUNNER)), *texts)).encode()).hexdigest()[:24]
 
 
 @cache
@@ -84,6 +84,19 @@ def _compiled_header(folder: Path, options: tuple[str, ...]) -> Path:
             text.replace(header)
             built.replace(made)
     return header
+
+
+@cache
+def _compiled_runner(folder: Path) -> Path:
+    """What runs the grids, which every library has in it."""
+    options = (*_OPTIONS, "-O2")
+    made = folder / f"{_digest(*options)}.o"
+    if not made.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            built = Path(name) / "runner.o"
+            subprocess.run(["g++", *options, "-c", str(_RUNNER), "-o", str(built)], check=True)
+            built.replace(made)
+    return made
 
 
 class ShimCard:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 __all__ = ["pack", "unpack"]
 
-_ARRAY, _TUPLE, _NAMED = 1, 2, 3
+_ARRAY, _TUPLE, _NAMED, _READ_ONLY = 1, 2, 3, 4
 
 
 def pack(value: Any, named: Callable[[NDArray], Mapping[str, Any] | None] = lambda array: None) -> bytes:
@@ -38,7 +38,7 @@ def pack(value: Any, named: Callable[[NDArray], Mapping[str, Any] | None] = lamb
                 raise TypeError("an array of objects cannot go to another process")
             file = io.BytesIO()
             np.lib.format.write_array(file, np.asarray(one), version=(1, 0), allow_pickle=False)
-            return msgpack.ExtType(_ARRAY, file.getvalue())
+            return msgpack.ExtType(_ARRAY if one.flags.writeable else _READ_ONLY, file.getvalue())
         if isinstance(one, np.generic):
             return one.item()
         if isinstance(one, tuple):
@@ -52,7 +52,9 @@ def pack(value: Any, named: Callable[[NDArray], Mapping[str, Any] | None] = lamb
 
 
 def unpack(packed: bytes, opened: Callable[[Mapping[str, Any]], NDArray] | None = None) -> Any:
-    """What `pack` packed; tuples of names come back as plain tuples. `opened`: opens an array that is named.
+    """What `pack` packed, arrays read-only where they were; tuples of names come back as plain tuples.
+
+    `opened`: opens an array that is named.
 
     Raises
     ------
@@ -60,8 +62,11 @@ def unpack(packed: bytes, opened: Callable[[Mapping[str, Any]], NDArray] | None 
     """
 
     def extension(code: int, data: bytes) -> Any:
-        if code == _ARRAY:
-            return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+        if code in (_ARRAY, _READ_ONLY):
+            array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+            # A kernel is compiled for arrays that are written to, or for those that are not: what is compiled here serves there.
+            array.flags.writeable = code == _ARRAY
+            return array
         if code == _TUPLE:
             return tuple(unpack(data, opened))
         if code == _NAMED and opened is not None:

@@ -33,6 +33,14 @@ def test_arrays_come_back_to_the_bit(array: np.ndarray) -> None:
     assert found.flags.writeable
 
 
+def test_arrays_that_must_not_be_written_to_come_back_so() -> None:
+    # A kernel is compiled for one sort or the other: a worker would compile again what was compiled for here.
+    kept = np.arange(3)
+    kept.flags.writeable = False
+    found = unpack(pack((kept, np.arange(3), np.float64(1))))
+    assert [one.flags.writeable for one in found[:2]] == [False, True]
+
+
 @pytest.mark.parametrize("value", [object(), np.array([object()]), {"a": {1, 2}}, np.array([[], None], object)])
 def test_what_is_no_plain_data_is_refused(value: object) -> None:
     with pytest.raises(TypeError):

@@ -1,0 +1,296 @@
+// What runs the grids of cuda_shim.hpp: compiled once, and linked into the library of each source, which has variables of its own.
+#include <link.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#define SHIM_RUNNER
+#include "cuda_shim.hpp"
+
+dim3 blockDim, gridDim;
+uint3 threadIdx, blockIdx;
+
+namespace shim {
+
+unsigned long long operations = 0;
+unsigned current = 0;
+
+namespace {
+
+constexpr size_t kStackBytes = 128 * 1024;
+constexpr unsigned char kRubbish = 0xa5;
+
+struct Warp {
+    unsigned arrived = 0, mask = 0;
+    unsigned long generation = 0;
+    unsigned long long slot[32];
+};
+
+// A thread of the block. Its stack stays from block to block: it waits where it was done with the one before.
+struct Fiber {
+    void* where[5];                          // as GCC keeps a place to go on at, which costs a tenth of what setjmp does
+    const unsigned long* awaited = nullptr;  // it goes on when this is no longer what it was
+    unsigned long seen = 0;
+    bool begun = false, finished = false;
+    uint3 index;
+};
+
+std::vector<Fiber> fibers;
+std::vector<Warp> warps;
+std::unique_ptr<char[]> stacks;
+void* scheduler[5];
+unsigned n_waiting = 0, n_live = 0;
+unsigned long barrier_generation = 0;
+bool progressed = false;
+std::string error;
+void (*body)(void**) = nullptr;
+void** body_arguments = nullptr;
+
+// GCC asks that no function holds both the place and the jump; variables of one that holds a place are not safe.
+[[noreturn]] __attribute__((noinline)) void jump_to(void** where) { __builtin_longjmp(where, 1); }
+
+// Gives the turn back.
+__attribute__((noinline)) void yield() {
+    if (__builtin_setjmp(fibers[current].where) == 0) jump_to(scheduler);
+}
+
+void yield_until_changed(const unsigned long& generation) {
+    fibers[current].awaited = &generation;
+    fibers[current].seen = generation;
+    yield();
+}
+
+void release_block() {
+    n_waiting = 0;
+    ++barrier_generation;
+}
+
+void begin_fiber() {
+    for (;;) {
+        body(body_arguments);
+        fibers[current].finished = true;
+        progressed = true;
+        if (--n_live == n_waiting && n_live > 0) release_block();
+        yield();
+    }
+}
+
+// Lets the current fiber run until it waits or ends.
+__attribute__((noinline)) void resume() {
+    Fiber& fiber = fibers[current];
+    if (__builtin_setjmp(scheduler) != 0) return;
+    if (fiber.begun) jump_to(fiber.where);
+    fiber.begun = true;
+    ucontext_t start;
+    getcontext(&start);
+    start.uc_stack.ss_sp = stacks.get() + current * kStackBytes;
+    start.uc_stack.ss_size = kStackBytes;
+    start.uc_link = nullptr;
+    makecontext(&start, begin_fiber, 0);
+    setcontext(&start);
+}
+
+// Fibers for so many threads, that begin their stacks anew where there were fewer or where they were left in the middle of a kernel.
+void prepare_fibers(unsigned n) {
+    if (n > fibers.size()) stacks.reset(new char[n * kStackBytes]);
+    if (n > fibers.size() || !error.empty()) fibers.assign(std::max<size_t>(n, fibers.size()), Fiber());
+    error.clear();
+}
+
+struct Place {
+    unsigned char *holds, *begin;
+    size_t bytes;
+};
+
+// Where this library keeps its thread-local storage for the thread that asks, which is all shared memory of its kernels; `room` lies in it.
+Place shared_memory(unsigned char* room) {
+    Place place{room, room, kSharedBytes + kGuardBytes};
+    dl_iterate_phdr(
+        [](dl_phdr_info* library, size_t, void* argument) {
+            Place& place = *static_cast<Place*>(argument);
+            unsigned char* const begin = static_cast<unsigned char*>(library->dlpi_tls_data);
+            for (int i = 0; begin != nullptr && i < library->dlpi_phnum; ++i) {
+                const auto& segment = library->dlpi_phdr[i];
+                if (segment.p_type != PT_TLS || place.holds < begin || place.holds >= begin + segment.p_memsz) continue;
+                place.begin = begin;
+                place.bytes = segment.p_memsz;
+                return 1;
+            }
+            return 0;
+        },
+        &place);
+    return place;
+}
+
+void tell_of_threads_that_wait() {
+    error = "threads of block " + std::to_string(blockIdx.x) + " wait for each other for ever: " + std::to_string(n_waiting) + " of " +
+            std::to_string(n_live) + " at the block's barrier";
+}
+
+bool wrote_behind(const unsigned char* room, size_t shared) {
+    const unsigned char* const end = room + shared + kGuardBytes;
+    if (std::all_of(room + shared, end, [](unsigned char one) { return one == kRubbish; })) return false;
+    error = "a write behind the " + std::to_string(shared) + " bytes of dynamic shared memory";
+    return true;
+}
+
+}  // namespace
+
+void fail(const char* text) {
+    if (error.empty()) error = std::string(text) + " (block " + std::to_string(blockIdx.x) + ", thread " + std::to_string(current) + ")";
+    jump_to(scheduler);
+}
+
+void block_barrier() {
+    progressed = true;
+    if (++n_waiting == n_live) {
+        release_block();
+    } else {
+        yield_until_changed(barrier_generation);
+    }
+}
+
+// All lanes in `mask` must come with the same mask before any goes on.
+void warp_barrier(unsigned mask) {
+    Warp& warp = warps[current >> 5];
+    const unsigned bit = 1u << (current & 31);
+    if (!(mask & bit)) fail("a lane is not in the mask that it names");
+    if (warp.arrived == 0) {
+        warp.mask = mask;
+    } else if (warp.mask != mask) {
+        fail("lanes of a warp name different masks");
+    }
+    warp.arrived |= bit;
+    progressed = true;
+    if (warp.arrived == mask) {
+        warp.arrived = 0;
+        ++warp.generation;
+    } else {
+        yield_until_changed(warp.generation);
+    }
+}
+
+unsigned long long shuffled(unsigned mask, unsigned long long bits, int source) {
+    if (source < 0 || source > 31 || !(mask >> source & 1u)) fail("a shuffle reads a lane that is not in its mask");
+    const Warp& warp = warps[current >> 5];
+    warps[current >> 5].slot[current & 31] = bits;
+    warp_barrier(mask);
+    const unsigned long long answer = warp.slot[source];
+    warp_barrier(mask);
+    return answer;
+}
+
+const char* run(void (*call)(void** arguments), const unsigned* grid, const unsigned* block, bool descending, void** arguments,
+                unsigned char* room, size_t shared) {
+    if (shared > kSharedBytes) return "too much shared memory";
+    body = call;
+    body_arguments = arguments;
+    gridDim = dim3{grid[0], grid[1], grid[2]};
+    blockDim = dim3{block[0], block[1], block[2]};
+    const unsigned n = blockDim.x * blockDim.y * blockDim.z;
+    prepare_fibers(n);
+    for (unsigned t = 0; t < n; ++t) fibers[t].index = uint3{t % blockDim.x, t / blockDim.x % blockDim.y, t / blockDim.x / blockDim.y};
+    const Place memory = shared_memory(room);
+    unsigned char* const end = memory.begin + memory.bytes;
+    unsigned char* const used = room + shared + kGuardBytes;  // of the dynamic part, which is much larger than what is asked for
+    for (unsigned b = 0; b < gridDim.x * gridDim.y * gridDim.z; ++b) {
+        blockIdx = uint3{b % gridDim.x, b / gridDim.x % gridDim.y, b / gridDim.x / gridDim.y};
+        std::fill(memory.begin, used, kRubbish);
+        std::fill(room + kSharedBytes + kGuardBytes, end, kRubbish);
+        warps.assign((n + 31) / 32, Warp());
+        n_waiting = 0;
+        n_live = n;
+        for (unsigned t = 0; t < n; ++t) {
+            fibers[t].awaited = nullptr;
+            fibers[t].finished = false;
+        }
+        while (n_live > 0) {
+            progressed = false;
+            for (unsigned turn = 0; turn < n; ++turn) {
+                current = descending ? n - 1 - turn : turn;
+                const Fiber& fiber = fibers[current];
+                if (fiber.finished || (fiber.awaited != nullptr && *fiber.awaited == fiber.seen)) continue;
+                threadIdx = fiber.index;
+                resume();
+                if (!error.empty()) return error.c_str();
+            }
+            if (!progressed) {
+                tell_of_threads_that_wait();
+                return error.c_str();
+            }
+        }
+        if (wrote_behind(room, shared)) return error.c_str();
+    }
+    return "";
+}
+
+}  // namespace shim
+
+unsigned __ballot_sync(unsigned mask, int predicate) {
+    auto& slot = shim::warps[shim::current >> 5].slot;
+    slot[shim::current & 31] = predicate != 0;
+    shim::warp_barrier(mask);
+    unsigned votes = 0;
+    for (int lane = 0; lane < 32; ++lane) votes |= (mask >> lane & 1u && slot[lane]) ? 1u << lane : 0u;
+    shim::warp_barrier(mask);
+    return votes;
+}
+
+// Two signed numbers of 16 bits in a word, as the intrinsics of that name compute on them.
+namespace shim {
+template <class Operation, class... Words>
+unsigned by_halves(Operation operation, Words... words) {
+    unsigned answer = 0;
+    for (int half = 0; half < 32; half += 16) {
+        answer |= static_cast<unsigned>(static_cast<uint16_t>(operation(static_cast<int16_t>(words >> half)...))) << half;
+    }
+    return answer;
+}
+}  // namespace shim
+
+unsigned __vimax3_s16x2(unsigned a, unsigned b, unsigned c) {
+    return shim::by_halves([](int x, int y, int z) { return max(max(x, y), z); }, a, b, c);
+}
+unsigned __viaddmax_s16x2(unsigned a, unsigned b, unsigned c) {
+    return shim::by_halves([](int x, int y, int z) { return max<int>(static_cast<int16_t>(x + y), z); }, a, b, c);
+}
+unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
+    const unsigned long long bytes = static_cast<unsigned long long>(b) << 32 | a;
+    unsigned answer = 0;
+    for (int i = 0; i < 4; ++i) answer |= static_cast<unsigned>(bytes >> 8 * (selector >> 4 * i & 7) & 255) << 8 * i;
+    return answer;
+}
+
+// The instruction prmt, whose fourth bit of a place asks for the sign of its byte in all eight bits.
+unsigned signed_bytes(unsigned a, unsigned b, unsigned places) {
+    const unsigned chosen = __byte_perm(a, b, places & 0x7777u);
+    unsigned answer = 0;
+    for (int i = 0; i < 32; i += 8) {
+        const unsigned byte = chosen >> i & 255u;
+        answer |= (places >> (i / 2 + 3) & 1u ? (byte & 128u ? 255u : 0u) : byte) << i;
+    }
+    return answer;
+}
+
+// Two numbers of half precision in a word, rounded to the nearest even after each operation (_Float16 of GCC and Clang).
+namespace shim {
+_Float16 as_half(int bits) { return from_bits<_Float16>(static_cast<uint16_t>(bits)); }
+int half_bits(_Float16 value) { return static_cast<int>(as_bits(value)); }
+}  // namespace shim
+
+unsigned half_pair_sum(unsigned a, unsigned b) {
+    return shim::by_halves([](int x, int y) { return shim::half_bits(shim::as_half(x) + shim::as_half(y)); }, a, b);
+}
+unsigned half_pair_greatest(unsigned a, unsigned b) {
+    return shim::by_halves([](int x, int y) { return shim::as_half(x) < shim::as_half(y) ? y : x; }, a, b);
+}
+
+extern "C" unsigned long long counted_operations() {
+    const unsigned long long counted = shim::operations;
+    shim::operations = 0;
+    return counted;
+}
