@@ -89,7 +89,7 @@ class MessageBar(QWidget):
             clicked()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, D102 - Qt's name
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), QColor(colours().raised))
-        painter.fillRect(QRectF(0, 0, 4, self.height()), QColor(getattr(colours(), self._tone)))
-        painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), QColor(colours().outline))
+        with QPainter(self) as painter:
+            painter.fillRect(self.rect(), QColor(colours().raised))
+            painter.fillRect(QRectF(0, 0, 4, self.height()), QColor(getattr(colours(), self._tone)))
+            painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), QColor(colours().outline))

@@ -19,8 +19,8 @@ class Card(QFrame):
     """A raised part of a page, with round corners."""
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, D102 - Qt's name
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(self.palette().color(QPalette.ColorRole.Mid))
-        painter.setBrush(self.palette().color(QPalette.ColorRole.Button))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(self.palette().color(QPalette.ColorRole.Mid))
+            painter.setBrush(self.palette().color(QPalette.ColorRole.Button))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)

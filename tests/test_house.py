@@ -195,6 +195,23 @@ def test_errors_are_not_swallowed_whole():
     assert found == []
 
 
+def test_every_painter_is_ended():
+    """One that only goes when nobody holds its frame any more (a traceback does, and a profiler) goes on painting when Qt shows what was
+    painted, or goes in another thread: both end the process."""
+    found = []
+    for path, tree in modules().items():
+        functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+        for function in functions if path.startswith("gui/") else ():
+            nodes = list(ast.walk(function))
+            attributes = (node for node in nodes if isinstance(node, ast.Attribute) and node.attr == "end")
+            ended = {ast.unparse(node.value) for node in attributes}
+            for node in nodes:
+                is_painter = isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("QPainter(")
+                if is_painter and ast.unparse(node.targets[0]) not in ended:
+                    found.append(f"{path}:{node.lineno}")
+    assert found == []
+
+
 def test_the_tests_are_one_package():
     """Each folder of tests is a part of it, and no file puts folders on Python's path to find another."""
     folders = {path.rpartition("/")[0] for path in texts() if path.startswith("tests/") and path.endswith(".py")}

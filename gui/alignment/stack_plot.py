@@ -137,35 +137,35 @@ class StackPlot(QAbstractScrollArea):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw what is in sight."""
         colours = plot_colours(self.palette())
-        painter = QPainter(self.viewport())
-        painter.fillRect(event.rect(), colours.background)
-        if self.painted is None:
+        with QPainter(self.viewport()) as painter:
+            painter.fillRect(event.rect(), colours.background)
+            if self.painted is None:
+                painter.setPen(colours.faint)
+                area = self.viewport().rect().adjusted(20, 20, -20, -20)
+                painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._text)
+                return
+            layout, stack = self._layout, self.painted.stack
+            width, height = self.viewport().width(), self.viewport().height()
+            across, down = self.horizontalScrollBar().value(), self.verticalScrollBar().value()
+            first = int(across // layout.cell)
+            last = min(len(self.painted.columns), int((across + width - layout.name) // layout.cell) + 1)
+            rows = range(int(down // layout.line), min(len(stack) - 1, int((down + height) // layout.line) + 1))
+            left = layout.name - (across - first * layout.cell)
+            painter.setClipRect(QRectF(0, layout.head, width, height - layout.head - layout.foot))
+            for place in rows:
+                top = layout.head + place * layout.line - down
+                _paint_row(painter, layout, self.painted, colours, QPointF(left, top), place + 1, slice(first, last))
+                self._paint_name(painter, colours, place + 1, top)
+            painter.setClipRect(QRectF(0, 0, width, height))
+            _paint_numbers(painter, layout, self.painted, colours, QPointF(left, 0), slice(first, last))
+            _paint_row(painter, layout, self.painted, colours, QPointF(left, layout.line), 0, slice(first, last))
+            self._paint_name(painter, colours, 0, layout.line)
+            foot = height - layout.foot
+            _paint_bars(painter, layout, self.painted, colours, QPointF(left, foot), slice(first, last))
+            painter.fillRect(QRectF(0, foot, layout.name, layout.foot), colours.background)
             painter.setPen(colours.faint)
-            area = self.viewport().rect().adjusted(20, 20, -20, -20)
-            painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._text)
-            return
-        layout, stack = self._layout, self.painted.stack
-        width, height = self.viewport().width(), self.viewport().height()
-        across, down = self.horizontalScrollBar().value(), self.verticalScrollBar().value()
-        first = int(across // layout.cell)
-        last = min(len(self.painted.columns), int((across + width - layout.name) // layout.cell) + 1)
-        rows = range(int(down // layout.line), min(len(stack) - 1, int((down + height) // layout.line) + 1))
-        left = layout.name - (across - first * layout.cell)
-        painter.setClipRect(QRectF(0, layout.head, width, height - layout.head - layout.foot))
-        for place in rows:
-            top = layout.head + place * layout.line - down
-            _paint_row(painter, layout, self.painted, colours, QPointF(left, top), place + 1, slice(first, last))
-            self._paint_name(painter, colours, place + 1, top)
-        painter.setClipRect(QRectF(0, 0, width, height))
-        _paint_numbers(painter, layout, self.painted, colours, QPointF(left, 0), slice(first, last))
-        _paint_row(painter, layout, self.painted, colours, QPointF(left, layout.line), 0, slice(first, last))
-        self._paint_name(painter, colours, 0, layout.line)
-        foot = height - layout.foot
-        _paint_bars(painter, layout, self.painted, colours, QPointF(left, foot), slice(first, last))
-        painter.fillRect(QRectF(0, foot, layout.name, layout.foot), colours.background)
-        painter.setPen(colours.faint)
-        painter.setFont(layout.font)
-        painter.drawText(QPointF(4, foot + layout.ascent + 0.4 * layout.line), "conservation")
+            painter.setFont(layout.font)
+            painter.drawText(QPointF(4, foot + layout.ascent + 0.4 * layout.line), "conservation")
 
     def _paint_name(self, painter: QPainter, colours: PlotColours, row: int, top: float) -> None:
         assert self.painted is not None

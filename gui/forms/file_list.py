@@ -436,11 +436,11 @@ class _Lines(QListWidget):
         super().paintEvent(event)
         if self.count():
             return
-        painter = QPainter(self.viewport())
-        painter.setPen(QColor(colours().faint_text))
-        painter.drawText(
-            self.viewport().rect().adjusted(8, 4, -8, -4), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._empty_text
-        )
+        with QPainter(self.viewport()) as painter:
+            painter.setPen(QColor(colours().faint_text))
+            painter.drawText(
+                self.viewport().rect().adjusted(8, 4, -8, -4), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._empty_text
+            )
 
 
 def count_text(counts: Sequence[SequenceCount], asked: Input) -> str:

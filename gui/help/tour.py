@@ -127,19 +127,19 @@ class Tour(QWidget):
         return True
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, D102 - Qt's name
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        shade = QPainterPath()
-        shade.addRect(QRectF(self.rect()))
-        about = self._about()
-        if about is not None:
-            hole = QPainterPath()
-            hole.addRoundedRect(QRectF(about), 6, 6)
-            shade -= hole
-        painter.fillPath(shade, QColor(0, 0, 0, _SHADE))
-        if about is not None:
-            painter.setPen(QPen(QColor(colours().accent), 2))
-            painter.drawRoundedRect(QRectF(about), 6, 6)
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            shade = QPainterPath()
+            shade.addRect(QRectF(self.rect()))
+            about = self._about()
+            if about is not None:
+                hole = QPainterPath()
+                hole.addRoundedRect(QRectF(about), 6, 6)
+                shade -= hole
+            painter.fillPath(shade, QColor(0, 0, 0, _SHADE))
+            if about is not None:
+                painter.setPen(QPen(QColor(colours().accent), 2))
+                painter.drawRoundedRect(QRectF(about), 6, 6)
 
     def _about(self) -> QRect | None:
         """The place of the step, in the window; None where there is none to see."""

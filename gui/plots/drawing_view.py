@@ -115,33 +115,33 @@ class DrawingView(QWidget):
         super().changeEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        colours = plot_colours(self.palette())
-        if self._drawing is None:
-            painter.fillRect(self.rect(), colours.background)
-            return
-        ratio = self.devicePixelRatioF()
-        if self._picture is None or self._picture.devicePixelRatio() != ratio:
-            self._picture = QPixmap(self.size() * ratio)
-            self._picture.setDevicePixelRatio(ratio)
-            self._picture.fill(colours.background)
-            on_picture = QPainter(self._picture)
-            on_picture.setRenderHint(QPainter.RenderHint.Antialiasing)
-            paint_drawing(on_picture, self._drawing, colours, self.font())
-            on_picture.end()
-        painter.drawPixmap(0, 0, self._picture)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        highlight = self.palette().highlight().color()
-        if (marked := self._marked_shape()) is not None:
-            box, _, is_dot = marked
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            # Bars have the colour of text, and dots may have that of the highlight.
-            painter.setPen(QPen(colours.text if is_dot else highlight, 2))
-            mark = painter.drawEllipse if is_dot else painter.drawRect
-            mark(box.adjusted(-2, -2, 2, 2))
-        if self.hasFocus():
-            painter.setPen(QPen(highlight, 1))
-            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+        with QPainter(self) as painter:
+            colours = plot_colours(self.palette())
+            if self._drawing is None:
+                painter.fillRect(self.rect(), colours.background)
+                return
+            ratio = self.devicePixelRatioF()
+            if self._picture is None or self._picture.devicePixelRatio() != ratio:
+                self._picture = QPixmap(self.size() * ratio)
+                self._picture.setDevicePixelRatio(ratio)
+                self._picture.fill(colours.background)
+                on_picture = QPainter(self._picture)
+                on_picture.setRenderHint(QPainter.RenderHint.Antialiasing)
+                paint_drawing(on_picture, self._drawing, colours, self.font())
+                on_picture.end()
+            painter.drawPixmap(0, 0, self._picture)
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            highlight = self.palette().highlight().color()
+            if (marked := self._marked_shape()) is not None:
+                box, _, is_dot = marked
+                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+                # Bars have the colour of text, and dots may have that of the highlight.
+                painter.setPen(QPen(colours.text if is_dot else highlight, 2))
+                mark = painter.drawEllipse if is_dot else painter.drawRect
+                mark(box.adjusted(-2, -2, 2, 2))
+            if self.hasFocus():
+                painter.setPen(QPen(highlight, 1))
+                painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         target = self.target_at(event.position()) if event.button() == Qt.MouseButton.LeftButton else None
