@@ -104,20 +104,19 @@ def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modif
 
 
 @njit(nogil=True, cache=True)
-def search_queries(spectra, queries, peptides, modifications, settings, hits, first, last, stop=None):
+def search_queries(spectra, queries, peptides, modifications, settings, hits, first, last, stop):
     """Score every candidate of the queries `first:last` and keep the best of each.
 
     All arguments are the bundles of `kernels.layouts`. Candidates of a query are the peptides, with any allowed combination of variable
     modifications, whose mass agrees with the query's at one of the isotope errors. Work is proportional to the sum of `count_candidates`.
     `stop` (1,) uint8: once another thread sets it, the search leaves off where it is, for one query may take many seconds.
     """
-    flag = np.zeros(1, np.uint8) if stop is None else stop
     most = maximum_peaks(spectra, queries.spectrum, first, last) if NEEDS_ROOTS[settings.score] else 0
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], NEEDS_CORRELATION[settings.score], most)
     for letter in range(len(peptides.residue_mass)):
         scratch.code_mass[65 + letter] = peptides.residue_mass[letter]
     for q in range(first, last):
-        _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, flag)
+        _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, stop)
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)

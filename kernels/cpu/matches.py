@@ -137,7 +137,7 @@ def form_masses(peptides, peptide, modification_mass, site, modification, base):
 
 
 @njit(nogil=True, cache=True)
-def measure_matches(spectra, matches, peptides, modification_mass, settings, first, last, out, stop=None):
+def measure_matches(spectra, matches, peptides, modification_mass, settings, first, last, out, stop):
     """All scores and match features of given peptidoforms, row by row.
 
     `spectra`, `matches`, `peptides` and `settings` are bundles of `kernels.layouts`; `modification_mass` (m,) float64, dalton; `out`
@@ -145,14 +145,13 @@ def measure_matches(spectra, matches, peptides, modification_mass, settings, fir
     of the probability that as many ions match at random.
     """
     query_spectrum, query_charge, peptide, site, modification = matches
-    flag = np.zeros(1, np.uint8) if stop is None else stop
     scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, query_spectrum, first, last))
     base, sums, matched_peak = scratch.base, scratch.forms.sums, scratch.matched_peak
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
     mz, weight = spectra.mz, spectra.weight
     previous_spectrum, indexed = np.int64(-1), IndexedSpectrum(0, 0, 0, 0)
     for row in range(first, last):
-        if flag[0]:
+        if stop[0]:
             return
         s = query_spectrum[row]
         low, high = spectra.offsets[s], spectra.offsets[s + 1]

@@ -63,14 +63,13 @@ def empty_index(
 
 
 @njit(nogil=True, cache=True)
-def build_chunks(peptides, modifications, settings, code, index, first, last, stop=None):
+def build_chunks(peptides, modifications, settings, code, index, first, last, stop):
     """Fill the postings of chunks `first:last` of an index that `empty_index` made. `code` is that of `form_code`.
 
     Once `stop` (1,) uint8 is set, it leaves off between two chunks.
 
     The ions are sorted by radix (Knuth, volume 3, section 5.2.5): by the digits of a key below its bin, then by the bin.
     """
-    flag = np.zeros(1, np.uint8) if stop is None else stop
     most = np.int64(0)
     for chunk in range(first, last):
         most = max(most, index.chunk_start[chunk + 1] - index.chunk_start[chunk])
@@ -80,7 +79,7 @@ def build_chunks(peptides, modifications, settings, code, index, first, last, st
     form, other_form = np.empty(most, np.uint16), np.empty(most, np.uint16)
     counts = np.empty((1 << _DIGIT_BITS) + 1, np.int64)
     for chunk in range(first, last):
-        if flag[0]:
+        if stop[0]:
             return
         n = _list_ions(chunk, peptides, modifications, settings, code, index, room, shift, base, key, form)
         bits = 0
@@ -209,27 +208,26 @@ def _room(segments, tables, bins):
 
 
 @njit(nogil=True, cache=True)
-def search_chunks(index, segments, windows, tables, code, settings, first, last, found, stop=None):
+def search_chunks(index, segments, windows, tables, code, settings, first, last, found, stop):
     """Search the queries `first:last` in an index; add to their best candidates, histograms and numbers of candidates.
 
     `segments` and `windows` (q, e, 2) are those of these queries alone, so that row 0 is query `first`; `found`, `IndexHits`, has rows for
     all queries, and at most 256 bins. Queries without peaks have no candidates. Once `stop` (1,) uint8 is set, it leaves off.
     """
-    flag = np.zeros(1, np.uint8) if stop is None else stop
     histogram, n_candidates = found.histogram, found.n_candidates
     room = _room(segments, tables, histogram.shape[1])
     for chunk in range(len(index.chunk_start) - 1):
         start = chunk * PEPTIDOFORMS_OF_CHUNK
-        stop = min(len(index.form_mass), start + PEPTIDOFORMS_OF_CHUNK)
+        end = min(len(index.form_mass), start + PEPTIDOFORMS_OF_CHUNK)
         for q in range(last - first):
-            if flag[0]:
+            if stop[0]:
                 return
             inside = 0
             for e in range(windows.shape[1]):
-                inside += max(0, min(stop, windows[q, e, 1]) - max(start, windows[q, e, 0]))
+                inside += max(0, min(end, windows[q, e, 1]) - max(start, windows[q, e, 0]))
             if inside > 0 and segments.offsets[q + 1] > segments.offsets[q]:
                 _visit(chunk, index, segments, segments.offsets[q], segments.offsets[q + 1], room)
-                low, high = _clear_outside(windows[q], start, stop, room.counter)
+                low, high = _clear_outside(windows[q], start, end, room.counter)
                 n_candidates[first + q] += inside
                 # Forms outside the windows scored nothing.
                 histogram[first + q, 0] -= high - low - inside

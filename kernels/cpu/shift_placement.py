@@ -180,7 +180,7 @@ def _is_usual(shift, tolerance, usual):
 
 
 @njit(nogil=True, cache=True)
-def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first, last, placed, stop=None):
+def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first, last, placed, stop):
     """Score candidates of the queries `first:last` without and with their difference of mass.
 
     Without, where it is within the precursor tolerance of a whole number of isotopes; with it, where it is not within that of zero, and
@@ -188,13 +188,12 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
 
     `candidate` (q, k) int64, peptides, -1 for none; `placed` is filled; `stop` (1,) uint8, read between queries.
     """
-    flag = np.zeros(1, np.uint8) if stop is None else stop
     scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, queries.spectrum, first, last))
     base, sides = np.zeros(PLACES, np.float64), _new_sides()
     score, counts = sides.score, sides.counts
     previous, indexed = np.int64(-1), IndexedSpectrum(0, 0, 0, 0)
     for q in range(first, last):
-        if flag[0]:
+        if stop[0]:
             return
         s, mass = queries.spectrum[q], queries.mass[q]
         if s != previous:
@@ -244,19 +243,18 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
 
 
 @njit(nogil=True, cache=True)
-def score_places(spectra, matches, peptides, settings, first, last, out_score, out_probability, stop=None):
+def score_places(spectra, matches, peptides, settings, first, last, out_score, out_probability, stop):
     """Score and probability of each place of the rows `first:last` of `ShiftsToPlace`.
 
     `out_score`, `out_probability` (n, PLACES) float32: of residue p in column p - 1; behind the last residue -inf and 0. `stop` as in
     `place_shifts`.
     """
     spectrum, charge, peptide, shift = matches
-    flag = np.zeros(1, np.uint8) if stop is None else stop
     scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, spectrum, first, last))
     base, sides = np.zeros(PLACES, np.float64), _new_sides()
     score, counts = sides.score, sides.counts
     for row in range(first, last):
-        if flag[0]:
+        if stop[0]:
             return
         s = spectrum[row]
         indexed = index_spectrum(s, spectra, settings, False, False, scratch)

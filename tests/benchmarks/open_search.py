@@ -39,7 +39,7 @@ from kernels.layouts import HitArrays, QueryArrays
 from kernels.partitions import Partition, equal_partitions
 from tests.benchmarks.figures import emit, existing, usable_gpus
 from tests.benchmarks.search_workload import Workload, peptides_of, preset, search_workload
-from tests.shim.search_inputs import empty_hits
+from tests.shim.search_inputs import NOT_STOPPED, empty_hits
 
 _VISITED = 100  # one query in so many is looked at for counting visits
 
@@ -102,7 +102,7 @@ def visits(work: Workload) -> tuple[int, int]:
         windows = precursor_windows(index.form_mass, few, settings, 0, n)
         reached = ((windows[..., 1] > windows[..., 0]).any(axis=1))[owner]
         for chunk in range(len(index.chunk_start) - 1):
-            build_chunks(peptides, modifications, settings, peptidoform_code(peptides, modifications), index, chunk, chunk + 1)
+            build_chunks(peptides, modifications, settings, peptidoform_code(peptides, modifications), index, chunk, chunk + 1, NOT_STOPPED)
             keys = index.key[index.chunk_start[chunk] : index.chunk_start[chunk + 1]].astype(np.int64)
             keys += np.repeat(np.arange(index.bin_start.shape[1] - 1) << 16, np.diff(index.bin_start[chunk].astype(np.int64)))
             visited += int((np.searchsorted(keys, high[reached]) - np.searchsorted(keys, low[reached])).sum())
@@ -117,7 +117,7 @@ def exhaustive(work: Workload, threads: int, every: int) -> tuple[HitArrays, np.
     hits = empty_hits(len(rows), slots=max(1, work.parameters.maximum_modifications))
 
     def score(part: Partition) -> None:
-        search_queries(work.index.arrays, few, work.peptides, work.modifications, work.settings, hits, part.first, part.last)
+        search_queries(work.index.arrays, few, work.peptides, work.modifications, work.settings, hits, part.first, part.last, NOT_STOPPED)
 
     before = time.perf_counter()
     run_on_threads(score, equal_partitions(np.ones(len(rows)), threads), threads, Progress())

@@ -32,6 +32,7 @@ from tests.benchmarks.figures import emit, existing, usable_gpus
 from tests.benchmarks.search_workload import peptides_of, preset, search_workload
 from tests.benchmarks.spectrum_search_gpu import median_seconds
 from tests.shim.fragment_inputs import Answer, FragmentInputs, empty_answer
+from tests.shim.search_inputs import NOT_STOPPED
 from tests.shim.tuning import limited
 
 _WIDTH, _KEPT = 0.5, 8
@@ -65,7 +66,9 @@ def built(work: FragmentInputs, threads: int) -> FragmentIndexArrays:
     _, _, peptides, modifications, settings = work.inputs
     index = postings.empty_index(peptides, modifications, settings, work.form_mass, work.form_code)
     code, n = peptidoforms.peptidoform_code(peptides, modifications), len(index.chunk_start) - 1
-    on_threads(lambda first, last: postings.build_chunks(peptides, modifications, settings, code, index, first, last), n, threads, n)
+    on_threads(
+        lambda first, last: postings.build_chunks(peptides, modifications, settings, code, index, first, last, NOT_STOPPED), n, threads, n
+    )
     return index
 
 
@@ -78,7 +81,7 @@ def on_processor(work: FragmentInputs, index: FragmentIndexArrays, threads: int)
 
     def part(first: int, last: int) -> None:
         postings.search_chunks(
-            index, rows(work.segments, first, last), work.windows[first:last], work.tables, code, settings, first, last, found
+            index, rows(work.segments, first, last), work.windows[first:last], work.tables, code, settings, first, last, found, NOT_STOPPED
         )
 
     on_threads(part, n, threads)

@@ -47,7 +47,7 @@ from kernels.layouts import HitArrays, QueryArrays
 from kernels.partitions import Partition, equal_partitions
 from tests.benchmarks.figures import emit, existing, usable_gpus
 from tests.benchmarks.search_workload import Workload, peptides_of, preset, search_workload
-from tests.shim.search_inputs import empty_hits
+from tests.shim.search_inputs import NOT_STOPPED, empty_hits
 from tests.shim.tuning import tuned
 
 _BINS_WIDTH = 0.5
@@ -74,7 +74,9 @@ def on_processor(work: Workload, threads: int) -> tuple[HitArrays, int]:
     count_candidates(queries, work.peptides.mass, work.modifications, work.settings, 0, n, cost)
 
     def score(part: Partition) -> None:
-        search_queries(work.index.arrays, queries, work.peptides, work.modifications, work.settings, hits, part.first, part.last)
+        search_queries(
+            work.index.arrays, queries, work.peptides, work.modifications, work.settings, hits, part.first, part.last, NOT_STOPPED
+        )
 
     run_on_threads(score, equal_partitions(cost + 50, threads), threads, Progress())
     return hits, int(cost.sum())

@@ -33,7 +33,7 @@ from tests.shim.k_means_inputs import iterated, means_on, random_points, seeds_o
 from tests.shim.k_means_inputs import random_vectors as random_mean_vectors
 from tests.shim.mass_inputs import plain_best, random_lists, scored_on, searched_on
 from tests.shim.read_inputs import aligned, assert_same_alignments, damaged_reads, expected_alignments
-from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
+from tests.shim.search_inputs import NOT_STOPPED, assert_same_hits, empty_hits, random_search
 from tests.shim.tuning import tuned
 from tests.shim.vector_inputs import clustered, random_vectors, windows
 
@@ -47,7 +47,7 @@ def check_search(device, inputs, **options):
     spectra, queries, peptides, modifications, settings = inputs
     n = len(queries.mass)
     expected, found = (empty_hits(n, width=WIDTH[settings.score]) for _ in range(2))
-    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n)
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n, NOT_STOPPED)
     for _ in tuned(SpectrumSearch, **options)(device, peptides, modifications, settings).search_queries(spectra, queries, found, 0, n):
         pass
     assert expected.n_candidates.sum() > n

@@ -10,7 +10,7 @@ from kernels.cuda.fragment_index import FragmentSearch
 from kernels.device import DeviceError, DeviceMemoryError
 from kernels.score_kinds import HYPERSCORE, SDP
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, fragment_inputs, on_card, on_processor, random_fragment_search
-from tests.shim.search_inputs import empty_hits, random_search, with_known_modifications
+from tests.shim.search_inputs import NOT_STOPPED, empty_hits, random_search, with_known_modifications
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.tuning import tuned
 
@@ -68,7 +68,7 @@ def test_modifications_at_known_residues_agree_with_the_processor_and_with_scori
     found, _ = on_card(ShimCard(), work, 0.5, **SMALL)
     assert_same_answer(found, expected)
     one_by_one = empty_hits(len(queries.mass), kept=8)
-    search_queries(*work.inputs, one_by_one, 0, len(queries.mass))
+    search_queries(*work.inputs, one_by_one, 0, len(queries.mass), NOT_STOPPED)
     # Whatever a form is called, it is the same peptide; scores of an index are rounded.
     np.testing.assert_array_equal(expected.n_candidates, one_by_one.n_candidates)
     has_hits = one_by_one.score[:, 0] > 0

@@ -28,7 +28,7 @@ from tests.shim.alignment_inputs import LETTERS, plain_scores, random_sequences,
 from tests.shim.chain_inputs import random_pairs
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
 from tests.shim.mass_inputs import plain_best, random_lists
-from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
+from tests.shim.search_inputs import NOT_STOPPED, assert_same_hits, empty_hits, random_search
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.tuning import limited, tuned
 from tests.shim.vector_inputs import random_vectors, windows
@@ -228,7 +228,7 @@ def test_spectra_on_a_card_that_refuses_memory_at_any_moment(refused, minimum_sh
     hits, work = spectrum_search(card, inputs, minimum_sharing=minimum_sharing)
     assert list(work)[-1] == 40
     expected = empty_hits(40, slots=3)
-    cpu.search_queries(*inputs[:5], expected, 0, 40)
+    cpu.search_queries(*inputs[:5], expected, 0, 40, NOT_STOPPED)
     assert_same_hits(hits, expected)
     assert card.freed_early == []
 

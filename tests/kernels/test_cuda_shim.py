@@ -10,7 +10,7 @@ from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
 from kernels.cuda.scoring import MAXIMUM_PEAKS, SpectrumSearch
 from kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
 from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
-from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search, with_known_modifications
+from tests.shim.search_inputs import NOT_STOPPED, assert_same_hits, empty_hits, random_search, with_known_modifications
 from tests.shim.shim_card import ShimCard, compiled, launch, missing_compiler
 from tests.shim.tuning import limited, tuned
 
@@ -24,7 +24,7 @@ def searched_on_both(inputs, *, card=None, kept=5, slots=3, largest_buffer=1 << 
     spectra, queries, peptides, modifications, settings = inputs
     n = len(queries.mass)
     expected, found = (empty_hits(n, kept=kept, slots=slots, width=WIDTH[settings.score]) for _ in range(2))
-    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n)
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n, NOT_STOPPED)
     card = card or ShimCard()
     kind, its_card = limited(SpectrumSearch, card, options)
     search = kind(its_card, peptides, modifications, settings)
@@ -271,7 +271,7 @@ def test_a_dictionary_larger_than_the_card_is_brought_in_parts(memory_bytes):
 def test_a_dictionary_that_is_refused_is_brought_in_smaller_parts(monkeypatch):
     spectra, queries, peptides, modifications, settings = random_search(53, HYPERSCORE, n_peptides=30_000, n_queries=40, most=1)
     found, expected = empty_hits(40), empty_hits(40)
-    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 40)
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 40, NOT_STOPPED)
     card, refused = ShimCard(), []
     made = card.buffer
 
@@ -315,7 +315,7 @@ def test_a_card_lost_on_the_way_leaves_the_finished_rows_and_no_others():
     spectra, queries, peptides, modifications, settings = random_search(60, HYPERSCORE)
     n = len(queries.mass)
     hits, expected = empty_hits(n), empty_hits(n)
-    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n)
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n, NOT_STOPPED)
     search = tuned(SpectrumSearch, candidates_of_batch=300)(ShimCard(failing_launch=8), peptides, modifications, settings)
     ends = []
     with pytest.raises(DeviceError, match="lost"):

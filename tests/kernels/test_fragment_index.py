@@ -31,7 +31,7 @@ from kernels.layouts import (
     SpectrumArrays,
 )
 from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
-from tests.shim.search_inputs import empty_hits, random_search
+from tests.shim.search_inputs import NOT_STOPPED, empty_hits, random_search
 
 PROTON = 1.007276466621
 WIDTH = {SDP: 0.1, HYPERSCORE: 0.5}
@@ -46,7 +46,7 @@ def built(inputs: Inputs, low: float = 0.0, high: float = 1e5, **options: Any) -
     )
     code, n_chunks = form_kernels.peptidoform_code(peptides, modifications), len(index.chunk_start) - 1
     for chunk in range(n_chunks):
-        postings.build_chunks(peptides, modifications, settings_, code, index, chunk, chunk + 1)
+        postings.build_chunks(peptides, modifications, settings_, code, index, chunk, chunk + 1, NOT_STOPPED)
     return index
 
 
@@ -65,7 +65,7 @@ def rounded(
             segments = SegmentArrays(*segment_kernels.make_segments(spectra, queries, settings_, tables, first, last))
             windows = segment_kernels.precursor_windows(index.form_mass, queries, settings_, first, last)
             found = IndexHits(best, hits.histogram, hits.histogram_width, hits.n_candidates)
-            postings.search_chunks(index, segments, windows, tables, code, settings_, first, last, found)
+            postings.search_chunks(index, segments, windows, tables, code, settings_, first, last, found, NOT_STOPPED)
     return hits, best
 
 
@@ -79,7 +79,7 @@ def searched(inputs: Inputs, *where: tuple[Any, ...], **options: Any) -> HitArra
 def exhaustive(inputs: Inputs, *, kept: int = 5, slots: int = 3) -> HitArrays:
     spectra, queries, peptides, modifications, settings_ = inputs
     hits = empty_hits(len(queries.mass), kept=kept, slots=slots, width=WIDTH[settings_.score])
-    search_queries(spectra, queries, peptides, modifications, settings_, hits, 0, len(queries.mass))
+    search_queries(spectra, queries, peptides, modifications, settings_, hits, 0, len(queries.mass), NOT_STOPPED)
     return hits
 
 

@@ -76,7 +76,7 @@ matches = MatchArrays(
     queries.spectrum[query], queries.charge[query], found[0].peptide[query, column], found[0].site[query, column],
     found[0].modification[query, column],
 )
-measure_matches(spectra, matches, peptides, modifications.mass, settings, 0, len(query), out)
+measure_matches(spectra, matches, peptides, modifications.mass, settings, 0, len(query), out, np.zeros(1, np.uint8))
 measured = dict(zip(feature_names(), out.T, strict=True))
 expected = measured["matched_ions"] + measured["spectral_dot_product"]
 np.testing.assert_allclose(found[0].score[query, column], expected, rtol=1e-6)

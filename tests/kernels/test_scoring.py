@@ -31,6 +31,7 @@ from kernels.layouts import (
     SpectrumArrays,
 )
 from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
+from tests.shim.search_inputs import NOT_STOPPED
 
 PROTON, SPACING = 1.007276466621, 1.0033548378
 RESIDUES = {letter: value for letter, value in pyteomics_mass.std_aa_mass.items() if len(letter) == 1 and letter in "ACDEFGHIKLMNPQRSTVWY"}
@@ -168,7 +169,7 @@ def search(case: Case, parts: list[tuple[int, int]] | None = None) -> HitArrays:
     spectra, queries, peptides, modifications = arrays_of(case)
     hits = new_hits(case)
     for first, last in parts or [(0, len(case.queries))]:
-        search_queries(spectra, queries, peptides, modifications, settings_of(case), hits, first, last)
+        search_queries(spectra, queries, peptides, modifications, settings_of(case), hits, first, last, NOT_STOPPED)
     return hits
 
 
@@ -568,7 +569,7 @@ def test_matches_are_not_measured_any_more_after_a_stop() -> None:
     arguments = spectra, matches, peptides, modifications.mass, settings_of(case), 0, 1, out
     measure_matches(*arguments, np.ones(1, np.uint8))
     assert (out == -1.0).all()
-    measure_matches(*arguments, np.zeros(1, np.uint8))
+    measure_matches(*arguments, NOT_STOPPED)
     assert out[0, 1] > 0
 
 
@@ -603,7 +604,7 @@ def measured(case: Case, rows: list[tuple[int, int, Form]]) -> list[dict[str, fl
     out = np.zeros((len(rows), len(feature_names())))
     spectrum, charge = (column([case.queries[row[0]][k] for row in rows]) for k in range(2))
     matches = MatchArrays(spectrum, charge, column([row[1] for row in rows]), site, modification)
-    measure_matches(spectra, matches, peptides, modifications.mass, settings_of(case), 0, len(rows), out)
+    measure_matches(spectra, matches, peptides, modifications.mass, settings_of(case), 0, len(rows), out, NOT_STOPPED)
     return [dict(zip(feature_names(), row.tolist(), strict=True)) for row in out]
 
 

@@ -12,7 +12,7 @@ from kernels.cpu import segments as cpu
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.modules import Card
 from kernels.layouts import BestArrays, IndexHits, ScoreTables, SegmentArrays
-from tests.shim.search_inputs import random_search
+from tests.shim.search_inputs import NOT_STOPPED, random_search
 from tests.shim.tuning import limited
 
 __all__ = [
@@ -73,11 +73,11 @@ def on_processor(work: FragmentInputs, width: float, *, kept: int = _KEPT) -> An
     _, queries, peptides, modifications, settings = work.inputs
     index = postings.empty_index(peptides, modifications, settings, work.form_mass, work.form_code)
     code = peptidoforms.peptidoform_code(peptides, modifications)
-    postings.build_chunks(peptides, modifications, settings, code, index, 0, len(index.chunk_start) - 1)
+    postings.build_chunks(peptides, modifications, settings, code, index, 0, len(index.chunk_start) - 1, NOT_STOPPED)
     n = len(queries.mass)
     answer = empty_answer(n, kept)
     found = IndexHits(answer.best, answer.histogram, width, answer.n_candidates)
-    postings.search_chunks(index, work.segments, work.windows, work.tables, code, settings, 0, n, found)
+    postings.search_chunks(index, work.segments, work.windows, work.tables, code, settings, 0, n, found, NOT_STOPPED)
     return answer
 
 

@@ -6,7 +6,10 @@ import numpy as np
 
 from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
 
-__all__ = ["assert_same_hits", "empty_hits", "random_modifications", "random_search", "with_known_modifications"]
+__all__ = ["NOT_STOPPED", "assert_same_hits", "empty_hits", "random_modifications", "random_search", "with_known_modifications"]
+
+NOT_STOPPED = np.zeros(1, np.uint8)
+"""What a kernel asks whether to leave off."""
 
 _PROTON = 1.007276466621
 _WATER = 18.010564684
