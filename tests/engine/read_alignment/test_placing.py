@@ -281,7 +281,7 @@ def test_what_has_no_places_is_refused_with_words(tmp_path):
         align_reads(proteins, proteins, None, SEEDS.changed(matrix="BLOSUM62"), device="cpu")
     with pytest.raises(ParameterError, match="--pairs says with which reference"):
         align_reads(text, text, None, SEEDS, pairs=True, device="cpu")
-    with pytest.raises(ParameterError, match="mode prefix aligns with the beginning of each text"):
+    with pytest.raises(ParameterError, match="mode prefix aligns with the beginning of each reference"):
         ReadAlignmentParameters().changed(places="seeds")
     with pytest.raises(InputError, match=r"holds proteins, and t\.fa nucleotides"):
         align_reads(text, proteins, None, SEEDS, device="cpu")
