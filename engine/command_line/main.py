@@ -35,7 +35,6 @@ from engine.command_line.workers import add_workers
 from engine.errors import ParameterError, ProteoscopeError
 from engine.execution.libraries import lighten_libraries
 from engine.jobs.progress import Cancelled
-from engine.parameters import list_text
 
 __all__ = ["command_parsers", "main", "parser_of"]
 
@@ -220,6 +219,7 @@ def _presets(options: argparse.Namespace) -> None:
 
 
 def _parameters(options: argparse.Namespace) -> None:
+    from engine.parameters import list_text
     from engine.searches import SEARCHES, search_of_kind
 
     command = next((one for search in SEARCHES for one in search.commands if one.name == options.search and one.parameters), None)
