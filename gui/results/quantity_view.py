@@ -210,6 +210,9 @@ class QuantityView(RunView):
         if accession == self._protein:
             return
         self._protein, self._leader = accession, panel
+        for one in (self.changes, self.proteins):
+            # The other table follows, and would lead to another protein where the filter hides this one from it alone.
+            one.keeps_a_choice = one is panel
         self._follow_protein()
 
     def _follow_protein(self) -> None:

@@ -132,7 +132,7 @@ def test_a_filter_that_leaves_nothing_an_export_a_comparison_and_a_run_that_come
     assert gone.id in [run.id for run in pane.records] and window.pages.currentWidget() is window.results
 
 
-@pytest.mark.parametrize("kind", ["explain", "modified", "evidence"])
+@pytest.mark.parametrize("kind", ["explain", "modified", "evidence", "quantify"])
 def test_a_filter_that_leaves_nothing_is_undone_and_what_is_sorted_is_copied(
     window: MainWindow, hand: Hand, kind: str, tmp_path: Path, qtbot: QtBot
 ) -> None:

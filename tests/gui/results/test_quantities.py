@@ -91,7 +91,10 @@ def test_no_chosen_row_no_figure(view: QuantityView, qtbot: QtBot) -> None:
     assert view.changes.view.chosen is None and view.proteins.view.chosen is None
     view.filters.reset_button.click()
     settle(view, qtbot)
-    assert len(view.peptides.model.rows) == PROTEINS * PER_PROTEIN
+    # With the rows a chosen one comes back, and what is drawn of it.
+    first = shown(view.changes, "accession")[0]
+    assert view.changes.view.chosen is not None and set(shown(view.peptides, "accession")) == {first}
+    assert view.profile.drawing is not None and view.profile.drawing.title.startswith(first)
     view.filters.changed.click()
     view.filters.fold_change.setValue(1.0)
     settle(view, qtbot)
