@@ -26,17 +26,16 @@ from engine.views.tables import TableSource
 from gui.results.explanation_filter import ExplanationFilterBar
 from gui.results.facts import time_facts
 from gui.results.matches import spectrum_title
-from gui.results.spectra_run_view import SpectraRunView
+from gui.results.mirrored_run_view import MirroredRunView
 from gui.results.spectrum_panel import SpectrumPanel
 from gui.results.summary_header import SummaryNumber
-from gui.spectrum.mirror_view import MirrorView
 
 __all__ = ["ExplanationView"]
 
 _NO_SPECTRUM = "Choose a spectrum to compare it with the identified one that it resembles."
 
 
-class ExplanationView(SpectraRunView):
+class ExplanationView(MirroredRunView):
     """Shows a finished explanation."""
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
@@ -44,8 +43,6 @@ class ExplanationView(SpectraRunView):
         listed = SpectrumPanel(is_of_explanation=True)
         super().__init__(search, self.filters, parent, matches="explained", no_match=_NO_SPECTRUM, listed=listed)
         self.explained = self.panels["explained"]
-        self._details: TableSource | None = None
-        self.mirror = MirrorView()
         self.tables, self.figures = QTabWidget(), QTabWidget()
         for tabs in (self.tables, self.figures):
             tabs.setDocumentMode(True)
@@ -66,17 +63,9 @@ class ExplanationView(SpectraRunView):
             raise
         return found
 
-    def _forget(self) -> None:
-        if self._details is not None:
-            self._details.close()
-        self._details = None
-        super()._forget()
-        self.mirror.show_text("")
-
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         super()._begin(run, source)
         self.filters.open(run.fdr)
-        self.mirror.show_text(_NO_SPECTRUM)
         self.explained.show_rows(filter=explanation_conditions(self.filters.chosen), takes_first=True)
         self.header.show_facts((f"spectra of {source_run(run)}", *_facts(run.parameters), *time_facts(run)))
         self._statistician.submit("counts", lambda: explanation_counts(source, run.fdr), self._show_counts, self._fail_softly)
@@ -97,28 +86,6 @@ class ExplanationView(SpectraRunView):
 
     def _filter(self) -> None:
         self.explained.show_rows(filter=explanation_conditions(self.filters.chosen))
-
-    def _show_match(self, row: int) -> None:
-        run = self._run
-        if run is not None:
-            self._reader.submit("spectrum", lambda: self._compared(run, row), self._show_compared, self._fail_spectrum)
-
-    def _show_compared(self, found: tuple[MirroredSpectra, Mapping[str, Any]]) -> None:
-        compared, place = found
-        self.mirror.show_spectra(compared)
-        self.spectra.mark(int(place["spectrum"]), place)
-
-    def _show_plain(self, spectrum: MirroredSpectra) -> None:
-        self.mirror.show_spectra(spectrum)
-
-    def _say_no_spectrum(self, text: str) -> None:
-        self.mirror.show_text(text)
-
-    def _source(self, run: FinishedRun) -> TableSource:
-        """For the thread that reads spectra, which alone uses it."""
-        if self._details is None:
-            self._details = run.tables.source("explained")
-        return self._details
 
     def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, Mapping[str, Any]]:
         found = compared_explanation(self._source(run), row, run)

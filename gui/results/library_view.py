@@ -16,9 +16,8 @@ from engine.views.tables import TableSource
 from gui.plots.histogram import HistogramPlot
 from gui.results.facts import files_facts, time_facts
 from gui.results.library_filter import LibraryFilterBar
-from gui.results.spectra_run_view import SpectraRunView
+from gui.results.mirrored_run_view import MirroredRunView
 from gui.results.summary_header import SummaryNumber
-from gui.spectrum.mirror_view import MirrorView
 
 __all__ = ["LibraryView"]
 
@@ -26,15 +25,13 @@ _NO_SPECTRUM = "Choose a match to compare its spectrum with the library's."
 _NO_SHIFTS = "No accepted match has another mass than its entry."
 
 
-class LibraryView(SpectraRunView):
+class LibraryView(MirroredRunView):
     """Shows a finished library search."""
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
         self.filters = LibraryFilterBar()
         super().__init__(search, self.filters, parent, matches="matches", no_match=_NO_SPECTRUM)
         self.matches = self.panels["matches"]
-        self._details: TableSource | None = None
-        self.mirror = MirrorView()
         self.differences = HistogramPlot("Mass differences")
         self.tables = QTabWidget()
         self.tables.setDocumentMode(True)
@@ -58,17 +55,12 @@ class LibraryView(SpectraRunView):
         self._arrange({"down": down, "above": above}, (self.mirror, self.differences))
 
     def _forget(self) -> None:
-        if self._details is not None:
-            self._details.close()
-        self._details = None
         super()._forget()
-        self.mirror.show_text("")
         self.differences.show_histogram(None)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         super()._begin(run, source)
         self.filters.open(run.fdr if run.has_decoys else 1.0)
-        self.mirror.show_text(_NO_SPECTRUM)
         self.differences.show_histogram(None, "Counting…")
         for name, panel in self.panels.items():
             if name == "matches":
@@ -101,27 +93,9 @@ class LibraryView(SpectraRunView):
     def _filter(self) -> None:
         self.matches.show_rows(filter=library_conditions(self.filters.chosen))
 
-    def _show_match(self, row: int) -> None:
-        run = self._run
-        if run is not None:
-            self._reader.submit("spectrum", lambda: self._compared(run, row), self._show_compared, self._fail_spectrum)
-
-    def _show_compared(self, found: tuple[MirroredSpectra, dict[str, Any]]) -> None:
-        compared, place = found
-        self.mirror.show_spectra(compared)
-        self.spectra.mark(int(place["spectrum"]), place)
-
-    def _show_plain(self, spectrum: MirroredSpectra) -> None:
-        self.mirror.show_spectra(spectrum)
-
-    def _say_no_spectrum(self, text: str) -> None:
-        self.mirror.show_text(text)
-
-    def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, dict[str, Any]]:
-        """For the thread that reads spectra, which alone uses the source."""
-        if self._details is None:
-            self._details = run.tables.source("matches")
-        return compared_match(self._details, row, run), matched_spectrum(self._details, row)
+    def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, Mapping[str, Any]]:
+        source = self._source(run)
+        return compared_match(source, row, run), matched_spectrum(source, row)
 
 
 def _facts(parameters: Mapping[str, Any]) -> tuple[str, ...]:

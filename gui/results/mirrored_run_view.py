@@ -1,0 +1,69 @@
+"""What the results of searches have in common that match spectra with spectra: each match is drawn as a mirror of the two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtWidgets import QWidget
+
+from engine.entry import Search
+from engine.views.finished_run import FinishedRun
+from engine.views.mirror import MirroredSpectra
+from engine.views.tables import TableSource
+from gui.results.filter_bar import FilterBar
+from gui.results.spectra_run_view import SpectraRunView
+from gui.results.spectrum_panel import SpectrumPanel
+from gui.spectrum.mirror_view import MirrorView
+
+__all__ = ["MirroredRunView"]
+
+
+class MirroredRunView(SpectraRunView):
+    """Shows a finished run whose matches are spectra; a view derives from it, and compares in `_compared`. Parameters: its base's."""
+
+    def __init__(
+        self, search: Search, filter_bar: FilterBar, parent: QWidget | None, *, matches: str, no_match: str,
+        listed: SpectrumPanel | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(search, filter_bar, parent, matches=matches, no_match=no_match, listed=listed)
+        self.mirror = MirrorView()
+        self._matches = matches
+        self._details: TableSource | None = None
+
+    def _forget(self) -> None:
+        if self._details is not None:
+            self._details.close()
+        self._details = None
+        super()._forget()
+        self.mirror.show_text("")
+
+    def _begin(self, run: FinishedRun, source: TableSource) -> None:
+        super()._begin(run, source)
+        self.mirror.show_text(self._no_match)
+
+    def _source(self, run: FinishedRun) -> TableSource:
+        """The table of matches for the thread that reads spectra, which alone uses it."""
+        if self._details is None:
+            self._details = run.tables.source(self._matches)
+        return self._details
+
+    def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, Mapping[str, Any]]:
+        """The spectra of a match, and the ``spectrum`` of the run that it is, with its place; called in the thread that reads spectra."""
+        raise NotImplementedError
+
+    def _show_match(self, row: int) -> None:
+        run = self._run
+        if run is not None:
+            self._reader.submit("spectrum", lambda: self._compared(run, row), self._show_compared, self._fail_spectrum)
+
+    def _show_compared(self, found: tuple[MirroredSpectra, Mapping[str, Any]]) -> None:
+        compared, place = found
+        self.mirror.show_spectra(compared)
+        self.spectra.mark(int(place["spectrum"]), place)
+
+    def _show_plain(self, spectrum: MirroredSpectra) -> None:
+        self.mirror.show_spectra(spectrum)
+
+    def _say_no_spectrum(self, text: str) -> None:
+        self.mirror.show_text(text)
