@@ -16,12 +16,12 @@ from engine.views.conditions import Condition, Is, contains_in
 from engine.views.finished_run import FinishedRun
 from engine.views.mirror import Half, MirroredSpectra
 from engine.views.peaks import Peaks, PeaksOfRun
-from engine.views.run_map import EXPLAINED, STATUS_NAMES, UNEXPLAINED, MapPoints
+from engine.views.run_map import EXPLAINED, STATUS_NAMES, UNEXPLAINED
 from engine.views.tables import TableSource
 
 __all__ = [
-    "EXPLANATION_DETAILS", "ComparedExplanation", "ExplanationFilter", "ExplanationOverview", "SourceSpectra", "compared_explanation",
-    "explanation_conditions", "explanation_counts", "overview", "source_run", "source_spectra", "spectrum_alone", "status_of_spectrum",
+    "EXPLANATION_DETAILS", "ComparedExplanation", "ExplanationFilter", "SourceSpectra", "compared_explanation",
+    "explanation_conditions", "explanation_counts", "source_run", "source_spectra", "spectrum_alone", "status_of_spectrum",
 ]  # fmt: skip
 
 EXPLANATION_DETAILS = (
@@ -49,27 +49,6 @@ def explanation_conditions(chosen: ExplanationFilter) -> list[Condition]:
     if chosen.kind is not None:
         conditions.append(Is("kind", "=", chosen.kind))
     return [*conditions, *contains_in(("peptide", "spectrum_id", "nearest_spectrum"), chosen.text)]
-
-
-@dataclass(frozen=True)
-class ExplanationOverview:
-    """Overview of the whole run.
-
-    Attributes
-    ----------
-    points : the map of the run, None where it was not kept. counts : those of `explanation_counts`.
-    """
-
-    points: MapPoints | None
-    counts: Mapping[str, int]
-
-
-def overview(source: TableSource, fdr: float) -> ExplanationOverview:
-    """What is explained at a false discovery rate, and the map. `source`: any table of the run."""
-    points = None
-    if "map" in source.paths:
-        points = MapPoints.of_table(source.query("SELECT spectrum, retention_time, precursor_mz, status, scan, spectrum_file FROM map"))
-    return ExplanationOverview(points, explanation_counts(source, fdr))
 
 
 def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:

@@ -53,8 +53,8 @@ def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
     )  # fmt: skip
     forms = Forms(sequences, np.arange(n), np.full(n, 1000.0), np.zeros((n, 7)))
     files = tuple(SourceFile(f"/made/{one.name}.mzML", "") for one in samples)
-    matches = Matches(none, none, none, none, nothing, nothing, none, none, [])
-    known = Identified(files, forms, matches, sequences, proteins, protein)
+    matches = Matches(none, none, none, none, nothing, nothing, none, none, none, [])
+    known = Identified(files, forms, matches, sequences, proteins, protein, ())
     parameters = QuantificationParameters()
     factor = normalisation_factors(peptides.value)
     scaled = peptides.scaled(factor)

@@ -12,10 +12,11 @@ from engine.errors import InputError, ProteoscopeError
 from engine.project import Project
 from engine.views.annotation import LOSSES
 from engine.views.clusters import compared_member
-from engine.views.explanations import compared_explanation, overview, source_run, spectrum_alone
+from engine.views.explanations import compared_explanation, explanation_counts, source_run, spectrum_alone
 from engine.views.finished_run import FinishedRun, open_run
 from engine.views.identification import annotated_psm, psm_of_row
 from engine.views.peaks import Peaks
+from engine.views.spectrum_list import map_of_spectra, open_spectrum_list
 from tests.engine.views.cluster_projects import project_with_clusters, project_with_explanation
 from tests.engine.views.result_projects import fragment_mz, project_with_results, rows_of
 
@@ -55,8 +56,7 @@ def test_an_explained_spectrum_is_compared_with_the_identified_one(tmp_path: Pat
             assert found.lower is not None and found.lower.ions is not None
             assert_same(found.lower.peaks, peaks_in(project, "spectra", explained["nearest"]))
             assert str(found.lower.ions.peptidoform).startswith(explained["peptide"])
-        seen = overview(source, run.fdr)
-        assert seen.points is not None and seen.points.counts[2] == seen.counts["explained"]
+        assert map_of_spectra(open_spectrum_list(run)).counts[2] == explanation_counts(source, run.fdr)["explained"]
         identified = next(row for row in rows_of(project, "map") if row["status"] == 1)
         alone = spectrum_alone(source, identified["spectrum"], run)
         assert alone.lower is None and alone.title == f"identified as {identified['peptide']}" and alone.upper.ions is not None
