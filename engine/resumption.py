@@ -16,7 +16,10 @@ from engine.errors import InputError, ParameterError
 from engine.project import Project, RunInput
 from engine.version import VERSION
 
-__all__ = ["StoppedRun", "check_same", "record_of", "stopped_run"]
+__all__ = ["SEALED_ELSEWHERE", "StoppedRun", "check_same", "record_of", "stopped_run"]
+
+SEALED_ELSEWHERE = "what it kept was not sealed by this user on this machine"
+"""Why a run of `Project.resumable_elsewhere` cannot go on here."""
 
 
 def record_of(request: SearchRequest, kind: str, inputs: Sequence[RunInput]) -> dict[str, Any]:
@@ -66,11 +69,13 @@ def _recorded(project: Project, run_id: str) -> Mapping[str, Any]:
             raise InputError(project.folder, f"holds no run {run_id[:60]!r}", remedy="proteoscope runs lists them")
         if known[run_id] == "done":
             raise InputError(project.folder, f"run {run_id} is finished", remedy="Name one that was stopped")
-        raise InputError(
-            project.folder,
-            f"run {run_id} cannot be resumed: it kept nothing that this user has sealed on this machine",
-            remedy="Do the search anew",
-        )
+        if run_id in project.resumable_elsewhere():
+            raise InputError(
+                project.folder,
+                f"run {run_id} cannot be resumed here: {SEALED_ELSEWHERE}",
+                remedy="Resume it as it was begun, or search anew",
+            )
+        raise InputError(project.folder, f"run {run_id} cannot be resumed: it kept nothing to go on with", remedy="Do the search anew")
     if record.get("version") != VERSION:
         raise ParameterError(
             f"{run_id} was begun by version {record.get('version')!s:.40} of the program, and this is {VERSION}; do the search anew"

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFileDialog
 from engine.errors import ParameterError, ProteoscopeError
 from engine.project import Project, RunNote, RunRecord
 from gui.forms.prefill import FormPrefill
-from gui.project_pane import run_text
+from gui.project_pane import CANNOT_BE_RESUMED_HERE, run_text
 from gui.resuming import resume_task
 from gui.tables.worker import TableWorker
 from gui.tasks import ReportTask
@@ -138,6 +138,8 @@ class RunActions(QObject):
     def tell_no_results(self, run: RunRecord) -> None:
         """Say why a run of the open project has no results to show, and offer to resume one that can be."""
         why = run_text(run) if run.kind in self._searches else "this version of the program cannot show its kind"
+        if self._pane.is_resumable_elsewhere(run):
+            why += f"; it {CANNOT_BE_RESUMED_HERE}"
         if self._pane.resume_action.isEnabled():
             self._bar.tell(f"This run has no results yet, and can be resumed: {why}", "attention", "Resume", partial(self.resume, run))
         else:

@@ -75,6 +75,7 @@ def _resume(options: argparse.Namespace) -> None:
 
 def _runs(options: argparse.Namespace) -> None:
     from engine.project import Project
+    from engine.resumption import SEALED_ELSEWHERE
 
     if not (Path(options.project)).is_dir():
         raise InputError(options.project, "is no folder", remedy="Give the folder of a project")
@@ -84,11 +85,12 @@ def _runs(options: argparse.Namespace) -> None:
         project.remove_deleted([options.delete])
         say(f"{options.delete} is deleted")
         return
-    runs, resumable = project.runs(), project.resumable()
+    runs, resumable, elsewhere = project.runs(), project.resumable(), project.resumable_elsewhere()
     if options.json:
         rows = [
             {
                 "id": run.id, "kind": run.kind, "status": run.status, "can_be_resumed": run.id in resumable,
+                "can_be_resumed_elsewhere": run.id in elsewhere,
                 "started": run.started.isoformat(), "finished": None if run.finished is None else run.finished.isoformat(),
                 "device": run.device, "version": run.version, "message": run.message,
             }
@@ -99,6 +101,7 @@ def _runs(options: argparse.Namespace) -> None:
     width = max((len(run.id) for run in runs), default=0)
     for run in runs:
         state = "can be resumed" if run.id in resumable else run.status
-        say(f"{run.id:<{width}}  {run.started.astimezone():%Y-%m-%d %H:%M}  {state:<14}  {run.message}")
+        reason = f"; cannot be resumed here: {SEALED_ELSEWHERE}" if run.id in elsewhere else ""
+        say(f"{run.id:<{width}}  {run.started.astimezone():%Y-%m-%d %H:%M}  {state:<14}  {run.message}{reason}")
     for problem in project.problems:
         say(problem, sys.stderr)

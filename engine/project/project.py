@@ -34,7 +34,8 @@ from engine.files import is_temporary, storage_errors, sync_folder
 from engine.jobs.progress import Cancelled, Progress
 from engine.project.database import Database, gone_error
 from engine.project.digests import canonical_json, content_bytes, file_digest
-from engine.project.kept_file import is_kept_name, kept_request, remove_all_but_kept, remove_kept
+from engine.project.kept_file import PARTITIONS, is_kept_name, kept_request, remove_all_but_kept, remove_kept
+from engine.project.kept_records import looks_kept
 from engine.project.locks import FileLock, ProcessIdentity
 from engine.project.paths import DATABASE, LOCK, RESULTS, check_folder_name, entries, inside, is_run_id, refuse_links
 from engine.project.publishing import has_unpublished, publish, unpublish
@@ -260,7 +261,25 @@ class Project:
 
     def resumable(self) -> frozenset[str]:
         """The ids of the runs that can be resumed."""
-        return frozenset(one.id for one in self.runs() if one.status in ("cancelled", "failed") and self.kept_request(one.id) is not None)
+        return frozenset(one.id for one in self._stopped() if self.kept_request(one.id) is not None)
+
+    def resumable_elsewhere(self) -> frozenset[str]:
+        """The ids of the runs that kept what another user has sealed, or this user on another machine, and that only there can be resumed.
+
+        None of a project that is read-only: nothing can be resumed in it, whoever asks.
+        """
+        if self.read_only:
+            return frozenset()
+        return frozenset(one.id for one in self._stopped() if self._keeps(one.id) and self.kept_request(one.id) is None)
+
+    def _keeps(self, run: str) -> bool:
+        try:
+            return looks_kept(self.inside(RESULTS, run, PARTITIONS))
+        except StorageError:
+            return False
+
+    def _stopped(self) -> list[RunRecord]:
+        return [one for one in self.runs() if one.status in ("cancelled", "failed") and is_run_id(one.id)]
 
     def _unfinished(self, run: str) -> RunRecord:
         """The record of a run that did not end well; the caller holds the lock."""

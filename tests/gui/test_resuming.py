@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from gui.project_pane import CAN_BE_RESUMED
+from gui.project_pane import CAN_BE_RESUMED, CANNOT_BE_RESUMED_HERE
 from gui.window import MainWindow
 from tests.gui.test_window import click
 from tests.stopped_runs import keep_at_once, stop_a_search, tables
@@ -76,3 +76,16 @@ def test_runs_that_ended_badly_for_good_are_not_offered(window: MainWindow, proj
     window.project_pane.select(run)
     assert not window.project_pane.resume_button.isVisible() and not window.project_pane.resume_action.isEnabled()
     assert "no results" in window.message_bar.label.text()
+
+
+def test_a_run_that_another_user_began_says_why_it_cannot_go_on(
+    window: MainWindow, project: Path, stopped: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "another user's"))
+    window.show()
+    window.open_project(project)
+    window.project_pane.select(stopped)
+    assert not window.project_pane.resume_button.isVisible()
+    assert CANNOT_BE_RESUMED_HERE in spoken(window)[0]
+    assert CANNOT_BE_RESUMED_HERE in window.project_pane.runs.item(0).toolTip()
+    assert CANNOT_BE_RESUMED_HERE in window.message_bar.label.text()

@@ -17,6 +17,7 @@ from engine.jobs.progress import Cancelled
 from engine.project import Project
 from engine.project.kept_file import PARTITIONS
 from engine.project.locks import FileLock
+from engine.resumption import SEALED_ELSEWHERE
 from engine.searches import resume_run, run_search
 from tests.stopped_runs import ProgressUntil, inputs_of, keep_at_once, stop_a_search, tables
 
@@ -129,8 +130,14 @@ def test_what_a_stranger_kept_is_neither_used_nor_removed(
     project: Path, stopped: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "another user's"))
-    assert "kept nothing that this user has sealed" in refusal(capsys, "resume", project, "--run", stopped)
+    assert "not sealed by this user on this machine" in refusal(capsys, "resume", project, "--run", stopped)
+    assert main(["runs", str(project)]) == 0
+    assert capsys.readouterr().out.rstrip().endswith(f"cannot be resumed here: {SEALED_ELSEWHERE}")
+    assert main(["runs", str(project), "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert (told["can_be_resumed"], told["can_be_resumed_elsewhere"]) == (False, True)
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
+    assert Project.open(project).resumable_elsewhere() == frozenset()
     assert main(["resume", str(project), "--quiet"]) == 0
 
 
