@@ -194,16 +194,19 @@ make_environment() {
     printf '%s\n' "$environment" >"$environment/.proteoscope-place"
 }
 
-# install_project [EXTRA]: the project, editable, with the extra's packages. Runs pip only when pyproject.toml has changed since.
+# install_project [EXTRA [OPTION...]]: the project, editable, with the extra's packages, by pip with these options. Runs pip only when
+# pyproject.toml has changed since.
 install_project() {
     local extra=${1:-} digest
+    shift "$(($# > 0))"
     digest=$(sha256sum <"$repository/pyproject.toml" | cut -d ' ' -f 1)
     if [ -e "$stamp" ] && grep -qx "$digest ${extra:-.*}" "$stamp"; then
         return 0
     fi
     say "Installing Proteoscope and the packages it needs (a few minutes the first time)"
     rm -f "$stamp"
-    "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --editable "$repository${extra:+[$extra]}" || return 1
+    "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-input "$@" --editable "$repository${extra:+[$extra]}" \
+        || return 1
     printf '%s %s\n' "$digest" "${extra:-plain}" >"$stamp"
 }
 

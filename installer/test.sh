@@ -21,7 +21,9 @@ if ! has_apt; then
     display_packages=()
 fi
 install_window_packages "${display_packages[@]}"
-install_project dev
+# Compiled when they are first imported: pip would compile all modules of all packages, one after the other.
+unset PYTHONDONTWRITEBYTECODE
+install_project dev --no-compile
 find_cache
 
 cd "$repository"
@@ -58,8 +60,6 @@ check "mypy" mypy
 check "lint-imports" lint-imports
 check "audit" python installer/audit.py
 
-# With PYTHONDONTWRITEBYTECODE each process that a test starts would compile all sources.
-check "bytecode" python -m compileall -q proteoscope engine kernels gui resources tests
 check "compile" compiled
 
 # Several processes, each with whole files: the fixtures of a module are made once. The longest files come first (tests/conftest.py), where

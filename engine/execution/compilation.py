@@ -1,10 +1,11 @@
 """The first use of the processor's kernels on a machine compiles them: a step of its own, announced, that a user may leave at once.
 
-All kinds may also be compiled ahead, side by side, each in a process of its own.
+All kinds may also be compiled ahead, several at a time in processes of their own.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from queue import SimpleQueue
 from typing import IO, Any
 
 from engine.execution.devices import gpus
@@ -21,9 +23,10 @@ from engine.execution.threads import available_threads
 from engine.jobs.progress import PASSING, Progress
 from kernels.device import DeviceError
 
-__all__ = ["Kernels", "compile_ahead", "compile_for_cards", "is_compiling", "kernels_at"]
+__all__ = ["Kernels", "compile_ahead", "compile_and_tell", "compile_for_cards", "is_compiling", "kernels_at"]
 
 _THREAD = "proteoscope-compiler"
+_READER = "proteoscope-compilers"
 _BETWEEN_LOOKS = 0.05
 
 
@@ -35,8 +38,8 @@ class Kernels:
     ----------
     what : they are, for the user. last : loads the one of them that is compiled last.
     use : calls all of them, with the types of a real search. takes : how long, in words.
-    family : kernels of one share functions, and are not compiled at the same time: what another process has compiled meanwhile would not
-        be inlined.
+    family : kernels of one share functions, and are compiled by one process, one after the other: what another has compiled would not be
+        inlined, and each would compile what Numba brings again.
     """
 
     what: str
@@ -100,7 +103,7 @@ def kernels_at(place: str) -> Kernels:
 
 
 def compile_ahead(places: Sequence[str], progress: Progress, processes: int | None = None) -> list[str]:
-    """Compile kernels that are not compiled yet, each in a process of its own, and those of several families at a time.
+    """Compile kernels that are not compiled yet: those of a family one after the other in a process of their own, several such at a time.
 
     Parameters
     ----------
@@ -115,30 +118,53 @@ def compile_ahead(places: Sequence[str], progress: Progress, processes: int | No
     ------
     Cancelled : the user asked to stop.
     """
-    waiting, failures, done = [place for place in places if not kernels_at(place).are_compiled], list[str](), 0
-    n, running = len(waiting), list[_Compiler]()
+    families: dict[str, list[str]] = {}
+    for place in places:
+        if not kernels_at(place).are_compiled:
+            families.setdefault(kernels_at(place).family, []).append(place)
+    waiting, failures, done = list(families.values()), list[str](), 0
+    n, running = sum(map(len, waiting)), list[_Compiler]()
     most = processes or available_threads()
     if n:
         progress.stage("Compiling for this processor", n)
     with ExitStack() as stack:
         while waiting or running:
             progress.check()
-            busy = {kernels_at(one.place).family for one in running}
-            ready = next((place for place in waiting if kernels_at(place).family not in busy), None)
-            if ready is not None and len(running) < most:
-                waiting.remove(ready)
-                running.append(stack.enter_context(_Compiler(ready)))
+            if waiting and len(running) < most:
+                running.append(stack.enter_context(_Compiler(waiting.pop(0))))
                 continue
             time.sleep(_BETWEEN_LOOKS)
-            for one in [one for one in running if one.has_ended]:
-                running.remove(one)
-                done += 1
-                progress.advance(1)
-                if reason := one.failure():
-                    failures.append(reason)
-                else:
-                    progress.message(f"Compiled ({done} of {n}): {kernels_at(one.place).what}")
+            for one in running.copy():
+                has_ended = one.has_ended  # asked before its lines are read, so that none comes after them
+                for place, reason in one.told():
+                    done += 1
+                    progress.advance(1)
+                    if reason:
+                        failures.append(f"The {kernels_at(place).what} could not be compiled ahead: {reason}")
+                    else:
+                        progress.message(f"Compiled ({done} of {n}): {kernels_at(place).what}")
+                if has_ended:
+                    running.remove(one)
+                    if one.left:  # what it was at has ended it, as where memory is short; the others may do
+                        failures.append(f"The {kernels_at(one.left[0]).what} could not be compiled ahead: {one.complaint()}")
+                        done += 1
+                        progress.advance(1)
+                        waiting += [one.left[1:]] if one.left[1:] else []
     return failures
+
+
+def compile_and_tell(places: Sequence[str]) -> None:
+    """Compile the kernels at these places, and print a line of JSON after each: the place, and why it failed or nothing.
+
+    It is what a process of `compile_ahead` does.
+    """
+    for place in places:
+        try:
+            kernels_at(place).use_and_mark()
+            reason = ""
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        print(json.dumps([place, reason]), flush=True)
 
 
 def compile_for_cards(progress: Progress, threads: int | None = None) -> list[str]:
@@ -179,38 +205,54 @@ def compile_for_cards(progress: Progress, threads: int | None = None) -> list[st
 
 @dataclass
 class _Compiler:
-    """A process that compiles the kernels at a place; it does not outlive the block that it is entered for."""
+    """A process that compiles the kernels at some places; it does not outlive the block that it is entered for.
 
-    place: str
+    Attributes
+    ----------
+    left : the places of which it has told nothing yet.
+    """
+
+    left: list[str]
+    _lines: SimpleQueue[bytes] = field(default_factory=SimpleQueue)
     _complaint: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
-    _process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> _Compiler:
         # The path of this process, so that the same program is compiled, whatever the working directory holds.
-        program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import kernels_at; kernels_at({self.place!r}).use_and_mark()"
+        program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import compile_and_tell; compile_and_tell({self.left!r})"
         command = [sys.executable, "-P", "-c", program]
-        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._complaint)
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._complaint)
+        self._reader = threading.Thread(target=self._listen, name=_READER, daemon=True)
+        self._reader.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        assert self._process is not None
         self._process.kill()
         self._process.wait()
+        self._reader.join()
         self._complaint.close()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as said:
+            for line in said:
+                self._lines.put(line)
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is done, or has failed."""
-        return self._process is not None and self._process.poll() is not None
+        """Whether it is done, or has failed, and all that it said was heard."""
+        return self._process.poll() is not None and not self._reader.is_alive()
 
-    def failure(self) -> str:
-        """Why it failed, in a sentence; empty where it did not."""
-        assert self._process is not None
-        if self._process.returncode == 0:
-            return ""
+    def told(self) -> list[tuple[str, str]]:
+        """What it is done with since the last look: places, and why they could not be compiled, empty where they are."""
+        pairs = [(str(place), str(reason)) for place, reason in (json.loads(self._lines.get()) for _ in range(self._lines.qsize()))]
+        self.left = self.left[len(pairs) :]
+        return pairs
+
+    def complaint(self) -> str:
+        """What it said last, after it has ended."""
         self._complaint.seek(0)
         lines = self._complaint.read().decode(errors="replace").strip().splitlines()
-        return f"The {kernels_at(self.place).what} could not be compiled ahead: {lines[-1] if lines else 'the process was ended'}"
+        return lines[-1] if lines else "the process was ended"
 
 
 def is_compiling() -> bool:

@@ -114,8 +114,24 @@ def guard_cache() -> None:
                 _reasons.append(f"{self.cache_path}: {error.strerror or error}")
 
     vars(dispatcher)["FunctionCache"] = GuardedCache
+    _refuse_shapes_in_few_words()
     # Numba's implementations of array functions import SciPy's linear algebra to see whether it is there, which takes a third of a second.
     vars(linalg)["ensure_blas"] = lambda: None
+
+
+def _refuse_shapes_in_few_words() -> None:
+    """Let assignments of arrays to slices that do not fit say so without the shapes.
+
+    To tell them, Numba compiles its texts, two seconds in each process that compiles the first of such assignments.
+    """
+    from numba.extending import overload
+    from numba.np import arrayobj
+
+    def raise_of_shapes(source, target):
+        raise ValueError("an array does not fit the slice that it is assigned to")
+
+    overload(raise_of_shapes)(lambda source, target: raise_of_shapes)
+    vars(arrayobj)["raise_with_shape_context"] = raise_of_shapes
 
 
 @contextlib.contextmanager

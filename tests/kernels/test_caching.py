@@ -144,3 +144,26 @@ def test_a_full_disk_costs_the_keeping_and_says_so(tmp_path):
         assert [path for path in folder.rglob("*") if path.is_file()] == []
     finally:
         subprocess.run(["umount", folder], check=True)
+
+
+def test_an_assignment_that_does_not_fit_is_refused_without_texts_that_numba_would_compile():
+    program = "\n".join(
+        (
+            "import kernels.cpu, numpy as np",
+            "from numba import njit",
+            "@njit",
+            "def assign(target, source, n):",
+            "    target[:n] = source",
+            "target = np.zeros(4)",
+            "assign(target, np.ones(3), 3)",
+            "print(*target)",
+            "try:",
+            "    assign(target, np.ones(3), 4)",
+            "except ValueError as error:",
+            "    print(error)",
+        )
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    )
+    assert done.stdout.splitlines() == ["1.0 1.0 1.0 0.0", "an array does not fit the slice that it is assigned to"], done.stderr

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.execution.compilation import Kernels, compile_ahead, kernels_at
-from engine.jobs.progress import Cancelled, Progress
+from engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from engine.searches import SEARCHES
 from engine.structure_search.kept_chains import FEWEST_FILES
 
@@ -57,11 +57,24 @@ def test_each_is_compiled_once_and_those_of_a_family_in_turn(small, tmp_path: Pa
     assert (tmp_path / "order").read_text().split() == order, "nothing is left to compile"
 
 
-def test_what_cannot_be_compiled_is_told_and_stops_nothing(small, tmp_path: Path) -> None:
-    places = small(bad=("x", "raise OSError('no room')"), good=("x", "pass"))
-    (failure,) = compile_ahead(places, Progress(), processes=1)
-    assert failure == "The bad could not be compiled ahead: OSError: no room"
-    assert (tmp_path / "good").exists()
+def test_a_family_is_compiled_by_one_process(small, tmp_path: Path) -> None:
+    note = "open(FOLDER + '/processes', 'a').write(f'{os.getpid()}\\n')"
+    assert compile_ahead(small(a=("x", note), b=("x", note), c=("y", note)), Progress(), processes=1) == []
+    first, second, third = (tmp_path / "processes").read_text().split()
+    assert first == second != third
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [("raise OSError('no room')", "OSError: no room"), ("os.kill(os.getpid(), 9)", "the process was ended"), ("exit('full')", "full")],
+)
+def test_what_cannot_be_compiled_is_told_and_stops_nothing(small, tmp_path: Path, program: str, told: str) -> None:
+    places = small(first=("x", "pass"), bad=("x", program), good=("x", "pass"))
+    seen: list[ProgressEvent] = []
+    (failure,) = compile_ahead(places, Progress(seen.append), processes=1)
+    assert failure == f"The bad could not be compiled ahead: {told}"
+    assert (tmp_path / "first").exists() and (tmp_path / "good").exists()
+    assert (seen[-1].done, seen[-1].total) == (3, 3)
 
 
 def test_a_cancel_ends_the_compilers(small, tmp_path: Path) -> None:
