@@ -154,7 +154,7 @@ def compile_ahead(places: Sequence[str], progress: Progress, processes: int | No
 
 
 def compile_and_tell(places: Sequence[str]) -> None:
-    """Compile the kernels at these places, and print a line of JSON after each: the place, and why it failed or nothing.
+    """Compile the kernels at these places, and write a line of JSON after each: the place, and why it failed or nothing.
 
     It is what a process of `compile_ahead` does.
     """
@@ -164,7 +164,8 @@ def compile_and_tell(places: Sequence[str]) -> None:
             reason = ""
         except Exception as error:
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        print(json.dumps([place, reason]), flush=True)
+        sys.stdout.write(json.dumps([place, reason]) + "\n")
+        sys.stdout.flush()
 
 
 def compile_for_cards(progress: Progress, threads: int | None = None) -> list[str]:
