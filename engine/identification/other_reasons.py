@@ -10,7 +10,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from engine.chemistry.masses import ISOTOPE_SPACING
 from engine.execution.resources import Resources
 from engine.files import storage_errors
 from engine.identification.few_matches import is_few
@@ -87,13 +89,15 @@ def other_enzyme(spectra: SpectrumIndex, indexes: Indexes, parameters: Identific
     some = spectra.only(numbers[:: max(1, -(-len(numbers) // _LOOKED_AT))])
     resources.progress.stage("Trying other enzymes")
     usual = _n_confident(some, indexes, quick, resources)
+    windows = _windows(some, quick)
     found: dict[str, int] = {}
     for name in _ENZYMES:
         if name == parameters.enzyme:
             continue
         digestion = Digestion.of(quick.changed(enzyme=name), "specific")
         with storage_errors(folder, only_disk=True), tempfile.TemporaryDirectory(prefix="enzyme-", dir=folder) as own:
-            peptides = build_peptide_index(Path(own), proteins, digestion, resources, memory_bytes=parameters.index_memory * _MB)
+            memory_bytes = parameters.index_memory * _MB
+            peptides = build_peptide_index(Path(own), proteins, digestion, resources, memory_bytes=memory_bytes, windows=windows)
             found[name] = _n_confident(some, Indexes(proteins, peptides), quick, resources)
     best = max(found, key=lambda name: found[name])
     if found[best] < max(_ENOUGH, _TIMES * usual):
@@ -102,6 +106,12 @@ def other_enzyme(spectra: SpectrumIndex, indexes: Indexes, parameters: Identific
         f"Of {some.n_searched:,} spectra {found[best]:,} match well with peptides that {best} makes, and {usual:,} with those of "
         f"{parameters.enzyme}: set enzyme to {best}"
     )
+
+
+def _windows(spectra: SpectrumIndex, parameters: IdentificationParameters) -> NDArray[np.float64]:
+    """(k, 2) float64, dalton: where peptides of the spectra may lie, as the scoring looks for them."""
+    masses = [spectra.queries.mass - error * ISOTOPE_SPACING for error in parameters.isotope_errors]
+    return np.column_stack(parameters.precursor_tolerance.bounds(np.concatenate(masses)))
 
 
 def _n_confident(spectra: SpectrumIndex, indexes: Indexes, parameters: IdentificationParameters, resources: Resources) -> int:

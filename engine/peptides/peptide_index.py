@@ -112,9 +112,13 @@ def build_peptide_index(
     memory_bytes: int,
     selected: NDArray[np.int64] | None = None,
     forms: SearchedForms | None = None,
+    windows: NDArray[np.float64] | None = None,
 ) -> PeptideIndex:
     """Digest the proteins (all, or those `selected`) and write the index into `folder`; with the `forms` that known modifications make of
     the peptides, where the proteins know any.
+
+    With `windows` of masses, (k, 2) float64, lowest and highest in dalton, only peptides near them are kept: all that lie in one, and
+    others within 0.2 Da of it.
 
     The first pass, which counts, runs on the first of the cards that can do it, or on threads; the second on threads.
     Memory: at most about `memory_bytes` beyond the proteins, unless a single mass bucket needs more. Time: two passes over the digest
@@ -125,7 +129,7 @@ def build_peptide_index(
     if selected is not None:
         selection, n_targets = _Selection(residues, offsets, selected), int(np.searchsorted(selected, proteins.n_targets))
         residues, offsets, kept = selection.residues, selection.offsets, None if kept is None else kept[selected]
-    digest = _Digest(residues, offsets, n_targets, digestion, resources, kept)
+    digest = _Digest(residues, offsets, n_targets, digestion, resources, kept, windows)
     progress = resources.progress
     progress.stage("Counting peptides")
     buckets = digest.count()
@@ -213,6 +217,18 @@ def _passes(buckets: NDArray[np.int64], most: int, n_runs: int) -> Iterator[NDAr
         low = high
 
 
+def _outside(windows: NDArray[np.float64] | None, n_buckets: int) -> NDArray[np.bool_]:
+    """(buckets,) whether a mass bucket touches none of the windows; none is left out where there are no windows."""
+    if windows is None:
+        return np.zeros(n_buckets, bool)
+    # One more on each side: a mass of dalton is rounded.
+    first, last = ((windows * (_UNIT / _BUCKET_WIDTH)).astype(np.int64) + (-1, 1)).clip(0, n_buckets - 1).T
+    change = np.zeros(n_buckets + 1, np.int64)
+    np.add.at(change, first, 1)
+    np.add.at(change, last + 1, -1)
+    return np.cumsum(change[:-1]) == 0
+
+
 class _Digest:
     """The digest of proteins: counted on a card or on threads, enumerated on threads."""
 
@@ -224,6 +240,7 @@ class _Digest:
         digestion: Digestion,
         resources: Resources,
         kept: NDArray[np.uint32] | None,
+        windows: NDArray[np.float64] | None,
     ) -> None:
         self._kept = kept
         masses = digestion.residue_mass()
@@ -245,6 +262,7 @@ class _Digest:
             _BUCKET_WIDTH,
         )
         self.n_buckets = round(digestion.maximum_mass * _UNIT) // _BUCKET_WIDTH + 1
+        self._is_left_out = _outside(windows, self.n_buckets)
         n_shares = max(1, min(_SHARES * self._threads, int(offsets[-1]) // _RESIDUES_OF_A_SHARE))
         cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], n_shares + 1).astype(np.int64)[1:-1]).tolist()
         self._counts = np.zeros((0, self.n_buckets), np.int64)
@@ -264,12 +282,16 @@ class _Digest:
         for card in list(self._cards) if len(self._residues) > _RESIDUES_FOR_A_CARD else ():
             try:
                 count(card)
-                return self._counts.sum(axis=0)
+                return self._counted()
             except DeviceError as error:
                 self._progress.message(f"{one_line(error)}; the peptides are counted elsewhere")
                 if not isinstance(error, DeviceMemoryError):
                     self._cards.remove(card)
         count(Processor(self._threads))
+        return self._counted()
+
+    def _counted(self) -> NDArray[np.int64]:
+        self._counts[:, self._is_left_out] = 0
         return self._counts.sum(axis=0)
 
     def runs(self, run_of_bucket: NDArray[np.int64]) -> Iterator[dict[str, NDArray]]:
@@ -277,6 +299,7 @@ class _Digest:
         before."""
         n_runs, inside = int(run_of_bucket.max()) + 1, np.flatnonzero(run_of_bucket >= 0)
         starts = inside[0] + np.searchsorted(run_of_bucket[inside], np.arange(n_runs))
+        run_of_bucket = np.where(self._is_left_out, -1, run_of_bucket)
         counts = np.add.reduceat(self._counts[:, : inside[-1] + 1], starts, axis=1)
         run_offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
         cursors = run_offsets[:-1] + np.concatenate((np.zeros((1, n_runs), np.int64), np.cumsum(counts, axis=0)[:-1]))

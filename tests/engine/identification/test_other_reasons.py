@@ -35,6 +35,8 @@ def test_the_enzyme_that_made_the_peptides_is_named_and_finds_them(proteins, dat
     assert len(accepted(rows)) < 4
     (message,) = [one for one in summary.messages if "set enzyme to" in one]
     assert "set enzyme to Asp-N" in message
+    # Peptides of other enzymes are made only near the precursors: no fewer match than a search for them finds.
+    assert int(re.search(r"spectra (\d+) match well with peptides that Asp-N makes", message)[1]) > 60
     again, found = search(path, database, tmp_path / "found", "high-resolution", enzyme="Asp-N")
     assert len(accepted(found)) > 60 and not [one for one in again.messages if "enzyme" in one]
 

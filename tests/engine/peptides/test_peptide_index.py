@@ -183,6 +183,22 @@ def test_selected_proteins_are_digested_alone_and_keep_their_positions(tmp_path:
     assert {entry[0]: entry for entry in listed(index, proteins)} == reference(proteins, how, chosen)
 
 
+@pytest.mark.parametrize("memory", [1 << 28, 30_000])
+def test_of_windows_of_masses_the_index_has_the_peptides_near_them(tmp_path: Path, memory: int) -> None:
+    proteins, how = protein_index(tmp_path / "p", random_proteome(8)), digestion()
+    whole = build(tmp_path / "whole", proteins, how, memory=memory)
+    masses = whole.mass[::40]
+    windows = np.column_stack((masses - 0.02, masses + 0.02))
+    beside = np.array([[-5.0, -4.0], [9e6, 9e6 + 1]])
+    near = build(tmp_path / "near", proteins, how, memory=memory, windows=np.concatenate((windows, beside)))
+    found, every = listed(near, proteins), listed(whole, proteins)
+    assert [one for one in every if one in set(found)] == found and len(found) < len(every)
+    distance = np.array([np.abs(masses - mass).min() for mass in whole.mass])
+    assert {one for one, away in zip(every, distance, strict=True) if away <= 0.02} <= set(found)
+    assert not {one for one, away in zip(every, distance, strict=True) if away > 0.25} & set(found)
+    assert len(build(tmp_path / "none", proteins, how, memory=memory, windows=beside)) == 0
+
+
 def test_all_selected_is_the_whole_index(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, random_proteome())
     whole = build(tmp_path / "a", proteins, digestion())
