@@ -222,7 +222,8 @@ def _outside(windows: NDArray[np.float64] | None, n_buckets: int) -> NDArray[np.
     if windows is None:
         return np.zeros(n_buckets, bool)
     # One more on each side: a mass of dalton is rounded.
-    first, last = ((windows * (_UNIT / _BUCKET_WIDTH)).astype(np.int64) + (-1, 1)).clip(0, n_buckets - 1).T
+    buckets = (windows * (_UNIT / _BUCKET_WIDTH)).astype(np.int64)
+    first, last = (buckets[:, 0] - 1).clip(0, n_buckets - 1), (buckets[:, 1] + 1).clip(0, n_buckets - 1)
     change = np.zeros(n_buckets + 1, np.int64)
     np.add.at(change, first, 1)
     np.add.at(change, last + 1, -1)
