@@ -1,12 +1,15 @@
 """The rules of the house: which way imports run, what no file may hold, what every module tells."""
 
 import ast
+import gc
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -27,10 +30,27 @@ def texts():
     return {path.relative_to(REPOSITORY).as_posix(): path.read_text(encoding="utf-8") for path in sorted(paths)}
 
 
-@cache
-def modules():
-    """Path and syntax tree of every Python module that ships."""
-    return {path: ast.parse(text) for path, text in texts().items() if path.endswith(".py") and path.split("/")[0] in PACKAGES}
+class Module(NamedTuple):
+    """A module's syntax tree, and all nodes of it."""
+
+    tree: ast.Module
+    nodes: list[ast.AST]
+
+
+@pytest.fixture(scope="module")
+def modules() -> Iterator[dict[str, Module]]:
+    """Path and syntax of every Python module that ships."""
+    # They are a million nodes, which the collector of garbage would look at again and again.
+    gc.disable()
+    try:
+        paths = [path for path in texts() if path.endswith(".py") and path.split("/")[0] in PACKAGES]
+        trees = {path: ast.parse(texts()[path]) for path in paths}
+        found = {path: Module(tree, list(ast.walk(tree))) for path, tree in trees.items()}
+        gc.freeze()
+    finally:
+        gc.enable()
+    yield found
+    gc.unfreeze()
 
 
 def places(pattern, paths=None):
@@ -42,9 +62,9 @@ def places(pattern, paths=None):
     return found
 
 
-def calls(tree, *names):
-    """Lines on which one of the functions is called, by its name or as an attribute."""
-    for node in ast.walk(tree):
+def calls(module, *names):
+    """Calls of one of the functions, by its name or as an attribute."""
+    for node in module.nodes:
         if isinstance(node, ast.Call):
             called = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
             if called in names:
@@ -59,12 +79,12 @@ def test_imports_run_one_way():
     assert "0 broken" in done.stdout
 
 
-def test_only_the_command_line_prints():
+def test_only_the_command_line_prints(modules):
     found = [
         f"{path}:{call.lineno}"
-        for path, tree in modules().items()
+        for path, module in modules.items()
         if path.startswith(("engine/", "kernels/")) and not path.startswith("engine/command_line/")
-        for call in calls(tree, "print")
+        for call in calls(module, "print")
         if isinstance(call.func, ast.Name)
     ]
     assert found == []
@@ -75,15 +95,15 @@ def test_the_window_asks_results_by_the_engines_views_alone():
     assert places(r"\bSELECT\b|\bORDER BY\b|\bGROUP BY\b|\bduckdb\b", "gui/") == []
 
 
-def test_what_pictures_of_spectra_and_alignments_show_lies_in_the_engine():
+def test_what_pictures_of_spectra_and_alignments_show_lies_in_the_engine(modules):
     """In these folders of the window each module draws, and has no class that holds arrays, as models do, which are for scripts too."""
     models = []
-    for path, tree in modules().items():
+    for path, module in modules.items():
         if not path.startswith(("gui/spectrum/", "gui/alignment/", "gui/results/")) or path.endswith("__init__.py"):
             continue
-        if not any(isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "PySide6" for node in ast.walk(tree)):
+        if not any(isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "PySide6" for node in module.nodes):
             models.append(path)
-        fields = (node for outer in ast.walk(tree) if isinstance(outer, ast.ClassDef) for node in outer.body)
+        fields = (node for outer in module.nodes if isinstance(outer, ast.ClassDef) for node in outer.body)
         models += [
             f"{path}:{node.lineno}"
             for node in fields
@@ -100,17 +120,17 @@ def test_nothing_is_left_to_do_and_nothing_tells_of_the_workshop():
     assert places(r"(?i)\bissue #?" r"\d+\b") == []
 
 
-def test_every_module_says_what_it_is():
-    silent = [path for path, tree in modules().items() if tree.body and not ast.get_docstring(tree)]
+def test_every_module_says_what_it_is(modules):
+    silent = [path for path, module in modules.items() if module.tree.body and not ast.get_docstring(module.tree)]
     assert silent == []
 
 
-def test_every_kernel_says_what_it_takes():
+def test_every_kernel_says_what_it_takes(modules):
     silent = [
         f"{path}:{node.lineno} {node.name}"
-        for path, tree in modules().items()
+        for path, module in modules.items()
         if path.startswith("kernels/")
-        for node in tree.body
+        for node in module.tree.body
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not ast.get_docstring(node)
     ]
     assert silent == []
@@ -125,11 +145,11 @@ MANY_ARGUMENTS = {
 """Kernels that take more, and what."""
 
 
-def test_what_belongs_together_goes_into_a_kernel_as_one_argument():
+def test_what_belongs_together_goes_into_a_kernel_as_one_argument(modules):
     """As a named tuple (`kernels/layouts.py` and its neighbours), which Numba takes like its fields: long lists are put in wrong order."""
     found = set()
-    for path, tree in modules().items():
-        for node in ast.walk(tree) if path.startswith("kernels/") else ():
+    for path, module in modules.items():
+        for node in module.nodes if path.startswith("kernels/") else ():
             if isinstance(node, ast.FunctionDef):
                 given = node.args
                 if len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs) > MAXIMUM_ARGUMENTS:
@@ -137,12 +157,12 @@ def test_what_belongs_together_goes_into_a_kernel_as_one_argument():
     assert found == set(MANY_ARGUMENTS)
 
 
-def test_what_a_module_offers_is_there():
+def test_what_a_module_offers_is_there(modules):
     missing = []
-    for path, tree in modules().items():
+    for path, module in modules.items():
         defined, offered = set(), []
         # Of `if TYPE_CHECKING`, what is there when the program runs.
-        for node in [*tree.body, *(inner for outer in tree.body if isinstance(outer, ast.If) for inner in outer.orelse)]:
+        for node in [*module.tree.body, *(inner for outer in module.tree.body if isinstance(outer, ast.If) for inner in outer.orelse)]:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 defined.add(node.name)
             elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -158,35 +178,35 @@ def test_what_a_module_offers_is_there():
     assert missing == []
 
 
-def test_nothing_is_unpickled_or_evaluated():
+def test_nothing_is_unpickled_or_evaluated(modules):
     found = []
-    for path, tree in modules().items():
-        for node in ast.walk(tree):
+    for path, module in modules.items():
+        for node in module.nodes:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             if any(name.split(".")[0] in ("pickle", "cPickle", "dill", "shelve", "marshal", "joblib") for name in names):
                 found.append(f"{path}:{node.lineno}")
-        evaluated = [call for call in calls(tree, "eval", "exec") if isinstance(call.func, ast.Name)]
-        loaded = [call for call in calls(tree, "load") if any(keyword.arg == "allow_pickle" for keyword in call.keywords)]
+        evaluated = [call for call in calls(module, "eval", "exec") if isinstance(call.func, ast.Name)]
+        loaded = [call for call in calls(module, "load") if any(keyword.arg == "allow_pickle" for keyword in call.keywords)]
         found += [f"{path}:{call.lineno}" for call in (*evaluated, *loaded)]
     assert found == []
 
 
-def test_parsers_of_xml_follow_no_entity():
+def test_parsers_of_xml_follow_no_entity(modules):
     found = [
         f"{path}:{call.lineno}"
-        for path, tree in modules().items()
-        for call in calls(tree, "XMLParser", "iterparse", "XMLPullParser")
+        for path, module in modules.items()
+        for call in calls(module, "XMLParser", "iterparse", "XMLPullParser")
         if not any(keyword.arg == "resolve_entities" and getattr(keyword.value, "value", None) is False for keyword in call.keywords)
     ]
     assert found == []
 
 
-def test_errors_are_not_swallowed_whole():
+def test_errors_are_not_swallowed_whole(modules):
     """A bare `except:`, or one of BaseException that does not raise again, would swallow a cancel."""
     found = []
-    for path, tree in modules().items():
-        for node in ast.walk(tree):
+    for path, module in modules.items():
+        for node in module.nodes:
             if isinstance(node, ast.ExceptHandler):
                 name = node.type.id if isinstance(node.type, ast.Name) else ""
                 everything = node.type is None or name == "BaseException"
@@ -195,12 +215,12 @@ def test_errors_are_not_swallowed_whole():
     assert found == []
 
 
-def test_every_painter_is_ended():
+def test_every_painter_is_ended(modules):
     """One that only goes when nobody holds its frame any more (a traceback does, and a profiler) goes on painting when Qt shows what was
     painted, or goes in another thread: both end the process."""
     found = []
-    for path, tree in modules().items():
-        functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    for path, module in modules.items():
+        functions = (node for node in module.nodes if isinstance(node, ast.FunctionDef))
         for function in functions if path.startswith("gui/") else ():
             nodes = list(ast.walk(function))
             attributes = (node for node in nodes if isinstance(node, ast.Attribute) and node.attr == "end")
