@@ -7,6 +7,7 @@ proteins: only where one of them explains far more than the enzyme that was aske
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -90,11 +91,12 @@ def other_enzyme(spectra: SpectrumIndex, indexes: Indexes, parameters: Identific
     resources.progress.stage("Trying other enzymes")
     usual = _n_confident(some, indexes, quick, resources)
     windows = _windows(some, quick)
+    maximum_mass = max(quick.minimum_mass, min(quick.maximum_mass, float(windows.max())))
     found: dict[str, int] = {}
     for name in _ENZYMES:
         if name == parameters.enzyme:
             continue
-        digestion = Digestion.of(quick.changed(enzyme=name), "specific")
+        digestion = replace(Digestion.of(quick.changed(enzyme=name), "specific"), maximum_mass=maximum_mass)
         with storage_errors(folder, only_disk=True), tempfile.TemporaryDirectory(prefix="enzyme-", dir=folder) as own:
             memory_bytes = parameters.index_memory * _MB
             peptides = build_peptide_index(Path(own), proteins, digestion, resources, memory_bytes=memory_bytes, windows=windows)
