@@ -19,7 +19,7 @@ from tests.searching import few_proteins
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SAMPLES = REPOSITORY / "resources" / "samples"
-SPECTRA, DATABASE = SAMPLES / "BSA1.mzML.gz", SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+SPECTRA = SAMPLES / "BSA1.mzML.gz"
 PSM_COLUMNS = [
     *("spectrum_file", "spectrum_id", "scan", "retention_time", "precursor_mz", "charge", "observed_mass", "calculated_mass"),
     *("mass_error_ppm", "isotope_error", "peptide", "sequence", "proteins", "missed_cleavages", "matched_ions", "total_ions"),
@@ -46,10 +46,17 @@ def command(*arguments, **options):
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory):
+def database(tmp_path_factory):
+    """Proteins that the sample run is searched against."""
+    return few_proteins(tmp_path_factory.mktemp("database"))
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory, database):
     """The project of the sample run, and what the command printed."""
     folder = tmp_path_factory.mktemp("demo") / "new" / "project"
-    done = command("demo", "--out", str(folder), "--threads", "2")
+    arguments = ["--database", str(database), "--preset", "low-resolution", "--out", str(folder), "--threads", "2"]
+    done = command("identify", str(SPECTRA), *arguments)
     assert done.returncode == 0, done.stderr
     return folder, done
 
@@ -79,14 +86,14 @@ def test_the_tables_have_a_value_in_each_cell_of_the_right_kind(demo):
             assert accession.startswith("DECOY_") == (row["is_decoy"] == "true")
 
 
-def test_run_json_tells_what_was_done_and_what_it_cost(demo):
+def test_run_json_tells_what_was_done_and_what_it_cost(demo, database):
     folder, done = demo
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     assert run["version"] == VERSION
     assert run["device"] == "cpu"
     assert set(run["parameters"]) == set(IdentificationParameters.model_fields)
     assert run["parameters"]["fragment_tolerance"] == "0.5 Da"
-    assert [Path(one["path"]).name for one in run["inputs"]] == [SPECTRA.name, DATABASE.name]
+    assert [Path(one["path"]).name for one in run["inputs"]] == [SPECTRA.name, database.name]
     assert list(run["steps"]) == ["read", "index", "plan", "score", "report"]
     for step in run["steps"].values():
         assert step["seconds"] >= 0
@@ -113,9 +120,9 @@ def test_the_sample_run_finds_the_protein_that_is_in_it(demo):
     assert "Scoring spectra" in done.stderr
 
 
-def test_quiet_prints_nothing_and_json_prints_the_summary(demo, capsys):
+def test_quiet_prints_nothing_and_json_prints_the_summary(demo, database, capsys):
     folder, _ = demo
-    arguments = ["identify", str(SPECTRA), "--database", str(DATABASE), "--out", str(folder), "--preset", "low-resolution"]
+    arguments = ["identify", str(SPECTRA), "--database", str(database), "--out", str(folder), "--preset", "low-resolution"]
     before = {path.name: path.read_bytes() for path in (folder / "exports").iterdir()}
     assert main([*arguments, "--quiet", "--threads", "1"]) == 0
     captured = capsys.readouterr()
@@ -140,21 +147,28 @@ def test_a_table_that_is_exported_again_has_every_column_that_the_search_wrote(d
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
 
-def test_a_process_of_its_own_gives_the_same_tables_whatever_the_language(demo, tmp_path):
-    """Names with blanks and letters of other languages, relative paths, another locale: the same numbers."""
-    folder, _ = demo
-    strange = tmp_path / "große Läufe 蛋白"
-    strange.mkdir()
-    (strange / "BSA é.mzML.gz").symlink_to(SPECTRA)
-    (strange / "die Proteine.fasta.gz").symlink_to(DATABASE)
+@pytest.fixture(scope="module")
+def strange(tmp_path_factory, database):
+    """The same search by a quiet process among names with blanks and letters of other languages, relative paths, another locale: its
+    project, and how it ended."""
+    folder = tmp_path_factory.mktemp("strange") / "große Läufe 蛋白"
+    folder.mkdir()
+    (folder / "BSA é.mzML.gz").symlink_to(SPECTRA)
+    (folder / "die Proteine.fasta").symlink_to(database)
     done = command(
-        "identify", "BSA é.mzML.gz", "--database", "die Proteine.fasta.gz", "--out", "ein Projekt ü", "--preset", "low-resolution",
-        cwd=strange, env={"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8", "PYTHONIOENCODING": "ascii"},
+        "identify", "BSA é.mzML.gz", "--database", "die Proteine.fasta", "--out", "ein Projekt ü", "--preset", "low-resolution", "--quiet",
+        cwd=folder, env={"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8", "PYTHONIOENCODING": "ascii"},
     )  # fmt: skip
+    return folder / "ein Projekt ü", done
+
+
+def test_a_process_of_its_own_gives_the_same_tables_whatever_the_language(demo, strange):
+    folder, _ = demo
+    project, done = strange
     assert done.returncode == 0, done.stderr
     for name in ("psms", "peptides", "proteins"):
         theirs = (folder / "exports" / f"{name}.tsv").read_text(encoding="utf-8")
-        ours = (strange / "ein Projekt ü" / "exports" / f"{name}.tsv").read_text(encoding="utf-8")
+        ours = (project / "exports" / f"{name}.tsv").read_text(encoding="utf-8")
         assert ours == theirs.replace(str(SPECTRA), "BSA é.mzML.gz")
 
 
@@ -296,13 +310,9 @@ def test_a_device_or_a_pipe_is_not_replaced_by_a_file(tmp_path, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe", "query.fasta"]
 
 
-def test_the_end_of_a_command_says_nothing_more(tmp_path):
+def test_the_end_of_a_command_says_nothing_more(strange):
     """DuckDB counts what is left when Python ends, and its binding would speak of leaks."""
-    arguments = ["identify", str(SPECTRA), "--database", str(few_proteins(tmp_path)), "--preset", "low-resolution"]
-    done = subprocess.run(
-        [sys.executable, "-m", "engine.command_line", *arguments, "--out", str(tmp_path / "project"), "--quiet"],
-        cwd=REPOSITORY, capture_output=True, text=True,
-    )  # fmt: skip
+    _, done = strange
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
