@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
-from sklearn.cluster import DBSCAN
 
 from kernels.clustering_layouts import AVERAGE, COMPLETE, SIMILARITY_UNITS, SINGLE, Linkage, islands, named_by_smallest
 from kernels.cpu.processor import Processor
@@ -92,6 +91,8 @@ def test_clusters_without_ties_are_those_of_scipy(device, method):
 @on_each
 @pytest.mark.parametrize("minimum_neighbours", [2, 4, 9])
 def test_core_points_and_noise_are_those_of_scikit_learn(device, minimum_neighbours):
+    from sklearn.cluster import DBSCAN  # which takes as long as many tests
+
     vectors, ends = inputs(2, 300, 60.0, noise=0.8, empty=0.0)
     distances = 1.0 - np.maximum(plain_similarities(vectors, ends), 0.0)
     np.fill_diagonal(distances, 0.0)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.metrics import completeness_score, homogeneity_score
 
 from engine.clustering.consensus import SpectrumClusters, consensus_spectra
 from engine.clustering.methods import clusters_of
@@ -114,6 +113,8 @@ def test_vectors_without_elements_are_alone_and_like_themselves():
 
 
 def test_agreement_with_labels_is_scikit_learns():
+    from sklearn.metrics import completeness_score, homogeneity_score  # which takes as long as many tests
+
     random = np.random.default_rng(1)
     for _ in range(20):
         cluster, labels = random.integers(0, 30, 200), random.integers(-1, 20, 200)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
-from sklearn.cluster import KMeans
 
 from engine.clustering.k_means import Clusters, Points, Seeds, Vectors, k_means
 from engine.errors import ParameterError
@@ -59,6 +58,8 @@ def matrix(vectors: VectorArrays, n_bins: int) -> csr_matrix:
 
 
 def by_scikit(values: Any, centroids: np.ndarray, rounds: int, tolerance: float = 0.0) -> Any:
+    from sklearn.cluster import KMeans  # which takes as long as many tests
+
     return KMeans(len(centroids), init=centroids, n_init=1, max_iter=rounds, tol=tolerance, algorithm="lloyd").fit(values)
 
 
