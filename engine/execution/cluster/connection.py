@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
+import sys
 import threading
 import time
 import warnings
@@ -38,9 +39,12 @@ CONFIGURATION: dict[str, Any] = {
     "distributed.diagnostics.nvml": False,
     "distributed.admin.large-graph-warning-threshold": "1GiB",
     "distributed.comm.timeouts.connect": "20s",
-    "distributed.worker.multiprocessing-method": "spawn",
+    "distributed.admin.tick.interval": "1s",
+    # What every worker loads is loaded once, in the process that they are forked from. Elsewhere the system's own libraries fear a fork.
+    "distributed.worker.multiprocessing-method": "forkserver" if sys.platform.startswith("linux") else "spawn",
 }
-"""Of `distributed`, here and in workers: no web pages, no tasks that move, no samples of what the program is at."""
+"""Of `distributed`, here and in workers: no web pages, no tasks that move, no samples of what the program is at, and rarely a look whether
+its loop is late."""
 
 
 def configured() -> None:
