@@ -65,9 +65,21 @@ def gzipped(piece: bytes, n_bytes: int, before: bytes = b"", behind: bytes = b""
     return b"\x1f\x8b\x08\x10" + bytes(6) + b"c" * (size - len(body) - 20) + b"\0" + body + end
 
 
+def zipped_numbers(number: bytes, n: int) -> bytes:
+    """So many times one number, under zlib: one packed piece again and again, which is sooner made than all of it is packed."""
+    piece = number * min(n, 1 << 17)
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    again, checksum = packer.compress(piece) + packer.flush(zlib.Z_FULL_FLUSH), 1
+    for _ in range(n * len(number) // len(piece)):
+        checksum = zlib.adler32(piece, checksum)
+    rest = piece[: n * len(number) % len(piece)]
+    end = packer.compress(rest) + packer.flush() + struct.pack(">I", zlib.adler32(rest, checksum))
+    return b"\x78\xda" + again * (n * len(number) // len(piece)) + end
+
+
 def zipped_spectrum(n_peaks: int, number: bytes = bytes(8)) -> bytes:
     """A spectrum of so many times one number, under zlib."""
-    data = zlib.compress(number * n_peaks, 9)
+    data = zipped_numbers(number, n_peaks)
     arrays = "".join(binary_array(kind, data, ("MS:1000523", "MS:1000574")) for kind in ("MS:1000514", "MS:1000515"))
     return mzml_spectrum(arrays=arrays, length=n_peaks).encode()
 
