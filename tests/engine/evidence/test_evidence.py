@@ -117,7 +117,7 @@ def test_exposure_is_what_random_points_say(albumin: Path, chain: Chains) -> Non
     position = np.array([atom.coord for atom in parsed.get_atoms()], float)
     owner = np.repeat(np.arange(len(chain.residue)), [len(residue) for residue in parsed])
     generator = np.random.default_rng(5)
-    points = generator.normal(size=(20_000, 3))
+    points = generator.normal(size=(5_000, 3))
     points /= np.linalg.norm(points, axis=1)[:, None]
     for residue in some.tolist():
         area = 0.0
