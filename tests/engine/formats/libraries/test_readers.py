@@ -257,7 +257,7 @@ def test_files_that_are_no_library_are_told_in_one_line(tmp_path: Path, name: st
 
 
 def test_what_a_database_of_a_stranger_holds_is_not_run(tmp_path: Path) -> None:
-    bomb = zlib.compress(bytes(400_000_000), 9)
+    bomb = zlib.compress(bytes(40_000_000), 9)
     view = "ALTER TABLE RefSpectraPeaks RENAME TO hidden; CREATE VIEW RefSpectraPeaks AS SELECT * FROM hidden;"
     with pytest.raises(InputError, match="cannot be unpacked"):
         read_libraries([_blib(tmp_path / "bomb.blib", bomb, PACKED[1])])
@@ -272,9 +272,9 @@ def test_what_a_database_of_a_stranger_holds_is_not_run(tmp_path: Path) -> None:
     with closing(sqlite3.connect(endless)) as made:  # each of the spectra has all of the peaks
         made.executescript(
             "CREATE TABLE copy AS SELECT * FROM RefSpectra; DROP TABLE RefSpectra; ALTER TABLE copy RENAME TO RefSpectra;"
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
             " INSERT INTO RefSpectra SELECT RefSpectra.* FROM RefSpectra, n;"
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
             " INSERT INTO RefSpectraPeaks SELECT 1, NULL, NULL FROM n;"
         )
     with pytest.raises(InputError, match=r"more than|interrupted|no entry"):
