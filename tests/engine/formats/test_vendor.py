@@ -23,9 +23,9 @@ from engine.formats.vendor import COMPOUND_MAGIC, THERMO_MAGIC, converter_of, ve
 from engine.jobs.progress import Cancelled, Progress
 from engine.project import Project
 from engine.project.digests import file_digest
+from tests.searching import few_proteins
 
 SAMPLE = resources.path("samples", "BSA1.mzML.gz")
-DATABASE = resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the converters' parts are played by scripts")
 
 WRITES = """
@@ -193,8 +193,8 @@ def _has_ended(process: int) -> bool:
 def test_a_search_records_the_makers_own_file(tmp_path: Path, play: Callable[..., Path], kind: str) -> None:
     play("msconvert")
     path = thermo(tmp_path) if kind == "file" else folder_with(tmp_path, "tims.d", "analysis.tdf", "deep/x")
-    out = tmp_path / "project"
-    arguments = ["identify", path, "--database", DATABASE, "--preset", "low-resolution", "--out", out, "--quiet", "--device", "cpu"]
+    out, proteins = tmp_path / "project", few_proteins(tmp_path)
+    arguments = ["identify", path, "--database", proteins, "--preset", "low-resolution", "--out", out, "--quiet", "--device", "cpu"]
     assert main(list(map(str, arguments))) == 0
     project = Project.open(out)
     (record,) = [one for one in project.inputs("identify-0001") if one.kind == "spectra"]
