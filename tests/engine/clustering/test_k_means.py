@@ -268,25 +268,25 @@ def test_rounds_of_several_cards_need_no_threads_but_in_the_first(monkeypatch):
 @pytest.mark.parametrize("sort", ["points", "far points", "vectors", "ranges"])
 def test_cards_find_the_same_clusters_alone_together_and_beside_the_processor(sort):
     rng = np.random.default_rng(13)
-    low = np.sort(rng.integers(0, 20, 600))
+    low = np.sort(rng.integers(0, 20, 300))
     start: Any = Seeds(20, "k-means++", 2)
     match sort:
         case "points":
-            data: Any = Points(rng.random((600, 3)))
+            data: Any = Points(rng.random((300, 3)))
         case "far points":  # clusters that are empty at first
-            data, start = Points(rng.random((600, 20))), np.concatenate([rng.random((15, 20)), rng.random((5, 20)) + 5.0])
+            data, start = Points(rng.random((300, 20))), np.concatenate([rng.random((15, 20)), rng.random((5, 20)) + 5.0])
         case "vectors":
-            data = Vectors(random_vectors(rng, 600, 60, classes=40), 60)
+            data = Vectors(random_vectors(rng, 300, 60, classes=40), 60)
         case _:
-            vectors = random_vectors(rng, 600, 60, classes=40)
+            vectors = random_vectors(rng, 300, 60, classes=40)
             data = Vectors(vectors, 60, low, np.minimum(20, low + 3))
             start = Vectors(vectors, 60).centroids_at(np.arange(20))
-    mine = k_means(executor(), data, start, rounds=8)
+    mine = k_means(executor(), data, start, rounds=5)
     for n_cards, with_processor in ((1, False), (1, True), (2, False)):
         cards: list[Any] = [ShimCard() for _ in range(n_cards)]
         for number, card in enumerate(cards):
             card.name = f"cuda:{number}"
-        assert_same(mine, k_means(Executor(Resources(2, cards, with_processor)), data, start, rounds=8))
+        assert_same(mine, k_means(Executor(Resources(2, cards, with_processor)), data, start, rounds=5))
 
 
 def test_progress_tells_rounds_and_a_cancel_ends_them():
