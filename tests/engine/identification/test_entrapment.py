@@ -31,6 +31,13 @@ CONTAMINANT = re.compile(r"TRYP|TRY\d_|K[12]C|KRT|KRHB|KR[AB]|ALBU_|ALBO_|CAS[12
 """Proteins that get into any sample: trypsin, keratins, albumins, caseins, lysozyme."""
 
 
+@pytest.fixture(autouse=True)
+def without_advice(monkeypatch):
+    """What a run of few matches is told of its errors and of other enzymes changes no result, and would take most of the time here."""
+    monkeypatch.setattr("engine.identification.few_matches.tell_few_matches", lambda *_: None)
+    monkeypatch.setattr("engine.identification.other_reasons.tell_other_reasons", lambda *_: None)
+
+
 def proteins_of(path):
     sequences = {}
     for entry in path.read_text().split(">")[1:]:
