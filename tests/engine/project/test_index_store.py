@@ -185,10 +185,10 @@ def test_processes_that_build_the_same_at_once_all_find_it_whole(tmp_path):
     processes = [context.Process(target=_build_many, args=(str(tmp_path), results)) for _ in range(2)]
     for process in processes:
         process.start()
-    assert all(results.get(timeout=60) for _ in range(20))
     for process in processes:
         process.join()
         assert process.exitcode == 0
+    assert all(results.get() for _ in range(20))
     assert len(names(tmp_path)) == 10
 
 
