@@ -146,11 +146,16 @@ def changes_between(project, folder, one, other, **parameters):
     return {row.pop("comparison") for row in changes}, changes, summary
 
 
+@pytest.fixture(scope="module")
+def plain(of_four_runs, tmp_path_factory):
+    """The comparisons of two conditions of plain names."""
+    return changes_between(of_four_runs, tmp_path_factory.mktemp("plain"), "a", "b")[1]
+
+
 @pytest.mark.parametrize(
     ("one", "other"), [("a / b", "b"), ("b", "a / b"), ("a / b", "a"), ("../../a", "<b>&'\""), ("=1+1", "@b"), ("x" * 1000, "x" * 999)]
 )
-def test_changes_are_the_same_whatever_conditions_are_called(of_four_runs, tmp_path, one, other):
-    _, plain, _ = changes_between(of_four_runs, tmp_path, "a", "b")
+def test_changes_are_the_same_whatever_conditions_are_called(of_four_runs, plain, tmp_path, one, other):
     names, changes, summary = changes_between(of_four_runs, tmp_path, one, other)
     assert names == {f"{other} / {one}"} and changes == plain and len(plain) == len(PEPTIDES)
     assert sum(abs(row["log2_fold_change"] - 2) < 0.2 for row in changes) == 3
