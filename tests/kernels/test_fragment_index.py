@@ -31,7 +31,7 @@ from kernels.layouts import (
     SpectrumArrays,
 )
 from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
-from tests.shim.search_inputs import NOT_STOPPED, empty_hits, random_search, read_only
+from tests.shim.search_inputs import NOT_STOPPED, as_of_an_index, empty_hits, random_search
 
 PROTON = 1.007276466621
 WIDTH = {SDP: 0.1, HYPERSCORE: 0.5}
@@ -354,7 +354,7 @@ def test_equal_scores_stay_in_the_order_of_scoring_every_candidate() -> None:
     inputs = random_search(57, HYPERSCORE, n_peptides=40, n_queries=4, precursor=(300.0, 0.0), most=2, which=(0, 1))
     peptides, n = inputs[2], 40
     row = int(np.argmax(inputs[2].letters & (1 << 12) > 0))
-    same = read_only(peptides._replace(
+    same = as_of_an_index(peptides._replace(
         mass=np.full(n, peptides.mass[row]), position=np.full(n, peptides.position[row]), length=np.full(n, peptides.length[row]),
         flags=np.full(n, peptides.flags[row]), letters=np.full(n, peptides.letters[row]),
     ))  # fmt: skip
