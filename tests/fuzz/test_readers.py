@@ -1,4 +1,4 @@
-"""A hundred mutated files for each reader (two hundred with --all) are read or refused in words; and what is neither is noticed."""
+"""Sixty mutated files for each reader (two hundred with --all) are read or refused in words; and what is neither is noticed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ else:
     READERS, REPOSITORY, case = {}, Path(), None
 
 
-@pytest.fixture(scope="module", params=[100, pytest.param(200, marks=pytest.mark.long)])
+@pytest.fixture(scope="module", params=[60, pytest.param(200, marks=pytest.mark.long)])
 def n_cases(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 

@@ -162,12 +162,12 @@ def test_rows_of_other_queries_are_left_alone_and_nothing_is_nothing(device):
 
 def test_a_search_that_is_closed_leaves_off():
     rng = np.random.default_rng(5)
-    queries, references = random_peaks(rng, 400, span=1600), random_peaks(rng, 4000, span=1600)
+    queries, references = random_peaks(rng, 400, span=1600), random_peaks(rng, 4000, span=1600, of_library=True)
     pools = Pools(np.zeros((400, 1), np.int64), np.full((400, 1), 4000))
     found = np.full(400, -7)
     kind = tuned(LibrarySearch, pairs_of_piece=10_000.0)
     mass = np.zeros(400, np.int32), np.zeros(4000, np.int32)
-    work = kind(Processor(1), references, mass[1]).search(
+    work = kind(Processor(1), references, *read_only(mass[1])).search(
         queries, mass[0], pools, Matching(3, 0, 1, True, False, -1), found, np.zeros(400), np.zeros(400, np.int32)
     )
     assert next(work) < 400
@@ -238,7 +238,11 @@ def test_the_similarity_of_entropies_is_that_of_the_paper():
         expected = 1 - (2 * entropy_of(shares.mean(axis=0)) - entropy_of(shares[0]) - entropy_of(shares[1])) / np.log(4)
         answer = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32)
         mass, pools = np.zeros(1, np.int32), Pools(np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64))
-        list(LibrarySearch(Processor(1), lists[1], mass).search(lists[0], mass, pools, Matching(1000, 0, 1, True, False, -1), *answer))
+        list(
+            LibrarySearch(Processor(1), PeakLists(*read_only(*lists[1])), *read_only(mass.copy())).search(
+                lists[0], mass, pools, Matching(1000, 0, 1, True, False, -1), *answer
+            )
+        )
         assert answer[1][0] == pytest.approx(expected, abs=1e-3)
 
 
@@ -250,5 +254,6 @@ def test_a_spectrum_is_as_similar_to_itself_as_can_be_and_no_more(is_entropy):
         peaks = PeakLists(np.array([0, len(weight)]), np.arange(len(weight), dtype=np.int32) * 1000, np.array(weight, np.uint16))
         answer, mass = (np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32)), np.zeros(1, np.int32)
         pools, matching = Pools(np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64)), Matching(3, 0, 1, is_entropy, False, -1)
-        list(LibrarySearch(Processor(1), peaks, mass).search(peaks, mass, pools, matching, *answer))
+        held = PeakLists(*read_only(*(one.copy() for one in peaks)))
+        list(LibrarySearch(Processor(1), held, *read_only(mass.copy())).search(peaks, mass, pools, matching, *answer))
         assert 1 - 1e-6 < answer[1][0] <= 1
