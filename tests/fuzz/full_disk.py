@@ -3,7 +3,8 @@
     python -m tests.fuzz.full_disk [SIZES] [--places project cache temporary numba]
 
 Of each place in turn, or of several at once (``cache+temporary``), a disk has so much room for a search, in SIZES steps from nothing to a
-few megabytes. The search ends well, or with 2 and one line; the results that were registered before are whole; with more room, the next search works.
+few megabytes. The search ends well, or with 2 and one line; the results that were registered before are whole; with more room, the next
+search works.
 """
 
 from __future__ import annotations
