@@ -55,7 +55,9 @@ class MassRows(NamedTuple):
     @classmethod
     def of(cls, bits: NDArray[np.uint64]) -> MassRows:
         """Count the bits."""
-        return cls(bits, np.concatenate(([0], np.cumsum(np.bitwise_count(bits), dtype=np.int64))))
+        before = np.zeros(len(bits) + 1, np.int64)
+        np.cumsum(np.bitwise_count(bits), out=before[1:])
+        return cls(bits, before)
 
     @property
     def n(self) -> int:

@@ -393,7 +393,9 @@ class MatchScores:
 
         for _ in self._device.run(mark, equal_partitions(np.diff(lists.offsets), threads, per_worker=1), 0):
             yield reported
-        bits = np.bitwise_or.reduce(marked) if marked else np.zeros((2, words), np.uint64)
+        bits = marked.pop() if marked else np.zeros((2, words), np.uint64)
+        for others in marked:  # in place: of fine masses they are large
+            bits |= others
         self._rows, self._rows_below = MassRows.of(bits[0]), MassRows.of(bits[1])
         n_rows = self._rows.n + self._rows_below.n
         self._is_fine = n_chunks * (n_rows + 2) > self.maximum_starts * len(lists.masses)  # four bytes each

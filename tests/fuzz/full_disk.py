@@ -2,8 +2,9 @@
 
     python -m tests.fuzz.full_disk [SIZES] [--places project cache temporary numba]
 
-Of each place in turn, a disk has so much room for a search, in SIZES steps from nothing to a few megabytes. The search ends well, or with 2
-and one line; the results that were registered before are whole; with more room, the next search works.
+Of each place in turn, or of several at once (``cache+temporary``), a disk has so much room for a search, in SIZES steps from nothing to a
+few megabytes. The search ends well, or with 2 and one line; the results that were registered before are whole; with more room, the next
+search works.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from engine.project import Project
@@ -77,19 +78,22 @@ def search(kind: str, folder: Path, variant: int) -> subprocess.CompletedProcess
 
 
 def try_room(place: str, kind: str, room: int, folder: Path, good: Path) -> str:
-    """Search with so many bytes of room in a place; how it ended."""
+    """Search with so many bytes of room in a place, or in each of several; how it ended."""
     for name in PLACES:
         (folder / name).mkdir()
     used = 0
     if place == "project":
         used = sum(-(-path.stat().st_size // _PAGE) * _PAGE for path in good.rglob("*") if path.is_file()) + 8 * _PAGE
-    with disk(folder / place, used + room):
+    with ExitStack() as disks:
+        for one in place.split("+"):
+            disks.enter_context(disk(folder / one, used + room))
         shutil.copytree(good, folder / "project" / "p")
         done = search(kind, folder, 1)
         what = f"{kind} with {room} bytes for the {place}"
         assert done.returncode in (0, 2), f"{what}: {done.returncode} {done.stderr[-2000:]}"
         assert done.stdout == "" and done.stderr.count("\n") == (done.returncode == 2), f"{what}: {done.stderr[-2000:]}"
-        subprocess.run(["mount", "-o", f"remount,size={used + 200_000_000}", folder / place], check=True)
+        for one in place.split("+"):
+            subprocess.run(["mount", "-o", f"remount,size={used + 200_000_000}", folder / one], check=True)
         project = Project.open(folder / "project" / "p")
         assert project.verify() == [] and project.runs()[0].status == "done", what
         again = search(kind, folder, 2)
@@ -126,7 +130,7 @@ def main() -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sizes", nargs="?", type=int, default=30, help="sizes of each disk (default: %(default)s)")
-    parser.add_argument("--places", nargs="+", choices=PLACES, default=PLACES)
+    parser.add_argument("--places", nargs="+", default=PLACES)
     options = parser.parse_args()
     if not can_mount():
         print("a small disk cannot be mounted here: that takes root's rights")

@@ -89,12 +89,12 @@ class Place:
 def run(n: int, seed: int, folder: Path, database: Path = DATABASE) -> tuple[int, int]:
     """Kill `n` searches; how many were still at work when they were, and the most files left in the temporary folder."""
     chance = random.Random(seed)
-    place, alone = Place(folder / "together", database), {}
+    place, alone = Place(folder / "together", database), dict[tuple[str, int], dict[str, bytes]]()
     os.environ[VARIABLE] = str(place.cache)  # where the key is by which kept requests are known
     seconds, n_at_work, kept = {}, 0, {}
     for kind in ("identify", "align"):
         began = time.monotonic()
-        place.search(kind, 0)
+        alone[kind, 0] = place.search(kind, 0)  # nothing was killed yet
         seconds[kind] = time.monotonic() - began
     for number in range(n):
         kind, variant = chance.choice(["identify", "identify", "align"]), number // 5

@@ -29,7 +29,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -561,9 +561,15 @@ _RUNS = (
 )
 
 
+@cache
+def _beginnings(reader: Reader) -> tuple[bytes, ...]:
+    """The reader's files, made once: some take longer to make than to read."""
+    return tuple(reader.files())
+
+
 def mutated(reader: Reader, chance: random.Random) -> bytes:
     """One of the reader's files with one to five changes, now and then packed."""
-    content = chance.choice(reader.files())
+    content = chance.choice(_beginnings(reader))
     for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 5))):
         content = chance.choice(_MUTATIONS)(content, reader, chance)[: reader.largest]
     if chance.random() < 0.02:
@@ -720,7 +726,7 @@ def _odd_numbers(data: bytes, reader: Reader, chance: random.Random) -> bytes:
 def _swallow(content: bytes, reader: Reader, chance: random.Random) -> bytes:
     """The file within itself, or before itself: roots and headers come a second time."""
     at = _place(content, chance)
-    other = chance.choice(reader.files())
+    other = chance.choice(_beginnings(reader))
     return content[:at] + other + content[at:]
 
 
@@ -794,7 +800,7 @@ def _read_what_is_right(name: str) -> None:
     """The files that mutations begin with are read; and all that is loaded or compiled for it is there when processes are made."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         path = Path(folder, "case")
-        for content in READERS[name].files():
+        for content in _beginnings(READERS[name]):
             path.write_bytes(content)
             READERS[name].read(path, random.Random(0))
     for thread in threading.enumerate():

@@ -1,12 +1,12 @@
 """Result tables that a stranger has spoilt, with digests that fit, of every kind of search.
 
-    python -m tests.fuzz.result_tables [N] [--seed SEED] [--kinds KIND ...] [--window]
+    python -m tests.fuzz.result_tables [N] [--seed SEED] [--kinds KIND ...] [--window | --both]
 
 Of a finished run of each kind N projects are made whose tables are spoilt in one to three ways: columns doubled, left out, of other types,
 nested ones too, bytes that are no UTF-8, missing values, numbers beyond bounds, texts that mean something elsewhere, rows cut off, doubled
 or in another order, bytes of the file. Each is exported in every format and gone on from by the searches that do, or, with ``--window``,
-opened, sorted, filtered, looked at row by row and painted. What comes out must be a result or one of the program's own errors; nobody may
-need more than two gigabytes.
+opened, sorted, filtered, looked at row by row and painted, or, with ``--both``, both. What comes out must be a result or one of the
+program's own errors; nobody may need more than two gigabytes.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ from tests.engine.views.structure_projects import project_with_structures
 from tests.searching import import_results
 
 KINDS = tuple(one.kind for one in SEARCHES)
+EXPORTS, WINDOW = "exports", "window"
 MAXIMUM_KILOBYTES = 2 << 20
 N_SPECTRA = 40
 TEXTS = [
@@ -450,10 +451,12 @@ class Window:
         view.grab()
 
 
-def run(n: int, seed: int, folder: Path, kinds: tuple[str, ...] = KINDS, *, window: bool = False) -> dict[str, int]:
-    """Spoil and use `n` projects of each kind; how many of each were refused something."""
-    looked = Window() if window else None
-    refused, faults = dict.fromkeys(kinds, 0), dict[str, str]()
+def run(
+    n: int, seed: int, folder: Path, kinds: tuple[str, ...] = KINDS, *, ways: tuple[str, ...] = (EXPORTS,)
+) -> dict[str, dict[str, int]]:
+    """Spoil and use `n` projects of each kind; by way and kind, how many were refused something."""
+    looked = Window() if WINDOW in ways else None
+    refused, faults = {way: dict.fromkeys(kinds, 0) for way in ways}, dict[str, str]()
     try:
         for kind in kinds:
             good = folder / f"good-{kind}"
@@ -463,17 +466,18 @@ def run(n: int, seed: int, folder: Path, kinds: tuple[str, ...] = KINDS, *, wind
                 project, out = folder / "project", folder / "out"
                 told = spoilt(good, project, kind, chance)
                 print(f"{kind} {number}: {told}", flush=True)
-                before = _peak_kilobytes()
-                try:
-                    refused[kind] += looked.use(project, kind) if looked else use(project, kind, out)
-                    used = _peak_kilobytes()
-                    assert used - before < MAXIMUM_KILOBYTES // 2, f"{used - before:,} kilobytes more"
-                except Exception as error:
-                    where = traceback.extract_tb(error.__traceback__)[-1]
-                    fault = f"{kind}: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[-300:]}"
-                    trace = "".join(traceback.format_exception(error))
-                    print(f"FAULT {fault}", file=sys.stderr, flush=True)
-                    faults.setdefault(fault.splitlines()[0][:160], f"{kind} {number} ({told})\n{trace}")
+                for way in ways:
+                    before = _peak_kilobytes()
+                    try:
+                        refused[way][kind] += looked.use(project, kind) if looked and way == WINDOW else use(project, kind, out)
+                        used = _peak_kilobytes()
+                        assert used - before < MAXIMUM_KILOBYTES // 2, f"{used - before:,} kilobytes more"
+                    except Exception as error:
+                        where = traceback.extract_tb(error.__traceback__)[-1]
+                        fault = f"{kind}: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[-300:]}"
+                        trace = "".join(traceback.format_exception(error))
+                        print(f"FAULT {fault}", file=sys.stderr, flush=True)
+                        faults.setdefault(fault.splitlines()[0][:160], f"{kind} {number} ({told})\n{trace}")
                 shutil.rmtree(project)
                 shutil.rmtree(out, ignore_errors=True)
     finally:
@@ -501,11 +505,14 @@ def main() -> int:
     parser.add_argument("n", nargs="?", type=int, default=3000, help="projects of each kind (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
-    parser.add_argument("--window", action="store_true", help="look at them in the window")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--window", action="store_const", dest="ways", const=(WINDOW,), help="look at them in the window")
+    how.add_argument("--both", action="store_const", dest="ways", const=(EXPORTS, WINDOW), help="export them, and look at them")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
-        refused = run(options.n, options.seed, Path(folder), tuple(options.kinds), window=options.window)
-    print("; ".join(f"{kind}: {number} of {options.n} refused something" for kind, number in refused.items()))
+        refused = run(options.n, options.seed, Path(folder), tuple(options.kinds), ways=options.ways or (EXPORTS,))
+    for way, of_kinds in refused.items():
+        print(f"{way}: " + "; ".join(f"{kind}: {number} of {options.n} refused something" for kind, number in of_kinds.items()))
     return 0
 
 

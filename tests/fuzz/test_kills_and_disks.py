@@ -18,14 +18,14 @@ def test_killed_searches_lose_nothing_mix_nothing_and_leave_nothing(tmp_path, mo
 def test_a_full_disk_is_told_in_one_line_and_costs_no_result(tmp_path):
     if not full_disk.can_mount():
         pytest.skip("a small disk can only be mounted by root")
-    places = ("project", "cache", "temporary")
+    places = ("project", "cache+temporary")
     assert len(full_disk.run(1, places, tmp_path)) == 2 * len(places)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
 def test_killed_runs_that_go_on_have_the_tables_of_undisturbed_ones(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))  # which is set back
-    resumed_kills.run(3, 3, tmp_path, ["identify", "k-means"], database=few_proteins(tmp_path))
+    resumed_kills.run(2, 3, tmp_path, ["identify", "k-means"], database=few_proteins(tmp_path), is_timed_again=False)
 
 
 @pytest.mark.long

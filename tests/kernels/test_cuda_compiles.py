@@ -35,6 +35,7 @@ LIBRARIES = _libraries()
 pytestmark = pytest.mark.skipif(not LIBRARIES, reason="NVRTC is not installed (nvidia-cuda-nvrtc, of the extra 'dev')")
 every_library = pytest.mark.parametrize("library", LIBRARIES or [Path()], ids=lambda path: path.name)
 OLDEST, FIRST_OF_HALF_PRECISION, NEWEST = "75", "80", "120"
+SOON = "--device-debug"
 KINDS = (OLDEST, FIRST_OF_HALF_PRECISION, NEWEST)
 """One architecture of each choice of numbers of alignment.cu, the oldest and the newest among them."""
 
@@ -60,7 +61,10 @@ every_architecture = pytest.mark.parametrize(
 
 
 def compile_for(path: Path, text: str, architecture: str, defines: tuple[str, ...] = (), *more: str) -> None:
-    """Raises AssertionError with the compiler's log where the source does not compile, or not without a warning."""
+    """Raises AssertionError with the compiler's log where the source does not compile, or not without a warning.
+
+    The compiler takes long to make code fast, which is no question of the architecture: it does where `more` is not `SOON`.
+    """
     library, program, size = ctypes.CDLL(str(path)), ctypes.c_void_p(), ctypes.c_size_t()
     assert library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None) == 0
     options = [
@@ -110,10 +114,13 @@ def forms_of_alignment(architecture: str) -> set[tuple[str, ...]]:
 
 @every_source_and_architecture
 def test_it_compiles(name: str, architecture: str) -> None:
-    # The compiler takes long to make code fast, which is no question of the architecture: it does for the oldest and the newest, and where
-    # the source itself tells them apart.
-    is_fast = architecture in (OLDEST, NEWEST) or _tells_apart(name)
-    compile_for(LIBRARIES[-1], source(name), architecture, (), *(() if is_fast else ("--device-debug",)))
+    compile_for(LIBRARIES[-1], source(name), architecture, (), *(() if architecture == OLDEST else (SOON,)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SOURCES)
+def test_it_compiles_to_fast_code_for_the_newest(name: str) -> None:
+    compile_for(LIBRARIES[-1], source(name), NEWEST)
 
 
 @every_architecture
@@ -145,15 +152,16 @@ def forms_of_reads(architecture: str) -> set[tuple[str, ...]]:
     return forms
 
 
-@every_architecture
+@pytest.mark.parametrize(
+    "architecture", [pytest.param(one, marks=() if one in (OLDEST, NEWEST) else pytest.mark.long) for one in ARCHITECTURES]
+)
 def test_the_forms_of_reads_that_are_chosen_at_run_time_compile(architecture: str) -> None:
     forms = forms_of_reads(architecture)
     own = NARROW if int(architecture) >= 90 else WIDE
     assert len(forms) >= 8
     assert all(f"NUMBERS={own}" in form for form in forms)
-    is_fast = architecture in (OLDEST, NEWEST)
     for form in forms:
-        compile_for(LIBRARIES[-1], source("gapsmis.cu"), architecture, form, *(() if is_fast else ("--device-debug",)))
+        compile_for(LIBRARIES[-1], source("gapsmis.cu"), architecture, form, *(() if architecture == OLDEST else (SOON,)))
 
 
 @pytest.mark.parametrize("library", LIBRARIES[:-1], ids=lambda path: path.name)

@@ -13,6 +13,7 @@ from kernels.cpu.processor import Processor
 from kernels.cuda import digestion as cuda
 from kernels.device import DeviceError, DeviceMemoryError
 from kernels.digestion_layouts import DigestionRules
+from tests.shim.read_only import read_only
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
@@ -29,6 +30,7 @@ def random_proteins(seed: int, n: int = 40) -> tuple[list[str], NDArray[np.uint8
     proteins += [("M" if random.random() < 0.5 else "") + "".join(random.choice(letters, n)) for n in random.integers(0, 60, n)]
     proteins.append("")
     offsets = np.concatenate(([0], np.cumsum([len(protein) for protein in proteins]))).astype(np.int64)
+    read_only(offsets)
     return proteins, np.frombuffer("".join(proteins).encode(), np.uint8), offsets
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from engine.chemistry.enzymes import SPECIFICITIES, digest, enzyme
 from kernels.cpu.peptides import digest_proteins, merge_peptides, write_decoys
 from kernels.digestion_layouts import DigestionRules, PeptideDictionary, PeptideEntries
+from tests.shim.read_only import read_only
 
 MASSES = np.array([0 if letter in "BJXZ" else 100 + 7 * i for i, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")], np.int64)
 MASSES[MASSES == 0] = -1
@@ -23,7 +24,9 @@ PROTEINS = st.lists(st.text("AKRPMDGXUO", min_size=0, max_size=25), min_size=1, 
 
 def flat(proteins: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     text = "".join(proteins).encode()
-    return np.frombuffer(text, np.uint8).copy(), np.concatenate(([0], np.cumsum([len(protein) for protein in proteins]))).astype(np.int64)
+    offsets = np.concatenate(([0], np.cumsum([len(protein) for protein in proteins]))).astype(np.int64)
+    read_only(offsets)
+    return np.frombuffer(text, np.uint8), offsets
 
 
 def enumerate_peptides(
@@ -143,7 +146,7 @@ def check_dictionary(text: str, entries: list[tuple[int, int, int, int, int, int
 
 def test_equal_signatures_do_not_join_different_peptides() -> None:
     """A collision of masses and signatures is settled by the residues."""
-    residues = np.frombuffer(b"ACCAACAC", np.uint8).copy()
+    residues = np.frombuffer(b"ACCAACAC", np.uint8)
     n = 4
     dictionary = PeptideDictionary.empty(n)
     same = np.full(n, 7, np.uint64)
@@ -160,7 +163,7 @@ def test_equal_signatures_do_not_join_different_peptides() -> None:
 def decoys(proteins: list[str], method: int, agent: str = "Trypsin", seed: int = 5) -> list[str]:
     residues, offsets = flat(proteins)
     out = np.zeros_like(residues)
-    write_decoys(residues, offsets, method, enzyme(agent).cleavage_table(), seed, out, np.empty(0, np.int64))
+    write_decoys(residues.copy(), offsets.copy(), method, enzyme(agent).cleavage_table(), seed, out, np.empty(0, np.int64))
     return [bytes(out[a:b]).decode() for a, b in pairwise(offsets)]
 
 

@@ -31,7 +31,7 @@ from kernels.layouts import (
     SpectrumArrays,
 )
 from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
-from tests.shim.search_inputs import NOT_STOPPED, empty_hits, random_search
+from tests.shim.search_inputs import NOT_STOPPED, as_of_an_index, empty_hits, random_search
 
 PROTON = 1.007276466621
 WIDTH = {SDP: 0.1, HYPERSCORE: 0.5}
@@ -147,7 +147,7 @@ def test_the_postings_are_all_ions_of_all_forms_in_order(seed: int) -> None:
     series = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y"), ("b", ""), ("b", "y")][seed]
     inputs = random_search(seed, SDP, n_peptides=12, n_queries=4, most=(3, 3, 2)[seed % 3], maximum_forms=(40, 5)[seed % 2], series=series)
     _, _, peptides, modifications, _ = inputs
-    index, code = built(inputs, bin_shift=(16, 12, 5, 16, 8, 13)[seed]), form_kernels.peptidoform_code(peptides, modifications)
+    index, code = built(inputs, bin_shift=(16, 12, 7, 16, 8, 13)[seed]), form_kernels.peptidoform_code(peptides, modifications)
     expected = forms(peptides, modifications)
     assert len(expected) > 50
     number = [
@@ -354,10 +354,10 @@ def test_equal_scores_stay_in_the_order_of_scoring_every_candidate() -> None:
     inputs = random_search(57, HYPERSCORE, n_peptides=40, n_queries=4, precursor=(300.0, 0.0), most=2, which=(0, 1))
     peptides, n = inputs[2], 40
     row = int(np.argmax(inputs[2].letters & (1 << 12) > 0))
-    same = peptides._replace(
+    same = as_of_an_index(peptides._replace(
         mass=np.full(n, peptides.mass[row]), position=np.full(n, peptides.position[row]), length=np.full(n, peptides.length[row]),
         flags=np.full(n, peptides.flags[row]), letters=np.full(n, peptides.letters[row]),
-    )  # fmt: skip
+    ))  # fmt: skip
     queries = inputs[1]._replace(mass=np.full(len(inputs[1].mass), peptides.mass[row] + 20.0))
     every = (inputs[0], queries, same, *inputs[3:])
     expected = exhaustive(every)

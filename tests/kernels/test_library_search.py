@@ -13,6 +13,7 @@ from kernels.cuda import library_search as cuda
 from kernels.device import DeviceMemoryError, twin
 from kernels.layouts import PeakArrays
 from kernels.library_layouts import ENTROPY_SCALE, ENTROPY_TOTAL, UNITS, Matching, PeakLists, Pools, entropy_table
+from tests.shim.read_only import read_only
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.tuning import tuned
 
@@ -21,21 +22,25 @@ SIMILARITIES = pytest.mark.parametrize("is_entropy", [False, True], ids=["cosine
 SHIFTS = pytest.mark.parametrize("is_shifted", [False, True], ids=["in place", "shifted"])
 TOLERANCE = 3
 EMPTY = PeakLists(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint16))
+EMPTY_LIBRARY = PeakLists(*read_only(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint16)))
 
 
-def random_peaks(rng, n, *, most=14, span=160):
+def random_peaks(rng, n, *, most=14, span=160, of_library=False):
     """Lists of peaks that are further apart than twice the tolerance, so close that many match by chance; some are empty."""
     lists = [np.sort(rng.choice(np.arange(0, span, 2 * TOLERANCE + 1), rng.integers(0, most + 1), replace=False)) for _ in range(n)]
     offsets = np.concatenate(([0], np.cumsum([len(one) for one in lists]))).astype(np.int64)
-    return PeakLists(offsets, np.concatenate(lists).astype(np.int32), rng.integers(1, 2000, offsets[-1]).astype(np.uint16))
+    made = PeakLists(offsets, np.concatenate(lists).astype(np.int32), rng.integers(1, 2000, offsets[-1]).astype(np.uint16))
+    return PeakLists(*read_only(*made)) if of_library else made
 
 
 def random_task(seed):
     rng = np.random.default_rng(seed)
-    queries, references = random_peaks(rng, 12), random_peaks(rng, 40)
+    queries, references = random_peaks(rng, 12), random_peaks(rng, 40, of_library=True)
     low = rng.integers(0, 20, (12, 2))
     pools = Pools(low, low + rng.integers(0, 20, (12, 2)))
-    return queries, rng.integers(1000, 1100, 12).astype(np.int32), references, rng.integers(1000, 1100, 40).astype(np.int32), pools
+    mass, of_references = (rng.integers(1000, 1100, n).astype(np.int32) for n in (12, 40))
+    read_only(of_references)
+    return queries, mass, references, of_references, pools
 
 
 def searched(device, task, matching, kind=None, first=0, last=None):
@@ -152,17 +157,17 @@ def test_rows_of_other_queries_are_left_alone_and_nothing_is_nothing(device):
     nothing = np.empty(0, np.int32)
     assert len(searched(device, (EMPTY, nothing, *task[2:4], Pools(*(np.zeros((0, 1), np.int64),) * 2)), matching)[0]) == 0
     none = Pools(*(np.zeros((12, 1), np.int64),) * 2)
-    assert (searched(device, (*task[:2], EMPTY, nothing, none), matching)[0] == -1).all()
+    assert (searched(device, (*task[:2], EMPTY_LIBRARY, *read_only(nothing), none), matching)[0] == -1).all()
 
 
 def test_a_search_that_is_closed_leaves_off():
     rng = np.random.default_rng(5)
-    queries, references = random_peaks(rng, 400, span=1600), random_peaks(rng, 4000, span=1600)
+    queries, references = random_peaks(rng, 400, span=1600), random_peaks(rng, 4000, span=1600, of_library=True)
     pools = Pools(np.zeros((400, 1), np.int64), np.full((400, 1), 4000))
     found = np.full(400, -7)
     kind = tuned(LibrarySearch, pairs_of_piece=10_000.0)
     mass = np.zeros(400, np.int32), np.zeros(4000, np.int32)
-    work = kind(Processor(1), references, mass[1]).search(
+    work = kind(Processor(1), references, *read_only(mass[1])).search(
         queries, mass[0], pools, Matching(3, 0, 1, True, False, -1), found, np.zeros(400), np.zeros(400, np.int32)
     )
     assert next(work) < 400
@@ -233,7 +238,11 @@ def test_the_similarity_of_entropies_is_that_of_the_paper():
         expected = 1 - (2 * entropy_of(shares.mean(axis=0)) - entropy_of(shares[0]) - entropy_of(shares[1])) / np.log(4)
         answer = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32)
         mass, pools = np.zeros(1, np.int32), Pools(np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64))
-        list(LibrarySearch(Processor(1), lists[1], mass).search(lists[0], mass, pools, Matching(1000, 0, 1, True, False, -1), *answer))
+        list(
+            LibrarySearch(Processor(1), PeakLists(*read_only(*lists[1])), *read_only(mass.copy())).search(
+                lists[0], mass, pools, Matching(1000, 0, 1, True, False, -1), *answer
+            )
+        )
         assert answer[1][0] == pytest.approx(expected, abs=1e-3)
 
 
@@ -245,5 +254,6 @@ def test_a_spectrum_is_as_similar_to_itself_as_can_be_and_no_more(is_entropy):
         peaks = PeakLists(np.array([0, len(weight)]), np.arange(len(weight), dtype=np.int32) * 1000, np.array(weight, np.uint16))
         answer, mass = (np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32)), np.zeros(1, np.int32)
         pools, matching = Pools(np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64)), Matching(3, 0, 1, is_entropy, False, -1)
-        list(LibrarySearch(Processor(1), peaks, mass).search(peaks, mass, pools, matching, *answer))
+        held = PeakLists(*read_only(*(one.copy() for one in peaks)))
+        list(LibrarySearch(Processor(1), held, *read_only(mass.copy())).search(peaks, mass, pools, matching, *answer))
         assert 1 - 1e-6 < answer[1][0] <= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import cache
 
 import numpy as np
 import pytest
@@ -35,16 +36,24 @@ def test_the_example_of_the_thesis():
     assert searched_on(Processor(1), lists_of([[2, 4, 6]], [7]), lists_of([[2, 4, 9]], [10]), (0, 5), 1) == ([[0]], [[3]])
 
 
+@cache
+def random_searches(window):
+    """Candidates, queries, and by how many are wanted the best of the definition, which is the same for every form."""
+    made = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        candidates, queries = random_lists(rng, 60, beyond=seed % 3), random_lists(rng, 12, in_order=False, beyond=seed % 2 * 3)
+        made.append((candidates, queries, {top: plain_best(queries, candidates, window, top) for top in (1, 5, 100)}))
+    return made
+
+
 @FORMS
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("window", [(-50, 100), (0, 0), (-500, 500), (30, 20)], ids=str)
 def test_the_best_candidates_are_those_of_the_definition(options, threads, window):
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        candidates, queries = random_lists(rng, 60, beyond=seed % 3), random_lists(rng, 12, in_order=False, beyond=seed % 2 * 3)
-        kind = tuned(MatchScores, **options, nanoseconds_of_piece=1e3)
-        for top in (1, 5, 100):
-            expected = plain_best(queries, candidates, window, top)
+    kind = tuned(MatchScores, **options, nanoseconds_of_piece=1e3)
+    for candidates, queries, best in random_searches(window):
+        for top, expected in best.items():
             assert searched_on(Processor(threads), candidates, queries, window, top, kind) == expected
 
 
@@ -73,15 +82,22 @@ def test_the_three_forms_give_the_same_scores():
         score_by_vector(queries, q, candidates, 0, 200, found[1, q], stop)
     np.testing.assert_array_equal(found[0], expected)
     np.testing.assert_array_equal(found[1], expected)
-    for dtype in (np.uint8, np.uint16, np.uint32):
-        for options in (INDEX, FINE):
-            np.testing.assert_array_equal(scored_on(Processor(2), candidates, queries, dtype, tuned(MatchScores, **options)), expected)
+
+
+# The processor compiles all of it anew for each type.
+@pytest.mark.parametrize("dtype", [np.uint16, *(pytest.param(one, marks=pytest.mark.long) for one in (np.uint8, np.uint32))])
+def test_all_scores_of_an_index_and_without_one_are_those_of_the_definition(dtype):
+    rng = np.random.default_rng(3)
+    candidates, queries = random_lists(rng, 200, most=3000, longest=80), random_lists(rng, 20, most=3000, longest=300, in_order=False)
+    expected = np.array(plain_scores(queries, candidates))
+    for options in (INDEX, FINE):
+        np.testing.assert_array_equal(scored_on(Processor(2), candidates, queries, dtype, tuned(MatchScores, **options)), expected)
 
 
 def test_precursors_match_nothing():
     candidates = lists_of([[3, 10], [3, 9], [4, 8]], [10, 10, 12])
     queries = lists_of([[3, 10, 12], [3, 10]], [12, 10])
-    assert scored_on(Processor(1), candidates, queries, np.uint8).tolist() == plain_scores(queries, candidates) == [[1, 1, 0], [2, 2, 0]]
+    assert scored_on(Processor(1), candidates, queries, np.uint16).tolist() == plain_scores(queries, candidates) == [[1, 1, 0], [2, 2, 0]]
 
 
 def test_both_ends_of_the_window_are_within():
@@ -92,15 +108,21 @@ def test_both_ends_of_the_window_are_within():
     assert searched_on(Processor(1), candidates, queries, (1, 0), 5)[0] == [[-1] * 5]
 
 
-def test_scores_above_255_and_masses_of_31_bits():
-    masses = np.unique(np.random.default_rng(4).integers(0, 1 << 30, 300)).tolist()
+def test_masses_of_31_bits():
+    masses = np.unique(np.random.default_rng(4).integers(0, 1 << 30, 100)).tolist()
     candidates = lists_of([masses, masses[::2]], [(1 << 31) - 1] * 2)
     queries = lists_of([masses], [(1 << 31) - 1])
     expected = [[2 * len(masses), 2 * len(masses[::2])]]
-    assert scored_on(Processor(1), candidates, queries, np.uint16).tolist() == expected
-    assert searched_on(Processor(1), candidates, queries, (0, 0), 2) == ([[0, 1]], expected)
+    for options in (INDEX, VECTOR):
+        assert searched_on(Processor(1), candidates, queries, (0, 0), 2, tuned(MatchScores, **options)) == ([[0, 1]], expected)
+
+
+def test_scores_above_255_are_told():
+    lists = lists_of([range(300), range(0, 300, 2)], [400, 401])
+    assert scored_on(Processor(1), lists, lists, np.uint16).tolist() == plain_scores(lists, lists)
+    assert searched_on(Processor(1), lists, lists, (0, 0), 1) == ([[0], [1]], [[600], [300]])
     with pytest.raises(ValueError, match="do not go into uint8"):
-        scored_on(Processor(1), candidates, queries, np.uint8)
+        scored_on(Processor(1), lists, lists, np.uint8)
 
 
 @FORMS
@@ -109,7 +131,7 @@ def test_no_candidates_no_queries_and_empty_lists_have_no_match(options):
     assert searched_on(Processor(1), EMPTY, some, (-9, 9), 2, kind) == ([[-1, -1]] * 2, [[0, 0]] * 2)
     assert searched_on(Processor(1), some, EMPTY, (-9, 9), 2, kind) == ([], [])
     assert searched_on(Processor(1), lists_of([[], []], [5, 5]), some, (-9, 9), 2, kind) == ([[-1, -1]] * 2, [[0, 0]] * 2)
-    assert scored_on(Processor(1), EMPTY, some, np.uint8).shape == (2, 0)
+    assert scored_on(Processor(1), EMPTY, some, np.uint16).shape == (2, 0)
 
 
 @FORMS

@@ -8,8 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from kernels.cpu.matches import feature_names, measure_matches
+from kernels.layouts import HitArrays, MatchArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
+from kernels.score_kinds import SDP
+from tests.shim.search_inputs import random_search
 from tests.shim.shim_card import missing_compiler
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -47,42 +52,55 @@ import sys
 import numpy as np
 from engine.identification.parameters import IdentificationParameters
 from engine.matches.scoring import scoring_settings
-from kernels.cpu.matches import feature_names, measure_matches
 from kernels.cpu.processor import Processor
 from kernels.cpu.segments import why_unsupported
 from kernels.device import twin
-from kernels.layouts import MatchArrays
 from kernels.score_kinds import SCORE_KINDS, score_kind
-from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
+from tests.kernels.test_new_score import assert_scores_are_those_of_the_features, inputs_of
+from tests.shim.search_inputs import assert_same_hits, empty_hits
 from tests.shim.shim_card import ShimCard
 
 code, kind = score_kind("morpheus")
 assert (code, kind) == (4, SCORE_KINDS[-1])
 parameters = IdentificationParameters(score="morpheus")
 assert scoring_settings(parameters, 1000.0).score == code
-spectra, queries, peptides, modifications, settings = inputs = random_search(7, code, n_peptides=1500, n_queries=15)
+spectra, queries, peptides, modifications, settings = inputs = inputs_of(code)
 assert "not a sum" in why_unsupported(spectra, peptides, modifications, settings), "no fragment-ion index"
+path, *devices = sys.argv[1:]
 found = []
-for device in [{"processor": Processor(1), "card": ShimCard()}[name] for name in sys.argv[1:]]:
+for device in [{"processor": Processor(1), "card": ShimCard()}[name] for name in devices]:
     hits = empty_hits(15, width=kind.histogram_width)
     list(twin(device, "scoring").SpectrumSearch(device, *inputs[2:]).search_queries(spectra, queries, hits, 0, 15))
     found.append(hits)
 for others in found[1:]:
     assert_same_hits(found[0], others)
-query, column = np.nonzero(found[0].peptide >= 0)
-assert len(query) > 20
-out = np.zeros((len(query), len(feature_names())))
-matches = MatchArrays(
-    queries.spectrum[query], queries.charge[query], found[0].peptide[query, column], found[0].site[query, column],
-    found[0].modification[query, column],
-)
-measure_matches(spectra, matches, peptides, modifications.mass, settings, 0, len(query), out, np.zeros(1, np.uint8))
-measured = dict(zip(feature_names(), out.T, strict=True))
-expected = measured["matched_ions"] + measured["spectral_dot_product"]
-np.testing.assert_allclose(found[0].score[query, column], expected, rtol=1e-6)
 assert found[0].histogram.sum() == found[0].n_candidates.sum()
+if "processor" in devices:
+    assert_scores_are_those_of_the_features(found[0])
+np.savez(path, **found[0]._asdict())
 print("the new score is searched by")
 """
+
+
+def inputs_of(score: int) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, ModificationArrays, ScoringSettings]:
+    """What is searched, by a score."""
+    return random_search(7, score, n_peptides=1500, n_queries=15)
+
+
+def assert_scores_are_those_of_the_features(found: HitArrays) -> None:
+    """Each hit's score is the sum of the features that the score is made of, whoever measures these."""
+    spectra, queries, peptides, modifications, settings = inputs_of(SDP)
+    query, column = np.nonzero(found.peptide >= 0)
+    assert len(query) > 20
+    out = np.zeros((len(query), len(feature_names())))
+    matches = MatchArrays(
+        queries.spectrum[query], queries.charge[query], found.peptide[query, column], found.site[query, column],
+        found.modification[query, column],
+    )  # fmt: skip
+    measure_matches(spectra, matches, peptides, modifications.mass, settings, 0, len(query), out, np.zeros(1, np.uint8))
+    measured = dict(zip(feature_names(), out.T, strict=True))
+    expected = measured["matched_ions"] + measured["spectral_dot_product"]
+    np.testing.assert_allclose(found.score[query, column], expected, rtol=1e-6)
 
 
 # All searches of the processor are compiled anew for it, which takes half a minute: with --all.
@@ -99,6 +117,10 @@ def test_a_new_score_is_at_most_three_changed_files(devices: list[str], tmp_path
     environment = {
         **os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(REPOSITORY)]), "NUMBA_CACHE_DIR": str(tmp_path / "compiled"),
     }  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", USE, *devices], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    path = tmp_path / "hits.npz"
+    done = subprocess.run([sys.executable, "-c", USE, str(path), *devices], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "is searched by" in done.stdout
+    # Features are measured here, by what is compiled already.
+    with np.load(path) as found:
+        assert_scores_are_those_of_the_features(HitArrays(*(found[name] for name in HitArrays._fields)))

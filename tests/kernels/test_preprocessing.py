@@ -21,6 +21,7 @@ from kernels.cpu.preprocessing import (
     preprocess_spectra,
 )
 from kernels.layouts import PeakArrays
+from tests.shim.read_only import read_only
 
 PROTON, SPACING = 1.00727646688, 1.0033548378
 Peaks = list[tuple[float, float]]
@@ -52,7 +53,7 @@ def run(spectra: list[Peaks], how: Settings, precursors: list[tuple[float, int]]
         np.array([precursor[0] for precursor in precursors]),
         np.array([precursor[1] for precursor in precursors], np.int64),
     )
-    peaks = PeakArrays(offsets, mz, intensity)
+    peaks = PeakArrays(offsets, *read_only(mz, intensity))
     preprocess_spectra(peaks, precursor_mz, precursor_charge, 0, len(spectra), rules, count, out_mz, weight, correlation)
     slices = [slice(start, start + n) for start, n in zip(offsets, count, strict=False)]
     return [(out_mz[one], weight[one], correlation[one]) for one in slices]

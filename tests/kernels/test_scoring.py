@@ -31,7 +31,7 @@ from kernels.layouts import (
     SpectrumArrays,
 )
 from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
-from tests.shim.search_inputs import NOT_STOPPED
+from tests.shim.search_inputs import NOT_STOPPED, as_of_an_index
 
 PROTON, SPACING = 1.007276466621, 1.0033548378
 RESIDUES = {letter: value for letter, value in pyteomics_mass.std_aa_mass.items() if len(letter) == 1 and letter in "ACDEFGHIKLMNPQRSTVWY"}
@@ -125,7 +125,7 @@ def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
     for letter, value in RESIDUES.items():
         masses[ord(letter) - 65] = value
     text = "".join(peptide.sequence for peptide in case.peptides)
-    peptides = PeptideArrays(
+    peptides = as_of_an_index(PeptideArrays(
         np.array([peptide.mass for peptide in case.peptides]),
         np.cumsum([0, *(len(peptide.sequence) for peptide in case.peptides)])[:-1].astype(np.uint32),
         np.array([len(peptide.sequence) for peptide in case.peptides], np.uint8),
@@ -135,7 +135,7 @@ def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
         masses,
         case.n_term,
         case.c_term,
-    )
+    ))  # fmt: skip
     counts = np.array(case.combinations, np.int64).reshape(len(case.combinations), len(case.modifications))
     added = np.array([modification.mass for modification in case.modifications], np.float64)
     modifications = ModificationArrays(

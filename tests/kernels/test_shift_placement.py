@@ -13,6 +13,7 @@ from kernels.cpu.matches import feature_names, measure_matches
 from kernels.cpu.scores import PROTON_MASS
 from kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, ShiftsToPlace, place_shifts, score_places
 from kernels.layouts import MatchArrays, PeptideArrays, QueryArrays, SpectrumArrays
+from tests.shim.search_inputs import as_of_an_index
 
 SEQUENCES = ("SAMPLERKGK", "ELVISLIVESK", "PEPTIDEK", "GAGAGAGAGAR", "MNQCWYK")
 SHIFT, NONE = 15.994915, 255
@@ -29,7 +30,7 @@ def peptides_of(sequences):
         masses[order], offsets_of(lengths)[:-1].astype(np.uint32), lengths.astype(np.uint8), np.zeros(len(chosen), np.uint8), letters, text,
         RESIDUE_MASS.copy(), 0.0, 0.0,
     )  # fmt: skip
-    return chosen, arrays
+    return chosen, as_of_an_index(arrays)
 
 
 def peaks_of(sequence, site, shift, random, charge=1):

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
+from tests.shim.read_only import read_only
 
-__all__ = ["NOT_STOPPED", "assert_same_hits", "empty_hits", "random_modifications", "random_search", "with_known_modifications"]
+__all__ = [
+    "NOT_STOPPED", "as_of_an_index", "assert_same_hits", "empty_hits", "random_modifications", "random_search", "with_known_modifications",
+]  # fmt: skip
 
 NOT_STOPPED = np.zeros(1, np.uint8)
 """What a kernel asks whether to leave off."""
@@ -26,11 +29,10 @@ def _mask(letters: str) -> int:
     return sum(1 << ord(letter) - 65 for letter in letters) or _ANY
 
 
-def _read_only(peptides: PeptideArrays) -> PeptideArrays:
-    """Peptides as those of an index, which is not written to: kernels that were compiled for these need not be compiled again."""
-    for name in _OF_THE_INDEX:
-        getattr(peptides, name).flags.writeable = False
-    return peptides
+def as_of_an_index(peptides: PeptideArrays) -> PeptideArrays:
+    """Peptides as those of an index, which is not written to."""
+    columns = read_only(*(getattr(peptides, name) for name in _OF_THE_INDEX))
+    return peptides._replace(**dict(zip(_OF_THE_INDEX, columns, strict=True)))
 
 
 def random_modifications(
@@ -89,7 +91,7 @@ def random_search(
     mass = np.add.reduceat(of_residue, position[:-1]) + _WATER + n_term + c_term
     present = np.bitwise_or.reduceat(np.uint32(1) << (residues - 65).astype(np.uint32), position[:-1])
     order = np.argsort(mass, kind="stable")
-    peptides = _read_only(PeptideArrays(
+    peptides = as_of_an_index(PeptideArrays(
         mass[order], position[:-1][order].astype(np.uint32), lengths[order].astype(np.uint8),
         random.integers(0, 4, n_peptides).astype(np.uint8), present[order], residues, residue_mass, n_term, c_term,
     ))  # fmt: skip
@@ -156,7 +158,7 @@ def with_known_modifications(
     known = np.concatenate((np.zeros(len(peptides.mass), np.uint32), np.arange(1, len(rows), dtype=np.uint32)))[order]
     table = np.stack(rows)
     columns = {name: getattr(peptides, name)[source] for name in ("position", "length", "flags", "letters")}
-    with_known = _read_only(peptides._replace(
+    with_known = as_of_an_index(peptides._replace(
         mass=mass[order], **columns, known=known, known_site=np.ascontiguousarray(table[:, 0]),
         known_modification=np.ascontiguousarray(table[:, 1]),
     ))  # fmt: skip

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.structure_layouts import ANGLE_STEPS, CODES, ELEMENT_UNITS, FORBIDDEN, LENGTH_STEPS, PADDING, Rewards, StructureArrays
+from tests.shim.read_only import read_only
 
 __all__ = ["plain_element_score", "plain_score", "random_rewards", "random_structures"]
 
@@ -20,9 +21,10 @@ def random_structures(rng: np.random.Generator, lengths: Sequence[int], n_codes:
         state |= rng.integers(0, n_codes, n).astype(np.uint32) << np.uint32(shift)
     counts = [1 + length // 6 for length in lengths]
     element_length = np.where(rng.random(sum(counts)) < 0.05, rng.integers(250, 70_000, sum(counts)), rng.integers(1, 20, sum(counts)))
+    distance, angle = rng.integers(1500, 4500, n).astype(np.uint16), rng.integers(0, ANGLE_STEPS, n).astype(np.uint16)
     return StructureArrays(
-        np.concatenate(([0], np.cumsum(lengths))).astype(np.int64), state, rng.integers(1500, 4500, n).astype(np.uint16),
-        rng.integers(0, ANGLE_STEPS, n).astype(np.uint16), np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        np.concatenate(([0], np.cumsum(lengths))).astype(np.int64), *read_only(state, distance, angle),
+        np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         rng.integers(0, 3, sum(counts)).astype(np.uint8), element_length.astype(np.int32),
     )  # fmt: skip
 
