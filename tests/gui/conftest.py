@@ -6,6 +6,7 @@ A test fails on a Qt warning (pytest-qt, see pyproject.toml), and when it leaves
 from __future__ import annotations
 
 import gc
+import gzip
 import os
 import shutil
 import subprocess
@@ -188,6 +189,19 @@ def make_window(qapp: QApplication, theme: Theme, tmp_path: Path, qtbot: QtBot) 
         window.deleteLater()
     windows.clear()
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+
+
+@pytest.fixture(scope="session")
+def small_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Bovine albumin, which the sample BSA1 is of, and the first 400 of the other proteins of the sample's database: a search in it takes a
+    seventh of one in all of them."""
+    import resources
+
+    entries = gzip.decompress(resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz").read_bytes()).decode().split("\n>")
+    albumin = next(entry for entry in entries if "ALBU_BOVIN" in entry.partition("\n")[0])
+    path = tmp_path_factory.mktemp("small-database") / "albumin_and_others.fasta"
+    path.write_text("\n>".join([*entries[:400], albumin]) + "\n", encoding="utf-8")
+    return path
 
 
 @pytest.fixture
