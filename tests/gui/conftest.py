@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gui.window import MainWindow
     from tests.gui.x_events import Hand
 
+SAMPLES = Path(__file__).resolve().parents[2] / "resources" / "samples"
 _SECONDS_TO_END = 30.0
 _PATIENCE_MS = 60_000
 """How long a test waits for what must come: it ends at once where it comes, and a busy machine is no failure."""
@@ -195,13 +196,23 @@ def make_window(qapp: QApplication, theme: Theme, tmp_path: Path, qtbot: QtBot) 
 def small_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Bovine albumin, which the sample BSA1 is of, and the first 400 of the other proteins of the sample's database: a search in it takes a
     seventh of one in all of them."""
-    import resources
-
-    entries = gzip.decompress(resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz").read_bytes()).decode().split("\n>")
+    entries = gzip.decompress((SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz").read_bytes()).decode().split("\n>")
     albumin = next(entry for entry in entries if "ALBU_BOVIN" in entry.partition("\n")[0])
     path = tmp_path_factory.mktemp("small-database") / "albumin_and_others.fasta"
     path.write_text("\n>".join([*entries[:400], albumin]) + "\n", encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="session")
+def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Path, small_database: Path) -> Path:
+    """A project with the identification of the sample, as the demo does it, among those proteins."""
+    from engine.searches import run_search, search_of_kind
+
+    folder, demo = tmp_path_factory.mktemp("identified-once") / "project", search_of_kind("identify").demo
+    assert demo is not None
+    inputs = {"spectra": [SAMPLES / "BSA1.mzML.gz"], "database": [small_database]}
+    run_search("identify", inputs, project=folder, preset=demo.preset, device="cpu", threads=2)
+    return folder
 
 
 @pytest.fixture
