@@ -27,7 +27,7 @@ from gui.theme import Theme
 from gui.window import MainWindow
 from tests.engine.identification_tables import Identification, identification
 from tests.engine.views.result_projects import project_with_results
-from tests.engine.views.search_projects import said
+from tests.engine.views.search_projects import project_with_search, said
 from tests.engine.views.test_identification import accepted
 from tests.gui.result_views import KeptView, click_row, cut_off, settle, shown
 
@@ -420,13 +420,22 @@ def test_nothing_is_cut_off(shared_results: Opener, qtbot: QtBot, width: int, he
         assert cut_off(view) == []
 
 
+@pytest.fixture(scope="module")
+def pictured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Projects to take pictures of: one with an identification, one with a search of sequences."""
+    folder = tmp_path_factory.mktemp("pictured")
+    project_with_results(folder / "identified", log=("Rescoring not used: too few targets",))
+    project_with_search(folder / "searched")
+    return [str(folder / "identified"), str(folder / "searched")]
+
+
 @pytest.mark.parametrize("scale", ["1", "2"])
-def test_pictures_of_every_view(tmp_path: Path, display: None, scale: str) -> None:
+def test_pictures_of_every_view(tmp_path: Path, pictured: list[str], display: None, scale: str) -> None:
     """Each view in both looks and at both scales, kept in PROTEOSCOPE_SCREENSHOTS where that is set."""
     kept = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))
     environment = {**os.environ, "QT_SCALE_FACTOR": scale, "PYTHONPATH": os.pathsep.join([*sys.path, str(REPOSITORY)])}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.gui.picture_results", str(tmp_path / "project"), str(kept / f"results-{scale}")],
+        [sys.executable, "-m", "tests.gui.picture_results", *pictured, str(kept / f"results-{scale}")],
         env=environment, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
