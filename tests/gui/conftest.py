@@ -92,11 +92,16 @@ def theme(shared_theme: Theme) -> Iterator[Theme]:
     shared_theme.choose("light")
 
 
+_MODULES_AT_ONCE = 12
+"""After so many modules what was there before their tests is looked at for garbage: that takes longer than most tests."""
+
+
 class OldTimers:
-    """Timers of earlier tests of a module, which Python's collector shows no more, and by which a later test may leave one running."""
+    """Timers of earlier tests, which Python's collector shows no more, and by which a later test may leave one running."""
 
     def __init__(self) -> None:
         self._known: list[weakref.ref[QTimer]] = []
+        self._n_modules = 0
 
     def active(self) -> list[QTimer]:
         """All timers that run, these and those that the collector shows."""
@@ -112,19 +117,33 @@ class OldTimers:
         """Let the collector look no further at what there is."""
         from PySide6.QtCore import QTimer
 
+        self._known = [one for one in self._known if one() is not None]
         self._known += [weakref.ref(one) for one in gc.get_objects() if issubclass(type(one), QTimer)]
         gc.freeze()
 
+    def end_module(self) -> None:
+        """Let the collector look at everything, when its turn has come."""
+        self._n_modules += 1
+        if self._n_modules % _MODULES_AT_ONCE == 0:
+            gc.unfreeze()
+            gc.collect()
+            self._known.clear()
 
-@pytest.fixture(scope="module", autouse=True)
+
+@pytest.fixture(scope="session")
 def old_timers(qapp: QApplication) -> Iterator[OldTimers]:
-    """What was there before a test is no garbage and no leak of it: Python's collector looks no further at it, which would take most of the
-    time of a short test. What is garbage when a module ends is collected then."""
-    old = OldTimers()
-    old.freeze()
-    yield old
+    yield OldTimers()
     gc.unfreeze()
     gc.collect()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def old_objects(old_timers: OldTimers) -> Iterator[None]:
+    """What was there before a test is no garbage and no leak of it: Python's collector looks no further at it, which would take most of the
+    time of a short test. What has become garbage since then is collected behind some modules."""
+    old_timers.freeze()
+    yield
+    old_timers.end_module()
 
 
 @pytest.fixture(autouse=True)

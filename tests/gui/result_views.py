@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QApplication, QComboBox, QLabel, QLineEdit, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -114,7 +114,7 @@ class KeptView(Generic[View]):
         self._view.clear()
         self._view.close()
         self._view.deleteLater()
-        QApplication.processEvents()
+        QApplication.sendPostedEvents(self._view, QEvent.Type.DeferredDelete.value)
 
     def _fields(self) -> Iterator[tuple[QWidget, Any]]:
         # Of pages that nobody has looked at some get what can be chosen, and their bounds, only when they are read.

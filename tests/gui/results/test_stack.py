@@ -112,9 +112,8 @@ def test_residues_are_drawn_in_the_colours_of_the_scheme(view: HitsView, qtbot: 
     colours, letters = colours[:, ~found.stack.is_opened], found.stack.letters[:, ~found.stack.is_opened]
     n_compared = 0
     cells: dict[tuple[int, int], list[QPointF]] = {}
-    # A part of it, in which all residues are.
-    for x in range(0, 400, 2):
-        for y in range(0, plot.viewport().height(), 2):
+    for x in range(0, plot.viewport().width(), 2):
+        for y in range(0, plot.viewport().height(), 4):
             place = plot.place_at(QPointF(x, y))
             if place is not None:
                 cells.setdefault(place, []).append(QPointF(x, y))
