@@ -39,6 +39,7 @@ TABLES = [
     ("cluster", "members"),
     ("explain", "explained"),
 ]
+Views = dict[tuple[str, str], RunView]
 WITH_TIMES = ("PSMs", "Clusters", "Spectra", "Explained spectra")
 """Tables of spectra, which have retention times."""
 LOCALES = [QLocale(QLocale.Language.English, QLocale.Country.UnitedStates), QLocale(QLocale.Language.German, QLocale.Country.Germany)]
@@ -66,9 +67,9 @@ def locale(request: pytest.FixtureRequest) -> Iterator[QLocale]:
 
 
 @pytest.fixture(scope="module")
-def views(projects: dict[str, Project], qapp: QApplication) -> Iterator[dict[tuple[str, str], RunView]]:
+def views(projects: dict[str, Project], qapp: QApplication) -> Iterator[Views]:
     """Views by their kinds and locales, opened once for all tests."""
-    made: dict[tuple[str, str], RunView] = {}
+    made: Views = {}
     usual = QLocale()
     for locale in (usual, *LOCALES):
         QLocale.setDefault(locale)
@@ -83,7 +84,7 @@ def views(projects: dict[str, Project], qapp: QApplication) -> Iterator[dict[tup
         view.deleteLater()
 
 
-def opened(kind: str, projects: dict[str, Project], views: dict[tuple[str, str], RunView], qtbot: QtBot) -> RunView:
+def opened(kind: str, projects: dict[str, Project], views: Views, qtbot: QtBot) -> RunView:
     """All rows and all columns of all tables of a run, whatever is filtered or hidden at first."""
     for other in views.values():
         other.hide()
@@ -115,7 +116,7 @@ def show_all(view: RunView, qtbot: QtBot) -> None:
 
 @pytest.fixture
 def table(
-    request: pytest.FixtureRequest, projects: dict[str, Project], views: dict[tuple[str, str], RunView], qtbot: QtBot, theme: Theme
+    request: pytest.FixtureRequest, projects: dict[str, Project], views: Views, qtbot: QtBot, theme: Theme
 ) -> tuple[RunView, TablePanel]:
     kind, name = request.param
     view = opened(kind, projects, views, qtbot)
@@ -221,7 +222,7 @@ FILTERS = [
 
 @pytest.mark.parametrize(("kind", "field", "columns", "which"), FILTERS, ids=[one[1] for one in FILTERS])
 def test_a_number_typed_into_the_filter_means_what_the_column_shows(
-    kind: str, field: str, columns: dict[str, str], which: str, projects: dict[str, Project], views: dict[tuple[str, str], RunView], theme: Theme, qtbot: QtBot
+    kind: str, field: str, columns: dict[str, str], which: str, projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
     view = opened(kind, projects, views, qtbot)
     box: Any = getattr(view.filters, field)  # type: ignore[attr-defined]
@@ -238,7 +239,7 @@ def test_a_number_typed_into_the_filter_means_what_the_column_shows(
 
 
 def test_the_charge_that_is_chosen_is_the_charge_that_is_shown(
-    projects: dict[str, Project], views: dict[tuple[str, str], RunView], theme: Theme, qtbot: QtBot
+    projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
     view = opened("identify", projects, views, qtbot)
     assert isinstance(view, IdentificationView)
@@ -261,7 +262,7 @@ TEXTS = [
 
 @pytest.mark.parametrize(("kind", "name", "columns"), TEXTS, ids=[one[1] for one in TEXTS])
 def test_a_text_that_is_shown_finds_its_row(
-    kind: str, name: str, columns: tuple[str, ...], projects: dict[str, Project], views: dict[tuple[str, str], RunView], theme: Theme, qtbot: QtBot
+    kind: str, name: str, columns: tuple[str, ...], projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
     """Also one with a tab, a quotation mark, and several accessions."""
     view = opened(kind, projects, views, qtbot)
