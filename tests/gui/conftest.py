@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import gzip
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -219,6 +220,18 @@ def small_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     albumin = next(entry for entry in entries if "ALBU_BOVIN" in entry.partition("\n")[0])
     path = tmp_path_factory.mktemp("small-database") / "albumin_and_others.fasta"
     path.write_text("\n>".join([*entries[:400], albumin]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def small_spectra(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """150 spectra of the sample BSA1, which begins with survey spectra alone, under its name: a form looks into each file that it gets."""
+    text = gzip.decompress((SAMPLES / "BSA1.mzML.gz").read_bytes()).decode("latin-1")
+    places = [found.start() for found in re.finditer("<spectrum ", text)]
+    head = re.sub(r'<spectrumList count="\d+"', '<spectrumList count="150"', text[text.index("<mzML") : places[0]])
+    kept = head + text[places[800] : places[950]]
+    path = tmp_path_factory.mktemp("small-spectra") / "BSA1.mzML.gz"
+    path.write_bytes(gzip.compress(f'<?xml version="1.0" encoding="ISO-8859-1"?>\n{kept}</spectrumList></run></mzML>'.encode("latin-1")))
     return path
 
 

@@ -118,10 +118,11 @@ class KeptView(Generic[View]):
 
     def _fields(self) -> Iterator[tuple[QWidget, Any]]:
         # Of pages that nobody has looked at some get what can be chosen, and their bounds, only when they are read.
-        for kind in (QTabWidget, QComboBox):
-            for one in self._view.findChildren(kind):
-                if one.count():
-                    yield one, one.currentIndex()
+        for tabs in self._view.findChildren(QTabWidget):
+            yield tabs, tabs.currentIndex()
+        for choice in self._view.findChildren(QComboBox):
+            if choice.count():
+                yield choice, choice.currentIndex()
         for button in self._view.findChildren(QAbstractButton):
             if button.isCheckable():
                 yield button, button.isChecked()

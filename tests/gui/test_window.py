@@ -41,8 +41,8 @@ SEARCH_MS = 240_000
 
 
 @pytest.fixture
-def spectra(sample_data: Path) -> Path:
-    return sample_data / "BSA1.mzML.gz"
+def spectra(small_spectra: Path) -> Path:
+    return small_spectra
 
 
 @pytest.fixture
@@ -97,8 +97,9 @@ def counting(steps: int = 30_000) -> Callable[[Any, Progress], Any]:
 
 
 def test_a_person_runs_a_search_and_sees_its_results(
-    window: MainWindow, spectra: Path, database: Path, tmp_path: Path, qtbot: QtBot
+    window: MainWindow, sample_data: Path, database: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
+    spectra = sample_data / "BSA1.mzML.gz"
     assert window.pages.currentWidget() is window.start_page
     click(window.start_page.new_buttons["identify"])
     form = window.form
@@ -376,8 +377,9 @@ def test_runs_queue_and_the_running_one_is_cancelled(filled: MainWindow, qtbot: 
 
 
 def test_a_real_search_is_cancelled_on_its_way(
-    window: MainWindow, spectra: Path, sample_data: Path, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    window: MainWindow, sample_data: Path, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    spectra = sample_data / "BSA1.mzML.gz"
     # Among all of the sample's proteins: it must not be over before it is cancelled.
     fill(window, spectra, sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz", tmp_path / "project", qtbot)
     n_late, check = [0], Progress.check

@@ -73,9 +73,9 @@ def views(projects: dict[str, Project], qapp: QApplication) -> Iterator[Views]:
     usual = QLocale()
     for locale in (usual, *LOCALES):
         QLocale.setDefault(locale)
-        for kind, view in (("identify", IdentificationView), ("align", HitsView), ("cluster", ClusterView), ("explain", ExplanationView)):
+        for kind, of in (("identify", IdentificationView), ("align", HitsView), ("cluster", ClusterView), ("explain", ExplanationView)):
             if (kind, locale.name()) not in made:
-                made[kind, locale.name()] = view(search_of_kind(kind))
+                made[kind, locale.name()] = of(search_of_kind(kind))
     QLocale.setDefault(usual)
     yield made
     for view in made.values():
