@@ -113,7 +113,7 @@ def test_residues_are_drawn_in_the_colours_of_the_scheme(view: HitsView, qtbot: 
     n_compared = 0
     cells: dict[tuple[int, int], list[QPointF]] = {}
     for x in range(0, plot.viewport().width(), 2):
-        for y in range(0, plot.viewport().height(), 4):
+        for y in range(0, plot.viewport().height(), 2):
             place = plot.place_at(QPointF(x, y))
             if place is not None:
                 cells.setdefault(place, []).append(QPointF(x, y))
