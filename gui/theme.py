@@ -105,6 +105,8 @@ class Theme(QObject):
         super().__init__(application)
         self._choice: ThemeChoice = "system"
         self._turns = Turns(self)
+        self._whole: Colours | None = None
+        """The look that all have taken; none while another is being taken."""
         self._held: list[QWidget] = []
         """Windows that go on showing the old look until the new one is whole."""
         application.setStyle("Fusion")
@@ -124,15 +126,20 @@ class Theme(QObject):
         return QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
 
     @property
+    def _chosen(self) -> Colours:
+        return DARK if self.is_dark else LIGHT
+
+    @property
     def is_changing(self) -> bool:
         """Whether another look is being taken, and the windows show the one before."""
         return self._turns.is_busy
 
     def choose(self, choice: ThemeChoice) -> None:
-        """Take a look, or the system's, at once: before there is much that has one."""
+        """Take a look, or the system's, at once: before there is much that has one. The look that is there already is not taken again."""
         if choice != self._choice:
             self._take(choice)
-            self._apply()
+            if self._whole is not self._chosen or self.is_changing:
+                self._apply()
 
     def change(self, choice: ThemeChoice) -> None:
         """Take a look, or the system's, piece by piece: thousands of widgets hear of it. The windows show it when all of it is there."""
@@ -193,7 +200,7 @@ class Theme(QObject):
 
     def _pieces(self) -> Iterator[None]:
         """Take the look that is chosen, a piece after each step."""
-        chosen = DARK if self.is_dark else LIGHT
+        chosen, self._whole = self._chosen, None
         QApplication.setPalette(_palette(chosen))
         yield
         fields = _palette_of_fields(chosen)
@@ -203,6 +210,7 @@ class Theme(QObject):
         QToolTip.setPalette(_palette(chosen))
         yield from refresh_icons()
         yield
+        self._whole = chosen
         self.changed.emit()
         yield
 

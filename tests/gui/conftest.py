@@ -6,7 +6,9 @@ A test fails on a Qt warning (pytest-qt, see pyproject.toml), and when it leaves
 from __future__ import annotations
 
 import gc
+import gzip
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from gui.window import MainWindow
     from tests.gui.x_events import Hand
 
+SAMPLES = Path(__file__).resolve().parents[2] / "resources" / "samples"
 _SECONDS_TO_END = 30.0
 _PATIENCE_MS = 60_000
 """How long a test waits for what must come: it ends at once where it comes, and a busy machine is no failure."""
@@ -90,11 +93,16 @@ def theme(shared_theme: Theme) -> Iterator[Theme]:
     shared_theme.choose("light")
 
 
+_MODULES_AT_ONCE = 12
+"""After so many modules what was there before their tests is looked at for garbage: that takes longer than most tests."""
+
+
 class OldTimers:
-    """Timers of earlier tests of a module, which Python's collector shows no more, and by which a later test may leave one running."""
+    """Timers of earlier tests, which Python's collector shows no more, and by which a later test may leave one running."""
 
     def __init__(self) -> None:
         self._known: list[weakref.ref[QTimer]] = []
+        self._n_modules = 0
 
     def active(self) -> list[QTimer]:
         """All timers that run, these and those that the collector shows."""
@@ -110,19 +118,33 @@ class OldTimers:
         """Let the collector look no further at what there is."""
         from PySide6.QtCore import QTimer
 
+        self._known = [one for one in self._known if one() is not None]
         self._known += [weakref.ref(one) for one in gc.get_objects() if issubclass(type(one), QTimer)]
         gc.freeze()
 
+    def end_module(self) -> None:
+        """Let the collector look at everything, when its turn has come."""
+        self._n_modules += 1
+        if self._n_modules % _MODULES_AT_ONCE == 0:
+            gc.unfreeze()
+            gc.collect()
+            self._known.clear()
 
-@pytest.fixture(scope="module", autouse=True)
+
+@pytest.fixture(scope="session")
 def old_timers(qapp: QApplication) -> Iterator[OldTimers]:
-    """What was there before a test is no garbage and no leak of it: Python's collector looks no further at it, which would take most of the
-    time of a short test. What is garbage when a module ends is collected then."""
-    old = OldTimers()
-    old.freeze()
-    yield old
+    yield OldTimers()
     gc.unfreeze()
     gc.collect()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def old_objects(old_timers: OldTimers) -> Iterator[None]:
+    """What was there before a test is no garbage and no leak of it: Python's collector looks no further at it, which would take most of the
+    time of a short test. What has become garbage since then is collected behind some modules."""
+    old_timers.freeze()
+    yield
+    old_timers.end_module()
 
 
 @pytest.fixture(autouse=True)
@@ -188,6 +210,41 @@ def make_window(qapp: QApplication, theme: Theme, tmp_path: Path, qtbot: QtBot) 
         window.deleteLater()
     windows.clear()
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+
+
+@pytest.fixture(scope="session")
+def small_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Bovine albumin, which the sample BSA1 is of, and the first 400 of the other proteins of the sample's database: a search in it takes a
+    seventh of one in all of them."""
+    entries = gzip.decompress((SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz").read_bytes()).decode().split("\n>")
+    albumin = next(entry for entry in entries if "ALBU_BOVIN" in entry.partition("\n")[0])
+    path = tmp_path_factory.mktemp("small-database") / "albumin_and_others.fasta"
+    path.write_text("\n>".join([*entries[:400], albumin]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def small_spectra(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """150 spectra of the sample BSA1, which begins with survey spectra alone, under its name: a form looks into each file that it gets."""
+    text = gzip.decompress((SAMPLES / "BSA1.mzML.gz").read_bytes()).decode("latin-1")
+    places = [found.start() for found in re.finditer("<spectrum ", text)]
+    head = re.sub(r'<spectrumList count="\d+"', '<spectrumList count="150"', text[text.index("<mzML") : places[0]])
+    kept = head + text[places[800] : places[950]]
+    path = tmp_path_factory.mktemp("small-spectra") / "BSA1.mzML.gz"
+    path.write_bytes(gzip.compress(f'<?xml version="1.0" encoding="ISO-8859-1"?>\n{kept}</spectrumList></run></mzML>'.encode("latin-1")))
+    return path
+
+
+@pytest.fixture(scope="session")
+def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Path, small_database: Path) -> Path:
+    """A project with the identification of the sample, as the demo does it, among those proteins."""
+    from engine.searches import run_search, search_of_kind
+
+    folder, demo = tmp_path_factory.mktemp("identified-once") / "project", search_of_kind("identify").demo
+    assert demo is not None
+    inputs = {"spectra": [SAMPLES / "BSA1.mzML.gz"], "database": [small_database]}
+    run_search("identify", inputs, project=folder, preset=demo.preset, device="cpu", threads=2)
+    return folder
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""Takes pictures of every view of the results, in both looks: folder for the project, and what the pictures' names begin with.
+"""Takes pictures of every view of the results, in both looks: folders of a project with an identification and of one with a search of
+sequences, and what the pictures' names begin with.
 
 A process of its own, since the scale of the screen is fixed when Qt starts.
 """
@@ -17,13 +18,11 @@ from gui.results.hits_view import HitsView
 from gui.results.identification_view import IdentificationView
 from gui.results.run_view import RunView
 from gui.theme import Theme
-from tests.engine.views.result_projects import project_with_results
-from tests.engine.views.search_projects import project_with_search
 
 LOOKS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
-def main(folder: str, begin: str) -> None:
+def main(identified: str, searched: str, begin: str) -> None:
     application = QApplication([])
     theme = Theme(application)
 
@@ -46,7 +45,7 @@ def main(folder: str, begin: str) -> None:
         settle(view)
 
     identification = IdentificationView()
-    opened(identification, project_with_results(Path(folder), log=("Rescoring not used: too few targets",))[0])
+    opened(identification, Project.open(Path(identified)))
     identification.proteins.view.choose(1)
     take(identification, "spectrum")
     identification.spectrum.ions_button.click()
@@ -58,7 +57,7 @@ def main(folder: str, begin: str) -> None:
     identification.hide()
 
     hits = HitsView()
-    opened(hits, project_with_search(Path(f"{folder} of a search")))
+    opened(hits, Project.open(Path(searched)))
     hits.hits.view.choose(6)
     take(hits, "hits")
     hits.tabs.setCurrentIndex(1)

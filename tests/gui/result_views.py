@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
+import pytest
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QApplication, QComboBox, QLabel, QLineEdit, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
@@ -13,6 +15,8 @@ from gui.results.filter_bar import FilterBar
 from gui.results.run_view import RunView
 from gui.tables.elided_label import ElidedLabel
 from gui.tables.panel import TablePanel
+
+View = TypeVar("View", bound=RunView)
 
 
 def settle(view: RunView, qtbot: QtBot) -> None:
@@ -58,12 +62,109 @@ def cut_off(view: QWidget) -> list[str]:
     return found
 
 
-def opened(view: RunView, project: Project, qtbot: QtBot) -> None:
+def opened(view: RunView, project: Project, qtbot: QtBot, size: tuple[int, int] = (1300, 850)) -> None:
     """Show a view as a window of its own, with the project's newest run of its kind, and wait until all is drawn."""
     qtbot.addWidget(view)
-    view.resize(1300, 850)
+    view.resize(*size)
     with qtbot.waitActive(view):
         view.show()
         view.activateWindow()
     view.show_run(project, None)
     settle(view, qtbot)
+
+
+class KeptView(Generic[View]):
+    """A view with a run that the tests of a module share: opening one takes longer than most tests do. Each gets it as it was opened, which
+    is looked at; where a filter that is reset, and rows and pages that are chosen again, do not bring that back, the run is opened anew.
+
+    What a test changes besides (columns, marks, what is picked in pictures, files), it changes in a view of its own.
+    """
+
+    def __init__(self, view: View, project: Project, request: pytest.FixtureRequest, size: tuple[int, int] = (1300, 850)) -> None:
+        request.getfixturevalue("shared_theme").choose("light")
+        self._view, self._project, self._size = view, project, size
+        opened(view, project, QtBot(request), size)
+        self._layout, self._begin = view.state(), self._seen()
+
+    def as_opened(self, qtbot: QtBot) -> View:
+        """The view, with what it showed at first, and active."""
+        view = self._view
+        if not view.isActiveWindow():
+            with qtbot.waitActive(view):
+                view.activateWindow()
+        if (view.width(), view.height()) != self._size:
+            view.resize(*self._size)
+            settle(view, qtbot)
+        if self._changes():
+            self._lead_back(qtbot)
+            settle(view, qtbot)
+        if self._changes():
+            view.restore_state(self._layout)
+            view.show_run(self._project, None)
+            settle(view, qtbot)
+            self._lead_back(qtbot)
+            settle(view, qtbot)
+        changes = self._changes()
+        if changes:
+            pytest.fail("not as it was opened: " + "; ".join(changes))
+        return view
+
+    def close(self) -> None:
+        """Let the run and the view go."""
+        self._view.clear()
+        self._view.close()
+        self._view.deleteLater()
+        QApplication.sendPostedEvents(self._view, QEvent.Type.DeferredDelete.value)
+
+    def _fields(self) -> Iterator[tuple[QWidget, Any]]:
+        # Of pages that nobody has looked at some get what can be chosen, and their bounds, only when they are read.
+        for tabs in self._view.findChildren(QTabWidget):
+            yield tabs, tabs.currentIndex()
+        for choice in self._view.findChildren(QComboBox):
+            if choice.count():
+                yield choice, choice.currentIndex()
+        for button in self._view.findChildren(QAbstractButton):
+            if button.isCheckable():
+                yield button, button.isChecked()
+        for box in self._view.filter_bar.findChildren(QAbstractSpinBox):
+            yield box, box.property("value")
+        for line in self._view.filter_bar.findChildren(QLineEdit):
+            yield line, line.text()
+
+    def _changes(self) -> list[str]:
+        """What is otherwise than at first; what was made since then is not looked at."""
+        now = self._seen()
+        return [f"{what}: {now.get(what)} instead of {value}" for what, value in self._begin.items() if now.get(what) != value]
+
+    def _seen(self) -> dict[Any, Any]:
+        """What is shown: rows, their order, the chosen ones, and what stands in fields."""
+        panels = {
+            name: (panel.model.rows.tolist(), panel.view.chosen, panel.view.selected, panel.scope_text, panel.hidden_columns())
+            for name, panel in self._view.panels.items()
+        }
+        return {**panels, **dict(self._fields()), "text": self._view.text}
+
+    def _lead_back(self, qtbot: QtBot) -> None:
+        view, begin = self._view, self._begin
+        if view.filter_bar.text.isEnabled():
+            view.filter_bar.reset()
+        for field, value in list(self._fields()):
+            if field not in begin or begin[field] == value:
+                continue
+            if isinstance(field, QTabWidget):
+                field.setCurrentIndex(begin[field])
+            elif isinstance(field, QComboBox):
+                field.setCurrentIndex(begin[field])
+                field.activated.emit(begin[field])
+            elif isinstance(field, QAbstractButton):
+                field.click()
+        for name, panel in view.panels.items():
+            settle(view, qtbot)
+            rows, chosen, _, scope, _ = begin[name]
+            if not scope and panel.scope_text:
+                view.show_all(name)
+                settle(view, qtbot)
+            if chosen is None:
+                panel.clear_choice()
+            elif chosen in rows and panel.model.rows.tolist() == rows:
+                panel.view.choose(rows.index(chosen))

@@ -24,11 +24,17 @@ from gui.dialogs import CrashDialog
 from gui.tasks import SearchTask
 from gui.window import MainWindow
 from tests.engine.views.search_projects import said
-from tests.gui.test_window import click, counting, database, filled, spectra
+from tests.gui.test_window import click, counting, filled, spectra
 
-__all__ = ["database", "filled", "spectra"]
+__all__ = ["filled", "spectra"]
 
 SEARCH_MS = 240_000
+
+
+@pytest.fixture
+def database(sample_data: Path) -> Path:
+    """All of the sample's proteins: a real search must not be over before its project goes."""
+    return sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
 
 
 class Messages:

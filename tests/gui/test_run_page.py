@@ -162,7 +162,7 @@ def test_failed_runs_have_a_page_and_names_of_a_stranger_are_text(window: MainWi
     with pytest.raises(InputError), project.run("identify", {"enzyme": _EVIL, "fdr": 0.05}) as run:
         raise InputError(_EVIL, "is cut off")
     with closing(sqlite3.connect(tmp_path / "p" / "project.sqlite")) as connection:
-        rows = [(run.id, "2026-01-01T00:00:00+00:00", "warning", _EVIL + "x" * 50_000) for _ in range(5000)]
+        rows = [(run.id, "2026-01-01T00:00:00+00:00", "warning", _EVIL + "x" * 10_000) for _ in range(5000)]
         connection.executemany("INSERT INTO log (run, time, level, text) VALUES (?, ?, ?, ?)", rows)
         connection.commit()
     window.open_project(project.folder)

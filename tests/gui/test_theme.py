@@ -65,6 +65,26 @@ def test_the_system_is_followed_when_asked(theme: Theme) -> None:
     assert theme.is_dark is (QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark)
 
 
+def test_the_look_that_is_there_is_not_taken_again(theme: Theme) -> None:
+    """A window that follows the system begins with it: thousands of widgets would hear of a palette that they have."""
+    taken: list[str] = []
+
+    def note() -> None:
+        taken.append(QGuiApplication.palette().color(QPalette.ColorRole.Window).name())
+
+    theme.changed.connect(note)
+    theme.choose("dark")
+    theme.choose("system")
+    is_dark = theme.is_dark
+    theme.choose("dark" if is_dark else "light")
+    theme.choose("system")
+    theme.choose("light" if is_dark else "dark")
+    theme.changed.disconnect(note)
+    assert theme.is_dark is not is_dark
+    of_system, other = (look.surface for look in ((DARK, LIGHT) if is_dark else (LIGHT, DARK)))
+    assert taken == ([DARK.surface] if is_dark else [DARK.surface, of_system]) + [other]
+
+
 def test_icons_change_with_the_look(theme: Theme, qtbot: QtBot) -> None:
     def brightest(button: QPushButton) -> int:
         image = button.icon().pixmap(24).toImage()

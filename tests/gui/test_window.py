@@ -41,25 +41,29 @@ SEARCH_MS = 240_000
 
 
 @pytest.fixture
-def spectra(sample_data: Path) -> Path:
-    return sample_data / "BSA1.mzML.gz"
+def spectra(small_spectra: Path) -> Path:
+    return small_spectra
 
 
 @pytest.fixture
-def database(sample_data: Path) -> Path:
-    return sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+def database(small_database: Path) -> Path:
+    return small_database
 
 
 @pytest.fixture
 def filled(window: MainWindow, spectra: Path, database: Path, tmp_path: Path, qtbot: QtBot) -> MainWindow:
     """A window whose form is ready to run."""
+    fill(window, spectra, database, tmp_path / "project", qtbot)
+    return window
+
+
+def fill(window: MainWindow, spectra: Path, database: Path, project: Path, qtbot: QtBot) -> None:
     window.menus.new["identify"].trigger()
     window.form.file_lists["spectra"].add([spectra])
     window.form.file_lists["database"].add([database])
-    window.form.set_project_folder(tmp_path / "project")
+    window.form.set_project_folder(project)
     window.form.presets.choose("low-resolution")
     qtbot.waitUntil(window.form.run_button.isEnabled)
-    return window
 
 
 def click(widget: Any) -> None:
@@ -93,8 +97,9 @@ def counting(steps: int = 30_000) -> Callable[[Any, Progress], Any]:
 
 
 def test_a_person_runs_a_search_and_sees_its_results(
-    window: MainWindow, spectra: Path, database: Path, tmp_path: Path, qtbot: QtBot
+    window: MainWindow, sample_data: Path, database: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
+    spectra = sample_data / "BSA1.mzML.gz"
     assert window.pages.currentWidget() is window.start_page
     click(window.start_page.new_buttons["identify"])
     form = window.form
@@ -371,8 +376,13 @@ def test_runs_queue_and_the_running_one_is_cancelled(filled: MainWindow, qtbot: 
     assert window.log.plain_text().count("Cancelled") == 2
 
 
-def test_a_real_search_is_cancelled_on_its_way(filled: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    window, n_late, check = filled, [0], Progress.check
+def test_a_real_search_is_cancelled_on_its_way(
+    window: MainWindow, sample_data: Path, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spectra = sample_data / "BSA1.mzML.gz"
+    # Among all of the sample's proteins: it must not be over before it is cancelled.
+    fill(window, spectra, sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz", tmp_path / "project", qtbot)
+    n_late, check = [0], Progress.check
 
     def counted(progress: Progress) -> None:
         n_late[0] += progress.is_cancelled

@@ -43,15 +43,37 @@ def settle(view: ComparisonView, qtbot: QtBot) -> None:
         qtbot.waitUntil(lambda: not view.is_busy)
 
 
-@pytest.fixture
-def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ComparisonView]:
+@pytest.fixture(scope="module")
+def opened(project: Project, shared_theme: Theme, request: pytest.FixtureRequest) -> Iterator[ComparisonView]:
+    shared_theme.choose("light")
     widget = ComparisonView(project, [run.id for run in project.runs()])
-    qtbot.addWidget(widget)
     widget.resize(1000, 720)
     widget.show()
-    settle(widget, qtbot)
+    settle(widget, QtBot(request))
     yield widget
     widget.clear()
+    widget.close()
+    widget.deleteLater()
+
+
+@pytest.fixture
+def view(opened: ComparisonView, expected: RunComparison, qtbot: QtBot, theme: Theme) -> ComparisonView:
+    """The comparison as it was opened, which takes longer than most of what is done with it."""
+    opened.level_box.setCurrentIndex(0)
+    opened.threshold_box.setValue(1.0)
+    opened.differing_box.setChecked(False)
+    opened.pair_box.setCurrentIndex(0)
+    opened.tabs.setCurrentIndex(0)
+    settle(opened, qtbot)
+    if opened.panel.scope_text:
+        opened.panel.all_button.click()
+    opened.panel.clear_choice()
+    settle(opened, qtbot)
+    source = expected.source("spectra")
+    assert len(opened.panel.model.rows) == source.count(expected.conditions_of_any(0.01))
+    source.close()
+    assert opened.panel.view.chosen is None and opened.overlaps.marked is None and opened.panel.scope_text == ""
+    return opened
 
 
 def bars(view: ComparisonView) -> list[Bar]:

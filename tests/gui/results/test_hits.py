@@ -35,7 +35,7 @@ from gui.plots.hit_bars import HitBars
 from gui.results.hits_view import HitsView
 from gui.theme import Theme
 from tests.engine.views.search_projects import project_with_search, search_files
-from tests.gui.result_views import click_row, cut_off, overlapping, settle, shown
+from tests.gui.result_views import KeptView, click_row, cut_off, overlapping, settle, shown
 from tests.searching import align
 
 
@@ -78,6 +78,21 @@ def open_hits(qtbot: QtBot, theme: Theme, tmp_path: Path, searched: Path) -> Ite
         view.clear()
 
 
+@pytest.fixture(scope="module")
+def kept_hits(searched: Path, request: pytest.FixtureRequest) -> Iterator[tuple[KeptView[HitsView], Project]]:
+    project = Project.open(searched)
+    kept = KeptView(HitsView(), project, request, (1300, 800))
+    yield kept, project
+    kept.close()
+
+
+@pytest.fixture
+def shared_hits(kept_hits: tuple[KeptView[HitsView], Project], theme: Theme, qtbot: QtBot) -> Opener:
+    """Does as `open_hits` does, for tests that neither sort nor change files."""
+    kept, project = kept_hits
+    return lambda: (kept.as_opened(qtbot), project)
+
+
 def rows_of(project: Project, name: str) -> list[dict[str, Any]]:
     return pq.read_table(project.table(name)).to_pylist()
 
@@ -87,8 +102,8 @@ def wait_for_typing(view: HitsView, qtbot: QtBot) -> None:
     settle(view, qtbot)
 
 
-def test_the_header_tells_what_was_searched_and_what_was_found(open_hits: Opener) -> None:
-    view, project = open_hits()
+def test_the_header_tells_what_was_searched_and_what_was_found(shared_hits: Opener) -> None:
+    view, project = shared_hits()
     hits, queries = rows_of(project, "hits"), rows_of(project, "queries")
     n_subjects = sum(row["n_subjects"] for row in rows_of(project, "score_counts") if row["query_index"] == 0)
     assert n_subjects == 3 * 12 + 150
@@ -103,8 +118,8 @@ def test_the_header_tells_what_was_searched_and_what_was_found(open_hits: Opener
         assert part in view.header.facts
 
 
-def test_at_first_the_best_hit_of_the_first_query_is_shown(open_hits: Opener) -> None:
-    view, project = open_hits()
+def test_at_first_the_best_hit_of_the_first_query_is_shown(shared_hits: Opener) -> None:
+    view, project = shared_hits()
     of_first = [row for row in rows_of(project, "hits") if row["query_index"] == 0]
     assert shown(view.hits, "subject") == [row["subject"] for row in of_first]
     assert view.hits.scope_text == "of Q0"
@@ -115,8 +130,8 @@ def test_at_first_the_best_hit_of_the_first_query_is_shown(open_hits: Opener) ->
     assert [bar.name for bar in view.bars.bars.bars] == [row["subject"] for row in of_first]
 
 
-def test_the_alignment_is_the_engine_s(open_hits: Opener, qtbot: QtBot, tmp_path: Path) -> None:
-    view, _ = open_hits()
+def test_the_alignment_is_the_engine_s(shared_hits: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+    view, _ = shared_hits()
     queries, database = search_files(tmp_path / "again")
     codes = {}
     for path in (queries, database):
@@ -136,8 +151,8 @@ def test_the_alignment_is_the_engine_s(open_hits: Opener, qtbot: QtBot, tmp_path
         assert f"identity {100 * expected.identities / len(expected):.1f} % of {len(expected)}" in pair.facts[0]
 
 
-def test_gaps_are_told_as_runs_and_as_residues(open_hits: Opener, qtbot: QtBot) -> None:
-    view, project = open_hits()
+def test_gaps_are_told_as_runs_and_as_residues(shared_hits: Opener, qtbot: QtBot) -> None:
+    view, project = shared_hits()
     rows = rows_of(project, "hits")
     view.show_all("hits")
     settle(view, qtbot)
@@ -156,8 +171,8 @@ def test_gaps_are_told_as_runs_and_as_residues(open_hits: Opener, qtbot: QtBot) 
     assert len(told) > 2
 
 
-def test_table_bars_and_alignment_follow_each_other(open_hits: Opener, qtbot: QtBot) -> None:
-    view, _ = open_hits()
+def test_table_bars_and_alignment_follow_each_other(shared_hits: Opener, qtbot: QtBot) -> None:
+    view, _ = shared_hits()
     click_row(view.hits, 4, qtbot)
     settle(view, qtbot)
     assert view.bars.chosen == view.hits.view.chosen == 4
@@ -180,8 +195,8 @@ def test_table_bars_and_alignment_follow_each_other(open_hits: Opener, qtbot: Qt
     assert view.alignment.plot.pair is not None and view.alignment.plot.pair.subject_name == shown(view.hits, "subject")[3]
 
 
-def test_another_query_has_its_own_hits_bars_and_scores(open_hits: Opener, qtbot: QtBot) -> None:
-    view, project = open_hits()
+def test_another_query_has_its_own_hits_bars_and_scores(shared_hits: Opener, qtbot: QtBot) -> None:
+    view, project = shared_hits()
     click_row(view.queries, 2, qtbot)
     settle(view, qtbot)
     of_third = [row for row in rows_of(project, "hits") if row["query_index"] == 2]
@@ -193,8 +208,8 @@ def test_another_query_has_its_own_hits_bars_and_scores(open_hits: Opener, qtbot
     assert view.scores.histogram is not None and view.scores.histogram.title == "Scores of Q2"
 
 
-def test_hits_of_all_queries_and_back(open_hits: Opener, qtbot: QtBot) -> None:
-    view, project = open_hits()
+def test_hits_of_all_queries_and_back(shared_hits: Opener, qtbot: QtBot) -> None:
+    view, project = shared_hits()
     qtbot.mouseClick(view.hits.all_button, Qt.MouseButton.LeftButton)
     settle(view, qtbot)
     everything = rows_of(project, "hits")
@@ -212,8 +227,8 @@ def test_hits_of_all_queries_and_back(open_hits: Opener, qtbot: QtBot) -> None:
     assert "query" in view.hits.view.hidden_columns()
 
 
-def test_the_filters(open_hits: Opener, qtbot: QtBot) -> None:
-    view, project = open_hits()
+def test_the_filters(shared_hits: Opener, qtbot: QtBot) -> None:
+    view, project = shared_hits()
     hits = [row for row in rows_of(project, "hits") if row["query_index"] == 0]
     bar = view.filters
     for change, keeps in (
@@ -234,8 +249,8 @@ def test_the_filters(open_hits: Opener, qtbot: QtBot) -> None:
         assert len(view.hits.model.rows) == len(hits)
 
 
-def test_e_values_are_typed_as_they_are_written(open_hits: Opener, qtbot: QtBot) -> None:
-    view, project = open_hits()
+def test_e_values_are_typed_as_they_are_written(shared_hits: Opener, qtbot: QtBot) -> None:
+    view, project = shared_hits()
     box = view.filters.e_value
     assert box.value() == 10.0
     box.setFocus()
@@ -252,8 +267,8 @@ def test_e_values_are_typed_as_they_are_written(open_hits: Opener, qtbot: QtBot)
 @pytest.mark.parametrize(
     ("typed", "stands"), [("-5", "-5"), ("0,05", "0,05"), ("1,5", "1,5"), ("1e-", "1e-"), ("", ""), ("nan", "10"), ("abc", "10")]
 )
-def test_what_is_no_e_value_filters_nothing_and_is_marked(open_hits: Opener, qtbot: QtBot, typed: str, stands: str) -> None:
-    view, _ = open_hits()
+def test_what_is_no_e_value_filters_nothing_and_is_marked(shared_hits: Opener, qtbot: QtBot, typed: str, stands: str) -> None:
+    view, _ = shared_hits()
     n_hits = len(view.hits.model.rows)
     box = view.filters.e_value
     frame = box.parentWidget()
@@ -288,8 +303,8 @@ def test_a_german_e_value_is_read_with_point_and_with_comma(open_hits: Opener, q
         QLocale.setDefault(before)
 
 
-def test_arrows_go_by_powers_of_ten_without_binary_dust(open_hits: Opener, qtbot: QtBot) -> None:
-    view, _ = open_hits()
+def test_arrows_go_by_powers_of_ten_without_binary_dust(shared_hits: Opener, qtbot: QtBot) -> None:
+    view, _ = shared_hits()
     box = view.filters.e_value
     box.setValue(1e-5)
     for power in range(6, 120):
@@ -298,8 +313,8 @@ def test_arrows_go_by_powers_of_ten_without_binary_dust(open_hits: Opener, qtbot
 
 
 @pytest.mark.parametrize(("name", "typed"), [("identity", "2,5"), ("coverage", "37.5"), ("identity", "120")])
-def test_a_share_that_is_no_whole_number_of_percent_is_marked(open_hits: Opener, qtbot: QtBot, name: str, typed: str) -> None:
-    view, _ = open_hits()
+def test_a_share_that_is_no_whole_number_of_percent_is_marked(shared_hits: Opener, qtbot: QtBot, name: str, typed: str) -> None:
+    view, _ = shared_hits()
     box = getattr(view.filters, name)
     box.setFocus()
     box.selectAll()
@@ -310,8 +325,8 @@ def test_a_share_that_is_no_whole_number_of_percent_is_marked(open_hits: Opener,
     assert isinstance(frame, Outlined) and frame.is_wrong == (box.text() != "12 %")
 
 
-def test_a_hit_that_the_filter_hides_gives_way_to_the_first(open_hits: Opener, qtbot: QtBot) -> None:
-    view, _ = open_hits()
+def test_a_hit_that_the_filter_hides_gives_way_to_the_first(shared_hits: Opener, qtbot: QtBot) -> None:
+    view, _ = shared_hits()
     last = len(view.hits.model.rows) - 1
     view.hits.view.choose(last)
     settle(view, qtbot)
@@ -362,8 +377,8 @@ def test_every_column_that_is_shown_can_be_sorted_by_the_keyboard(open_hits: Ope
     assert "Subject, descending" in sort_actions()
 
 
-def test_find_and_copy_by_keys(open_hits: Opener, qtbot: QtBot) -> None:
-    view, _ = open_hits()
+def test_find_and_copy_by_keys(shared_hits: Opener, qtbot: QtBot) -> None:
+    view, _ = shared_hits()
     view.hits.view.setFocus()
     qtbot.keyClick(view.hits.view, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
     assert view.filters.text.hasFocus()
@@ -383,8 +398,8 @@ def test_one_query_needs_no_table_of_queries(open_hits: Opener, searched_once: P
     assert view.alignment.plot.pair is not None
 
 
-def test_the_histogram_counts_every_sequence_and_expects_as_many(open_hits: Opener, qtbot: QtBot) -> None:
-    view, project = open_hits()
+def test_the_histogram_counts_every_sequence_and_expects_as_many(shared_hits: Opener, qtbot: QtBot) -> None:
+    view, project = shared_hits()
     counts = [row for row in rows_of(project, "score_counts") if row["query_index"] == 0]
     histogram = view.scores.histogram
     assert histogram is not None and view.scores.is_log
@@ -526,8 +541,8 @@ def test_german_numbers(open_hits: Opener) -> None:
         QLocale.setDefault(before)
 
 
-def test_everything_has_a_name_and_is_reached_by_the_tab_key(open_hits: Opener, qtbot: QtBot) -> None:
-    view, _ = open_hits()
+def test_everything_has_a_name_and_is_reached_by_the_tab_key(shared_hits: Opener, qtbot: QtBot) -> None:
+    view, _ = shared_hits()
     assert not view.alignment.copy_button.accessibleName().startswith("&")
     view.filters.text.setFocus()
     reached: list[str] = []
@@ -552,8 +567,8 @@ def test_everything_has_a_name_and_is_reached_by_the_tab_key(open_hits: Opener, 
 
 
 @pytest.mark.parametrize(("width", "height"), [(1300, 800), (980, 620), (590, 480)])
-def test_nothing_is_cut_off(open_hits: Opener, qtbot: QtBot, width: int, height: int) -> None:
-    view, _ = open_hits()
+def test_nothing_is_cut_off(shared_hits: Opener, qtbot: QtBot, width: int, height: int) -> None:
+    view, _ = shared_hits()
     view.resize(width, height)
     for tab in range(view.tabs.count()):
         view.tabs.setCurrentIndex(tab)

@@ -9,6 +9,7 @@ import gzip
 import shutil
 import zlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -31,7 +32,7 @@ from gui.results.library_view import LibraryView
 from gui.results.modified_view import ModifiedView
 from gui.theme import Theme
 from tests.engine.library_search.test_search import compound_entries, files
-from tests.gui.result_views import click_row, cut_off, opened, settle, shown
+from tests.gui.result_views import KeptView, click_row, cut_off, opened, settle, shown
 
 __all__ = ["files"]
 
@@ -48,8 +49,8 @@ _MATCHES = {"identify": "psms.tsv", "import": "psms.tsv", "library": "matches.ts
 
 
 @pytest.fixture(scope="module", params=tuple(_VIEWS))
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Project]:
-    """The demo of a search that matches spectra, behind that of the one that it goes on from, if any."""
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, small_database: Path) -> tuple[str, Project]:
+    """The demo of a search that matches spectra, behind that of the one that it goes on from, if any; among some of its proteins."""
     kind = request.param
     demo = search_of_kind(kind).demo
     assert demo is not None
@@ -59,6 +60,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         asked = search_of_kind(one).demo
         assert asked is not None
         inputs = {name: [resources.path("samples", file)] for name, file in asked.samples.items()}
+        inputs |= {"database": [small_database]} if "database" in inputs else {}
         inputs |= {"project": [folder]} if one == "explain" else {}
         of_one = options if one == kind else {}
         more: dict[str, Any] = {"peptide_fdr": _FDR} if one == "explain" else {}
@@ -69,12 +71,25 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return kind, Project.open(folder)
 
 
-@pytest.fixture
-def view(run: tuple[str, Project], qtbot: QtBot, theme: Theme) -> Iterator[AnyView]:
+class _Opened(NamedTuple):
+    kept: KeptView[Any]
+    is_map_in_sight: bool
+    is_map_read: bool
+    """At first, before any test looked."""
+
+
+@pytest.fixture(scope="module")
+def at_first(run: tuple[str, Project], request: pytest.FixtureRequest) -> Iterator[_Opened]:
     view = _VIEWS[run[0]]()
-    opened(view, run[1], qtbot)
-    yield view
-    view.clear()
+    kept = KeptView(view, run[1], request)
+    yield _Opened(kept, _figures(view).currentWidget() is view.spectra.map, view.spectra.map.points is not None)
+    kept.close()
+
+
+@pytest.fixture
+def view(at_first: _Opened, theme: Theme, qtbot: QtBot) -> AnyView:
+    shown: AnyView = at_first.kept.as_opened(qtbot)
+    return shown
 
 
 def _figures(view: AnyView) -> QTabWidget:
@@ -93,6 +108,7 @@ class _Told(NamedTuple):
     total: float
 
 
+@cache
 def _of_file(level: int) -> dict[int, _Told]:
     """The spectra of the sample of a level of mass spectrometry by scan, as its XML has them."""
     found: dict[int, _Told] = {}
@@ -129,12 +145,12 @@ def _accepted(kind: str, project: Project) -> dict[int, str]:
     return {int(row.get("scan") or row["spectrum_id"].rpartition("=")[2]): row["peptide"] for row in accepted}
 
 
-def test_the_map_has_every_spectrum_at_its_place_and_knows_the_identified(run: tuple[str, Project], view: AnyView, qtbot: QtBot) -> None:
+def test_the_map_has_every_spectrum_at_its_place_and_knows_the_identified(
+    run: tuple[str, Project], at_first: _Opened, view: AnyView, qtbot: QtBot
+) -> None:
     kind, project = run
-    tabs = _figures(view)
-    is_in_sight = tabs.currentWidget() is view.spectra.map
-    assert (view.spectra.map.points is not None) == is_in_sight, "nothing is read before somebody looks"
-    tabs.setCurrentWidget(view.spectra.map)
+    assert at_first.is_map_read == at_first.is_map_in_sight, "nothing is read before somebody looks"
+    _figures(view).setCurrentWidget(view.spectra.map)
     settle(view, qtbot)
     points = view.spectra.map.points
     assert points is not None and points.scan is not None and points.has_times

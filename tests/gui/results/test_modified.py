@@ -22,7 +22,7 @@ from gui.theme import Theme
 from gui.window import MainWindow
 from tests.engine.views.modified_projects import PROTEINS, QC_SHEW, project_with_modifications
 from tests.engine.views.result_projects import rows_of
-from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown
+from tests.gui.result_views import KeptView, click_row, cut_off, opened, overlapping, settle, shown
 
 FDR = 0.01
 
@@ -32,8 +32,21 @@ def project(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Proj
     return project_with_modifications(tmp_path_factory.mktemp("modified") / "project", shared_data)
 
 
+@pytest.fixture(scope="module")
+def kept(project: Project, request: pytest.FixtureRequest) -> Iterator[KeptView[ModifiedView]]:
+    made = KeptView(ModifiedView(search_of_kind("modified")), project, request)
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ModifiedView]:
+def view(kept: KeptView[ModifiedView], qtbot: QtBot, theme: Theme) -> ModifiedView:
+    return kept.as_opened(qtbot)
+
+
+@pytest.fixture
+def own_view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ModifiedView]:
+    """For a test that changes what others would see."""
     widget = ModifiedView(search_of_kind("modified"))
     opened(widget, project, qtbot)
     yield widget
@@ -53,8 +66,7 @@ def choose_modification(view: ModifiedView, name: str, qtbot: QtBot) -> None:
 def choose_match(view: ModifiedView, row: dict[str, Any], qtbot: QtBot) -> None:
     view.show_all("psms")
     settle(view, qtbot)
-    at = [i for i in range(len(view.psms.model.rows)) if shown(view.psms, "scan")[i] == row["scan"]]
-    view.psms.view.choose(at[0])
+    view.psms.view.choose(shown(view.psms, "scan").index(row["scan"]))
     settle(view, qtbot)
 
 
@@ -76,7 +88,8 @@ def test_the_histogram_counts_the_accepted_matches(view: ModifiedView, accepted:
     assert bars.explained.tolist() == np.histogram(shift[explained], bars.edges)[0].tolist()
 
 
-def test_a_click_on_a_bar_shows_its_spectra(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
+def test_a_click_on_a_bar_shows_its_spectra(own_view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
+    view = own_view
     view.histogram.show_range(((-20.0, 60.0),))
     QTest.mouseClick(view.histogram, Qt.MouseButton.LeftButton, pos=view.histogram.place_of(15.995).toPoint())
     settle(view, qtbot)
@@ -202,8 +215,8 @@ def test_a_protein_shows_its_matches(view: ModifiedView, accepted: list[dict[str
     assert sorted(shown(view.psms, "scan")) == sorted(row["scan"] for row in accepted if name in row["proteins"])
 
 
-def test_chosen_modifications_are_searched_again(view: ModifiedView, shared_data: Path, qtbot: QtBot) -> None:
-    asked: list[tuple[str, str, FormPrefill]] = []
+def test_chosen_modifications_are_searched_again(own_view: ModifiedView, shared_data: Path, qtbot: QtBot) -> None:
+    view, asked = own_view, list[tuple[str, str, FormPrefill]]()
     said: list[str] = []
     view.searchAsked.connect(lambda *given: asked.append(given))
     view.message.connect(said.append)

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
@@ -38,6 +39,7 @@ TABLES = [
     ("cluster", "members"),
     ("explain", "explained"),
 ]
+Views = dict[tuple[str, str], RunView]
 WITH_TIMES = ("PSMs", "Clusters", "Spectra", "Explained spectra")
 """Tables of spectra, which have retention times."""
 LOCALES = [QLocale(QLocale.Language.English, QLocale.Country.UnitedStates), QLocale(QLocale.Language.German, QLocale.Country.Germany)]
@@ -64,18 +66,38 @@ def locale(request: pytest.FixtureRequest) -> Iterator[QLocale]:
     QLocale.setDefault(before)
 
 
-def opened(kind: str, projects: dict[str, Project], qtbot: QtBot) -> RunView:
+@pytest.fixture(scope="module")
+def views(projects: dict[str, Project], qapp: QApplication) -> Iterator[Views]:
+    """Views by their kinds and locales, opened once for all tests."""
+    made: Views = {}
+    usual = QLocale()
+    for locale in (usual, *LOCALES):
+        QLocale.setDefault(locale)
+        for kind, of in (("identify", IdentificationView), ("align", HitsView), ("cluster", ClusterView), ("explain", ExplanationView)):
+            if (kind, locale.name()) not in made:
+                made[kind, locale.name()] = of(search_of_kind(kind))
+    QLocale.setDefault(usual)
+    yield made
+    for view in made.values():
+        view.clear()
+        view.close()
+        view.deleteLater()
+
+
+def opened(kind: str, projects: dict[str, Project], views: Views, qtbot: QtBot) -> RunView:
     """All rows and all columns of all tables of a run, whatever is filtered or hidden at first."""
-    view = {"identify": IdentificationView, "align": HitsView, "cluster": ClusterView, "explain": ExplanationView}[kind](
-        search_of_kind(kind)
-    )
-    qtbot.addWidget(view)
-    view.resize(1800, 900)
+    for other in views.values():
+        other.hide()
+    key = kind, QLocale().name()
+    if views[key].run is None:
+        views[key].resize(900, 600)
+        views[key].show_run(projects[kind], None)
+    view = views[key]
     view.show()
-    view.show_run(projects[kind], None)
     settle(view, qtbot)
     for panel in view.panels.values():
         panel.remember_columns([])
+    view.filter_bar.reset()
     if isinstance(view, IdentificationView | ExplanationView):
         view.filters.q_value.setValue(1.0)
         view.filters.text.returnPressed.emit()
@@ -93,11 +115,12 @@ def show_all(view: RunView, qtbot: QtBot) -> None:
 
 
 @pytest.fixture
-def table(request: pytest.FixtureRequest, projects: dict[str, Project], qtbot: QtBot, theme: Theme) -> Iterator[tuple[RunView, TablePanel]]:
+def table(
+    request: pytest.FixtureRequest, projects: dict[str, Project], views: Views, qtbot: QtBot, theme: Theme
+) -> tuple[RunView, TablePanel]:
     kind, name = request.param
-    view = opened(kind, projects, qtbot)
-    yield view, view.panels[name]
-    view.clear()
+    view = opened(kind, projects, views, qtbot)
+    return view, view.panels[name]
 
 
 def read(text: str, locale: QLocale) -> float:
@@ -199,9 +222,9 @@ FILTERS = [
 
 @pytest.mark.parametrize(("kind", "field", "columns", "which"), FILTERS, ids=[one[1] for one in FILTERS])
 def test_a_number_typed_into_the_filter_means_what_the_column_shows(
-    kind: str, field: str, columns: dict[str, str], which: str, projects: dict[str, Project], theme: Theme, qtbot: QtBot
+    kind: str, field: str, columns: dict[str, str], which: str, projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
-    view = opened(kind, projects, qtbot)
+    view = opened(kind, projects, views, qtbot)
     box: Any = getattr(view.filters, field)  # type: ignore[attr-defined]
     before = {name: number_in_view(view.panels[name], column) for name, column in columns.items()}
     middle = sorted(value for values in before.values() for value in values)[sum(map(len, before.values())) // 2]
@@ -213,11 +236,12 @@ def test_a_number_typed_into_the_filter_means_what_the_column_shows(
         for name, column in columns.items():
             expected = [value for value in before[name] if (value <= limit if which == "at most" else value >= limit)]
             assert sorted(number_in_view(view.panels[name], column)) == sorted(expected), f"{name}, {which} {limit}"
-    view.clear()
 
 
-def test_the_charge_that_is_chosen_is_the_charge_that_is_shown(projects: dict[str, Project], theme: Theme, qtbot: QtBot) -> None:
-    view = opened("identify", projects, qtbot)
+def test_the_charge_that_is_chosen_is_the_charge_that_is_shown(
+    projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
+) -> None:
+    view = opened("identify", projects, views, qtbot)
     assert isinstance(view, IdentificationView)
     before = column_texts(view.psms, "charge")
     for at in range(1, view.filters.charge.count()):
@@ -226,7 +250,6 @@ def test_the_charge_that_is_chosen_is_the_charge_that_is_shown(projects: dict[st
         show_all(view, qtbot)
         wanted = view.filters.charge.currentText().removesuffix("+")
         assert column_texts(view.psms, "charge") == [text for text in before if text == wanted] != []
-    view.clear()
 
 
 TEXTS = [
@@ -239,10 +262,10 @@ TEXTS = [
 
 @pytest.mark.parametrize(("kind", "name", "columns"), TEXTS, ids=[one[1] for one in TEXTS])
 def test_a_text_that_is_shown_finds_its_row(
-    kind: str, name: str, columns: tuple[str, ...], projects: dict[str, Project], theme: Theme, qtbot: QtBot
+    kind: str, name: str, columns: tuple[str, ...], projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
     """Also one with a tab, a quotation mark, and several accessions."""
-    view = opened(kind, projects, qtbot)
+    view = opened(kind, projects, views, qtbot)
     panel = view.panels[name]
     cells = {column: column_texts(panel, column) for column in columns}
     everything = set(panel.model.rows.tolist())
@@ -256,7 +279,3 @@ def test_a_text_that_is_shown_finds_its_row(
         found = set(panel.model.rows.tolist())
         assert rows[text] in found, text
         assert found <= everything
-        view.filter_bar.text.clear()
-        view.filter_bar.filterChanged.emit()
-        show_all(view, qtbot)
-    view.clear()

@@ -24,7 +24,7 @@ from gui.results.reads_view import ReadsView
 from gui.theme import Theme
 from tests.engine.views.read_projects import N_STRANGERS, WITHIN, genome_of, project_with_reads
 from tests.engine.views.result_projects import rows_of
-from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown
+from tests.gui.result_views import KeptView, click_row, cut_off, opened, overlapping, settle, shown
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +44,23 @@ def view_of(project: Project, qtbot: QtBot) -> ReadsView:
     return view
 
 
+@pytest.fixture(scope="module")
+def kept(project: Project, request: pytest.FixtureRequest) -> Iterator[KeptView[ReadsView]]:
+    made = KeptView(ReadsView(search_of_kind("reads")), project, request)
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ReadsView]:
-    widget = view_of(project, qtbot)
-    yield widget
-    widget.clear()
+def view(kept: KeptView[ReadsView], qtbot: QtBot, theme: Theme) -> ReadsView:
+    return kept.as_opened(qtbot)
+
+
+@pytest.fixture(scope="module")
+def kept_within(within: Project, request: pytest.FixtureRequest) -> Iterator[KeptView[ReadsView]]:
+    made = KeptView(ReadsView(search_of_kind("reads")), within, request)
+    yield made
+    made.close()
 
 
 def test_the_first_row_is_drawn_and_the_header_counts(view: ReadsView, project: Project) -> None:
@@ -108,8 +120,10 @@ def choose(view: ReadsView, asked: dict[str, Any], qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_the_filter_shows_what_a_plain_loop_finds(within: Project, qtbot: QtBot, theme: Theme, name: str) -> None:
-    view = view_of(within, qtbot)
+def test_the_filter_shows_what_a_plain_loop_finds(
+    within: Project, kept_within: KeptView[ReadsView], qtbot: QtBot, theme: Theme, name: str
+) -> None:
+    view = kept_within.as_opened(qtbot)
     asked, passes = FILTERS[name]
     rows = rows_of(within, "alignments")
     choose(view, asked, qtbot)
@@ -122,7 +136,6 @@ def test_the_filter_shows_what_a_plain_loop_finds(within: Project, qtbot: QtBot,
     view.filters.reset()
     settle(view, qtbot)
     assert len(view.alignments.model.rows) == len(rows)
-    view.clear()
 
 
 def test_pairs_without_an_alignment_are_shown_and_said(within: Project, qtbot: QtBot, theme: Theme) -> None:

@@ -27,9 +27,9 @@ from gui.theme import Theme
 from gui.window import MainWindow
 from tests.engine.identification_tables import Identification, identification
 from tests.engine.views.result_projects import project_with_results
-from tests.engine.views.search_projects import said
+from tests.engine.views.search_projects import project_with_search, said
 from tests.engine.views.test_identification import accepted
-from tests.gui.result_views import click_row, cut_off, settle, shown
+from tests.gui.result_views import KeptView, click_row, cut_off, settle, shown
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 Opener = Callable[..., tuple[IdentificationView, Identification]]
@@ -55,6 +55,23 @@ def open_results(qtbot: QtBot, theme: Theme, tmp_path: Path) -> Iterator[Opener]
     yield open_one
     for view in views:
         view.clear()
+
+
+@pytest.fixture(scope="module")
+def kept_results(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[tuple[KeptView[IdentificationView], Identification]]:
+    project, found = project_with_results(tmp_path_factory.mktemp("kept") / "project")
+    kept = KeptView(IdentificationView(), project, request, (1300, 800))
+    yield kept, found
+    kept.close()
+
+
+@pytest.fixture
+def shared_results(kept_results: tuple[KeptView[IdentificationView], Identification], theme: Theme, qtbot: QtBot) -> Opener:
+    """Does as `open_results` does, for tests that change neither columns nor files nor what is looked for in spectra."""
+    kept, found = kept_results
+    return lambda: (kept.as_opened(qtbot), found)
 
 
 def test_the_summary_counts_what_is_accepted(open_results: Opener) -> None:
@@ -100,8 +117,8 @@ def test_the_outcome_of_a_search_tells_how_certain_it_is() -> None:
     assert SearchTask.outcome(said("", Count(0, "hit", "hits"), Count(0, "query", "queries")), english) == "no hits"
 
 
-def test_at_first_all_accepted_rows_are_shown_and_the_best_spectrum(open_results: Opener) -> None:
-    view, found = open_results()
+def test_at_first_all_accepted_rows_are_shown_and_the_best_spectrum(shared_results: Opener) -> None:
+    view, found = shared_results()
     for name, panel in view.panels.items():
         expected = accepted(getattr(found, name).to_pylist())
         assert len(panel.model.rows) == len(expected)
@@ -112,8 +129,8 @@ def test_at_first_all_accepted_rows_are_shown_and_the_best_spectrum(open_results
     assert str(view.spectrum.spectrum.peptidoform) == f"{best['peptide']}/{best['charge']}"
 
 
-def test_protein_peptide_psm_spectrum(open_results: Opener, qtbot: QtBot) -> None:
-    view, found = open_results()
+def test_protein_peptide_psm_spectrum(shared_results: Opener, qtbot: QtBot) -> None:
+    view, found = shared_results()
     click_row(view.proteins, 2, qtbot)
     settle(view, qtbot)
     protein = view.proteins.model.values(2)
@@ -147,8 +164,8 @@ def test_protein_peptide_psm_spectrum(open_results: Opener, qtbot: QtBot) -> Non
     assert view.psms.all_button.isHidden()
 
 
-def test_from_a_psm_back_to_its_protein(open_results: Opener, qtbot: QtBot) -> None:
-    view, found = open_results()
+def test_from_a_psm_back_to_its_protein(shared_results: Opener, qtbot: QtBot) -> None:
+    view, found = shared_results()
     proteins = {accession for row in accepted(found.proteins.to_pylist()) for accession in row["accessions"]}
     peptides = {row["peptide"] for row in accepted(found.peptides.to_pylist())}
     position = next(
@@ -174,8 +191,8 @@ def test_from_a_psm_back_to_its_protein(open_results: Opener, qtbot: QtBot) -> N
     assert psm["psm_id"] == values["psm_id"]
 
 
-def test_the_filters(open_results: Opener, qtbot: QtBot) -> None:
-    view, found = open_results()
+def test_the_filters(shared_results: Opener, qtbot: QtBot) -> None:
+    view, found = shared_results()
     bar = view.filters
     psms, peptides, proteins = (getattr(found, name).to_pylist() for name in ("psms", "peptides", "proteins"))
 
@@ -216,8 +233,8 @@ def test_the_filters(open_results: Opener, qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize("text", ["test3_human", "protein 4 os", "LG"])
-def test_text_is_looked_for_in_peptides_accessions_and_descriptions(open_results: Opener, qtbot: QtBot, text: str) -> None:
-    view, found = open_results()
+def test_text_is_looked_for_in_peptides_accessions_and_descriptions(shared_results: Opener, qtbot: QtBot, text: str) -> None:
+    view, found = shared_results()
     view.filters.text.setFocus()
     qtbot.keyClicks(view.filters.text, text)
     qtbot.wait(200)
@@ -260,8 +277,8 @@ def test_tables_that_are_empty_say_why(open_results: Opener, qtbot: QtBot) -> No
     assert nothing.header.text.startswith("0 PSMs, 0 peptides, 0 protein groups")
 
 
-def test_coverage_of_the_chosen_protein_and_back_to_the_peptide(open_results: Opener, qtbot: QtBot) -> None:
-    view, found = open_results()
+def test_coverage_of_the_chosen_protein_and_back_to_the_peptide(shared_results: Opener, qtbot: QtBot) -> None:
+    view, found = shared_results()
     click_row(view.proteins, 1, qtbot)
     settle(view, qtbot)
     protein = view.proteins.model.values(1)
@@ -375,8 +392,8 @@ def test_german_numbers(open_results: Opener, qtbot: QtBot) -> None:
         QLocale.setDefault(before)
 
 
-def test_everything_has_a_name_and_is_reached_by_the_tab_key(open_results: Opener, qtbot: QtBot) -> None:
-    view, _ = open_results()
+def test_everything_has_a_name_and_is_reached_by_the_tab_key(shared_results: Opener, qtbot: QtBot) -> None:
+    view, _ = shared_results()
     view.filters.text.setFocus()
     reached: list[str] = []
     for _ in range(40):
@@ -393,8 +410,8 @@ def test_everything_has_a_name_and_is_reached_by_the_tab_key(open_results: Opene
 
 
 @pytest.mark.parametrize(("width", "height"), [(1300, 800), (980, 620)])
-def test_nothing_is_cut_off(open_results: Opener, qtbot: QtBot, width: int, height: int) -> None:
-    view, _ = open_results()
+def test_nothing_is_cut_off(shared_results: Opener, qtbot: QtBot, width: int, height: int) -> None:
+    view, _ = shared_results()
     view.resize(width, height)
     qtbot.wait(30)
     for tab in range(view.tabs.count()):
@@ -403,13 +420,22 @@ def test_nothing_is_cut_off(open_results: Opener, qtbot: QtBot, width: int, heig
         assert cut_off(view) == []
 
 
+@pytest.fixture(scope="module")
+def pictured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Projects to take pictures of: one with an identification, one with a search of sequences."""
+    folder = tmp_path_factory.mktemp("pictured")
+    project_with_results(folder / "identified", log=("Rescoring not used: too few targets",))
+    project_with_search(folder / "searched")
+    return [str(folder / "identified"), str(folder / "searched")]
+
+
 @pytest.mark.parametrize("scale", ["1", "2"])
-def test_pictures_of_every_view(tmp_path: Path, display: None, scale: str) -> None:
+def test_pictures_of_every_view(tmp_path: Path, pictured: list[str], display: None, scale: str) -> None:
     """Each view in both looks and at both scales, kept in PROTEOSCOPE_SCREENSHOTS where that is set."""
     kept = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))
     environment = {**os.environ, "QT_SCALE_FACTOR": scale, "PYTHONPATH": os.pathsep.join([*sys.path, str(REPOSITORY)])}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.gui.picture_results", str(tmp_path / "project"), str(kept / f"results-{scale}")],
+        [sys.executable, "-m", "tests.gui.picture_results", *pictured, str(kept / f"results-{scale}")],
         env=environment, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -421,8 +447,8 @@ def test_pictures_of_every_view(tmp_path: Path, display: None, scale: str) -> No
         assert all(picture.stat().st_size > 20_000 for picture in pictures)
 
 
-def test_the_spectrum_is_that_of_the_chosen_psm_and_there_is_none_without(open_results: Opener, qtbot: QtBot) -> None:
-    view, _ = open_results()
+def test_the_spectrum_is_that_of_the_chosen_psm_and_there_is_none_without(shared_results: Opener, qtbot: QtBot) -> None:
+    view, _ = shared_results()
     click_row(view.peptides, 0, qtbot)
     settle(view, qtbot)
     peptide = view.psms.scope_text
@@ -444,8 +470,8 @@ def test_the_spectrum_is_that_of_the_chosen_psm_and_there_is_none_without(open_r
     assert view.spectrum.spectrum is not None
 
 
-def test_where_the_filter_hides_the_chosen_psm_the_first_that_is_left_is_drawn(open_results: Opener, qtbot: QtBot) -> None:
-    view, _ = open_results()
+def test_where_the_filter_hides_the_chosen_psm_the_first_that_is_left_is_drawn(shared_results: Opener, qtbot: QtBot) -> None:
+    view, _ = shared_results()
     first = view.psms.view.chosen
     peptides = shown(view.psms, "peptide")
 

@@ -19,7 +19,7 @@ from gui.results.hits_view import HitsView
 from gui.theme import Theme
 from gui.window import MainWindow
 from tests.engine.views.search_projects import project_with_search
-from tests.gui.result_views import opened, settle, shown
+from tests.gui.result_views import KeptView, settle, shown
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +27,19 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project_with_search(tmp_path_factory.mktemp("stacked") / "project", n_queries=2, n_relatives=6, n_strangers=30)
 
 
+@pytest.fixture(scope="module")
+def kept(project: Project, request: pytest.FixtureRequest) -> Iterator[KeptView[HitsView]]:
+    made = KeptView(HitsView(), project, request)
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[HitsView]:
-    widget = HitsView()
-    opened(widget, project, qtbot)
+def view(kept: KeptView[HitsView], qtbot: QtBot, theme: Theme) -> HitsView:
+    widget = kept.as_opened(qtbot)
     widget.tabs.setCurrentWidget(widget.stack)
     settle(widget, qtbot)
-    yield widget
-    widget.clear()
+    return widget
 
 
 def test_the_stack_holds_what_the_table_shows(view: HitsView, qtbot: QtBot) -> None:
@@ -173,7 +178,7 @@ def test_the_whole_subject_is_shown_and_becomes_the_next_query(
 
 def test_the_marked_hit_is_in_sight(view: HitsView, qtbot: QtBot) -> None:
     plot, n_hits = view.stack.plot, len(view.hits.model.rows)
-    plot.setFixedHeight(110)
+    view.resize(1300, 420)
     settle(view, qtbot)
     assert plot.verticalScrollBar().maximum() > 0
     for place in (n_hits - 1, 0):

@@ -32,7 +32,7 @@ from gui.results.structure_view import StructureView
 from gui.tasks import SuperpositionTask
 from gui.theme import Theme
 from tests.engine.views.structure_projects import AUTHORS_SHIFT, project_with_structures
-from tests.gui.result_views import click_row, cut_off, overlapping, settle, shown
+from tests.gui.result_views import KeptView, click_row, cut_off, overlapping, settle, shown
 from tests.searching import find_structures
 
 
@@ -41,24 +41,21 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project_with_structures(tmp_path_factory.mktemp("structures") / "project").folder
 
 
-@pytest.fixture
-def project(searched: Path, tmp_path: Path) -> Project:
-    shutil.copytree(searched, tmp_path / "project")
-    return Project.open(tmp_path / "project")
+@pytest.fixture(scope="module")
+def project(searched: Path) -> Project:
+    return Project.open(searched)
+
+
+@pytest.fixture(scope="module")
+def kept(project: Project, request: pytest.FixtureRequest) -> Iterator[KeptView[StructureView]]:
+    made = KeptView(StructureView(), project, request)
+    yield made
+    made.close()
 
 
 @pytest.fixture
-def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[StructureView]:
-    widget = StructureView()
-    qtbot.addWidget(widget)
-    widget.resize(1300, 850)
-    with qtbot.waitActive(widget):
-        widget.show()
-        widget.activateWindow()
-    widget.show_run(project, None)
-    settle(widget, qtbot)
-    yield widget
-    widget.clear()
+def view(kept: KeptView[StructureView], qtbot: QtBot, theme: Theme) -> StructureView:
+    return kept.as_opened(qtbot)
 
 
 def rows_of(project: Project, query: int | None = 0) -> list[dict[str, Any]]:
@@ -246,13 +243,16 @@ def test_nothing_is_cut_off(size: tuple[int, int], look: Any, view: StructureVie
     assert not overlapping(view.filters)
 
 
-def test_hits_of_queries_that_were_lost_are_shown(view: StructureView, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+def test_hits_of_queries_that_were_lost_are_shown(searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     """A table of queries that somebody cut to one row: the hits of the other query stand below it too."""
-    view.clear()
+    shutil.copytree(searched, tmp_path / "project")
+    project, view = Project.open(tmp_path / "project"), StructureView()
+    qtbot.addWidget(view)
     path = project.table("queries")
     pq.write_table(pq.read_table(path).slice(0, 1), path)
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
         connection.execute("UPDATE results SET sha256 = ?, bytes = ? WHERE name = 'queries'", (file_digest(path), path.stat().st_size))
+    view.show()
     view.show_run(Project.open(project.folder), None)
     settle(view, qtbot)
     numbers = [row["query_index"] for row in rows_of(project, None)]
@@ -260,6 +260,7 @@ def test_hits_of_queries_that_were_lost_are_shown(view: StructureView, project: 
     view.hits.view.choose(numbers.index(1))
     settle(view, qtbot)
     assert view.hits.view.chosen == numbers.index(1)
+    view.clear()
 
 
 def test_hits_that_are_all_chance_are_told_as_such_above_them(tmp_path: Path, sample_data: Path, qtbot: QtBot, theme: Theme) -> None:
