@@ -31,7 +31,7 @@ def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows,
     lines : uint8, to fill, with `MAXIMUM_NUMBERS` for each line besides its texts. ends : (n,) int64, filled: where each line ends.
     """
     letters, qualities, offsets, complement, quality_shift = sequences
-    place = 0
+    place = np.int64(0)
     for k in range(len(flags)):
         place = _write_text(names.letters, names.offsets[k], names.offsets[k + 1], lines, place)
         place = _write_field(flags[k], lines, place)
@@ -92,7 +92,7 @@ def write_paf_lines(names, text_names, is_reverse, places, scores, cigars, lines
     `places` : (n, 8) int64: length of the pattern, begin and end on it; number of the text, its length, begin and end on it, all from 0;
     mapping quality.
     """
-    place = 0
+    place = np.int64(0)
     for k in range(len(scores)):
         place = _write_text(names.letters, names.offsets[k], names.offsets[k + 1], lines, place)
         for column in range(3):

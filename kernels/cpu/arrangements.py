@@ -68,7 +68,7 @@ def first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_
     """
     row = known_row(peptide, peptides)
     if c == 0:
-        return _add_known(row, 0, peptides, modifications, sites, n_sites, slot_modification, slot_choice) if row else 0
+        return _add_known(row, np.int64(0), peptides, modifications, sites, n_sites, slot_modification, slot_choice) if row else 0
     combination_count, residue_mask = modifications.combination_count, modifications.residue_mask
     n_modifications = len(residue_mask)
     for m in range(n_modifications):

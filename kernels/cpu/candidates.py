@@ -149,7 +149,7 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
     with_vector, with_roots = NEEDS_CORRELATION[settings.score], NEEDS_ROOTS[settings.score]
     indexed = index_spectrum(queries.spectrum[q], spectra, settings, with_vector, with_roots, scratch)
     n_rows, n_n_rows = list_rows(settings, max(1, min(settings.maximum_fragment_charge, queries.charge[q] - 1)), scratch.rows)
-    f = 0  # forms that wait to be scored
+    f = np.int64(0)  # forms that wait to be scored
     for c in range(len(modifications.combination_mass)):
         done = 0
         for e in range(len(settings.isotope_errors)):

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 __all__ = [
@@ -42,7 +43,7 @@ def scan_fastq(text, is_last, headers, letters, qualities, offsets):
         where; count : of its letters, or qualities.
     """
     size = len(text)
-    position, line, n, written = 0, 0, 0, 0
+    position, line, n, written = np.int64(0), 0, 0, 0
     consumed, lines = 0, 0
     while True:
         while position < size and (text[position] == _NEWLINE or text[position] == _RETURN):

@@ -284,7 +284,7 @@ def compare_intensities(network, residues, offsets, charge, weight, model, first
     for row in range(first, last):
         begin, end = offsets[row], offsets[row + 1]
         _activate_peptide(network, residues, begin, end, charge[row], codes, room[0], room[1], room[2], room[3], second)
-        n = 0
+        n = np.int64(0)
         for bond in range(end - begin - 1):
             for ion in range(IONS):
                 if ion % 2 == 1 and charge[row] < 3:

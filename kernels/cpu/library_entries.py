@@ -95,7 +95,7 @@ def predicted_peaks(entries, logarithms, starts, rules, first, last, room, count
     offsets, masses, n_terminal, charge = entries
     for row in range(first, last):
         begin, bonds = offsets[row], offsets[row + 1] - offsets[row] - 1
-        at, n = room[row], 0
+        at, n = room[row], np.int64(0)
         total = n_terminal[row]
         for i in range(begin, offsets[row + 1]):
             total += masses[i]

@@ -68,7 +68,7 @@ def fill_peaks(peaks, precursor_mz, first, last, rules, out_count, out_mz, out_w
     place, height = np.empty(longest, np.int64), np.empty(longest, np.float64)
     state = np.empty(longest, np.int64)  # 0 free, 1 taken, 2 merged into another
     for s in range(first, last):
-        n = 0
+        n = np.int64(0)
         for i in range(offsets[s], offsets[s + 1]):
             if rules.lowest <= mz[i] <= rules.highest and not (rules.removal > 0 and abs(mz[i] - precursor_mz[s]) <= rules.removal):
                 place[n], height[n] = np.int64(np.rint(mz[i] * UNITS)), np.float64(intensity[i])

@@ -235,7 +235,7 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
         begin, length = offsets[r], offsets[r + 1] - offsets[r]
         n = _choose(hashes, _hash_words(codes, begin, offsets[r + 1], bases, k, hashes), w, chosen)
         for is_frequent in range(2):
-            n_hits = 0
+            n_hits = np.int64(0)
             for c in range(n):
                 found = hashes[chosen[c]] >> _1
                 key = (found & low_mask) << shift | found >> low_bits

@@ -103,7 +103,7 @@ def _list_ions(chunk, peptides, modifications, settings, code, index, room, shif
         arrangement = number & ((1 << code.arrangement_bits) - 1)
         if arrangement > 0 and number == previous + 1:
             next_arrangement(slots, slot_modification, slot_choice, n_sites)
-            find_arrangement(0, slots, slot_modification, slot_choice, sites, n_sites, slot_site)
+            find_arrangement(np.int64(0), slots, slot_modification, slot_choice, sites, n_sites, slot_site)
         else:
             c = number >> (code.isotope_shift + ISOTOPE_BITS)
             peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)

@@ -101,7 +101,7 @@ def preprocess_spectra(
                         elif value <= threshold:
                             keep[i] = False
             start = stop
-        count = 0
+        count = np.int64(0)
         for i in range(n):
             if keep[i]:
                 out_mz[low + count] = mz[low + i]

@@ -66,7 +66,7 @@ def fill_vectors(peaks, precursor_mz, first, last, rules, factor, out_count, out
     bins = np.empty(room * longest + 2, np.int64)
     value = np.empty(room * longest + 2, np.float64)
     for s in range(first, last):
-        n = 0
+        n = np.int64(0)
         for i in range(offsets[s], offsets[s + 1]):
             if lowest <= mz[i] < highest and not (removal > 0 and abs(mz[i] - precursor_mz[s]) <= removal):
                 kept[n] = i

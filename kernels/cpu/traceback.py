@@ -179,12 +179,12 @@ def draw_pairs(traces, pairs, matrix, letters, lines, cigars, counts):
     """
     steps, step_offsets, found = traces
     queries, query_places, subjects, subject_places = pairs
-    at, written = 0, 0
+    at, written = 0, np.int64(0)
     for k in range(len(found)):
         n_steps, begin = found[k, 0], written
         i, j = query_places[k, 0] + found[k, 1], subject_places[k, 0] + found[k, 2]
         identities, mismatches, positives, openings = 0, 0, 0, 0
-        before, run = 0, 0
+        before, run = np.int64(0), np.int64(0)
         for c in range(n_steps):
             step = steps[step_offsets[k] + n_steps - 1 - c]
             if step != before:

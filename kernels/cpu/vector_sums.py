@@ -25,7 +25,7 @@ def sum_vectors(vectors, n_bins, members, member_offsets, counts, length, most, 
     offsets, bins, weights = vectors
     out_offsets, out_bins, out_weights = sums
     table, seen = np.zeros(n_bins, np.int64), np.empty(n_bins, np.int32)
-    end = 0
+    end = np.int64(0)
     out_offsets[0] = 0
     for cluster in range(len(member_offsets) - 1):
         n_seen = 0
