@@ -21,9 +21,9 @@ if ! has_apt; then
     display_packages=()
 fi
 install_window_packages "${display_packages[@]}"
-# Compiled when they are first imported: pip would compile all modules of all packages, one after the other.
+# Modules are compiled when they are first imported: pip would compile all of all packages, one after the other.
 unset PYTHONDONTWRITEBYTECODE
-install_project dev --no-compile
+install_project "" --no-compile
 find_cache
 
 cd "$repository"
@@ -39,7 +39,8 @@ check() {
     "$@" || failed+=("$name")
 }
 
-# Once for all processes of tests, which would each compile the same; the checks of the sources, each of one process, are done beside it.
+# Once for all processes of tests, which would each compile the same; what is of one process, the rest of the packages and the checks of the
+# sources, is done beside it.
 compiling_log=$(mktemp)
 python -m engine.command_line compile --quiet >"$compiling_log" 2>&1 &
 compiling=$!
@@ -54,6 +55,7 @@ compiled() {
     return "$status"
 }
 
+install_project dev --no-compile
 check "ruff check" ruff check .
 check "ruff format" ruff format --check .
 check "mypy" mypy
