@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.command_line.main import main
+from engine.command_line.main import main, parser_of
 from engine.identification.parameters import IdentificationParameters
+from engine.searches import SEARCHES
 from engine.version import VERSION
 from tests.engine.views.compared_projects import project_with_runs
 from tests.searching import few_proteins
@@ -250,6 +251,18 @@ def test_help_and_version(capsys):
     text = capsys.readouterr().out
     for option in ("--database", "--out", "--preset", "--set", "--device", "--threads", "--skip-broken", "--quiet", "--json"):
         assert option in text
+
+
+def test_a_command_makes_the_parser_of_no_other(monkeypatch):
+    """All of them take longer than a short command does."""
+    made = []
+    monkeypatch.setattr("engine.command_line.main.add_search", lambda commands, search, explains: made.append(search.kind))
+    parser_of(["parameters", "identify"])
+    assert made == []
+    parser_of(["align", "queries.fasta"])
+    assert made == ["align"]
+    parser_of(["--help"])
+    assert made[1:] == [search.kind for search in SEARCHES]
 
 
 def test_a_preset_of_ones_own_and_settings_on_top(tmp_path, capsys):
