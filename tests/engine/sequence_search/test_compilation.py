@@ -24,6 +24,32 @@ def compiled(own: Path) -> set[str]:
     return {path.name for path in own.rglob("*.nbc")}
 
 
+def test_a_search_calls_nothing_that_the_announced_step_does_not_compile(fasta, random_protein, tmp_path):
+    """By the types that each kernel was called with, in a process that has called none before: what is kept on disk does not matter."""
+    path, hits = fasta("proteins.fasta", [(str(k), random_protein(k, 60)) for k in range(200)]), tmp_path / "hits.tsv"
+    code = (
+        "import gc, sys\n"
+        "from numba.core.dispatcher import Dispatcher\n"
+        "from engine.command_line.main import main\n"
+        "from engine.sequence_search.compilation import ALIGNMENT\n"
+        "def called():\n"
+        "    kernels = [one for one in gc.get_objects() if isinstance(one, Dispatcher)]\n"
+        "    return {f'{one.py_func.__module__}.{one.py_func.__name__}{types}' for one in kernels for types in one.signatures}\n"
+        "ALIGNMENT.use()\n"
+        "before = called()\n"
+        "assert main(sys.argv[1:]) == 0\n"
+        "print(len(before), *sorted(called() - before), sep='\\n')"
+    )
+    command = [sys.executable, "-c", code, "align", str(path), str(path), "--out", str(hits), "--device", "cpu", "--quiet"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    n_before, *others = done.stdout.splitlines()
+    assert int(n_before) > 5
+    assert not others
+    assert len(hits.read_text().splitlines()) > 200
+
+
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_the_first_search_compiles_all_and_ctrl_c_ends_it_at_once(fasta, random_protein, tmp_path):
     """Both on one fresh cache: what is interrupted is compiled again, and what is compiled is not compiled twice."""
