@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,14 @@ Where = str | Path | None
 def few_proteins(folder: Path) -> Path:
     """The last proteins of the sample database, those of the sample among them, for what does not depend on how many there are."""
     path = folder / "proteins.fasta"
-    with gzip.open(resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"), "rt", encoding="utf-8") as file:
-        path.write_text("".join(f">{entry.rstrip()}\n" for entry in file.read().split("\n>")[-N_PROTEINS:]), encoding="utf-8")
+    path.write_text(_few_proteins(), encoding="utf-8")
     return path
+
+
+@cache
+def _few_proteins() -> str:
+    with gzip.open(resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"), "rt", encoding="utf-8") as file:
+        return "".join(f">{entry.rstrip()}\n" for entry in file.read().split("\n>")[-N_PROTEINS:])
 
 
 def _asked(

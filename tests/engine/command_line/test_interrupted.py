@@ -171,7 +171,9 @@ def test_a_project_that_is_being_written_is_said_in_one_line(tmp_path, capsys):
     assert message.count("\n") == 1
 
 
-def test_an_index_is_used_again_and_a_damaged_one_is_built_again(tmp_path, own_cache):
+def test_an_index_is_used_again_and_a_damaged_one_is_built_again(tmp_path, own_cache, monkeypatch):
+    # Of few matches it is told whether other enzymes were meant, with indexes that are not kept: half of the time of each search here.
+    monkeypatch.setattr("engine.identification.other_reasons.tell_other_reasons", lambda *_: None)
     folder = tmp_path / "project"
 
     def stages_of_a_search():
@@ -200,7 +202,7 @@ def test_an_index_is_used_again_and_a_damaged_one_is_built_again(tmp_path, own_c
 
 @needs_signals
 @pytest.mark.parametrize("module", ["engine.command_line", "proteoscope"])
-@pytest.mark.parametrize("n_imports", [1, 3, 30, 90, 250])
+@pytest.mark.parametrize("n_imports", [1, pytest.param(3, marks=pytest.mark.long), 30, pytest.param(90, marks=pytest.mark.long), 250])
 def test_control_c_while_the_program_is_still_imported_is_one_line(module, n_imports, tmp_path):
     command = [sys.executable, "-v", "-m", module, *ARGUMENTS, "--out", str(tmp_path / "project")]
     process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -191,18 +191,26 @@ def test_a_structure_of_another_protein_leaves_all_that_needs_none(found: tuple[
         residue.name = "GLY"
     other = tmp_path / "glycines.pdb"
     other.write_text(atoms.make_pdb_string())
-    done = run_search("evidence", {"project": [project.folder], "structures": [other]}, device="cpu", threads=2)
-    assert done.run_id is not None and rows(project.folder, done.run_id, CHAINS) == []
+    given = {"project": [project.folder], "structures": [other]}
+    done = run_search("evidence", given, device="cpu", threads=2, proteins=NAMES[3:5])
+    assert done.run_id is not None
+    assert [len(rows(project.folder, done.run_id, table)) for table in (PROTEINS, CHAINS)] == [2, 0]
     assert EVIDENCE.export(project, ExportRequest(done.run_id, "structures", tmp_path / "structures"), Progress()) == []
     pages = EVIDENCE.write_pages(project, done.run_id, tmp_path / "pages", Progress())
     assert "No structure" in pages[0].read_text()
 
 
-def test_a_report_that_is_a_file_is_told_before_anything_is_computed(tmp_path: Path) -> None:
-    project = project_with_evidence(tmp_path / "made")
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with a run of evidence; the structure lies beside it."""
+    return project_with_evidence(tmp_path_factory.mktemp("evidence") / "made")
+
+
+def test_a_report_that_is_a_file_is_told_before_anything_is_computed(made: Project, tmp_path: Path) -> None:
+    project = made
     n = len(project.runs())
     (tmp_path / "pages").write_text("mine")
-    for kind, inputs in (("evidence", {"structures": [tmp_path / "made" / "1ao6_A.pdb"]}), ("quantify", {})):
+    for kind, inputs in (("evidence", {"structures": [made.folder.parent / "1ao6_A.pdb"]}), ("quantify", {})):
         parameters = {"method": "counts"} if kind == "quantify" else {}
         with pytest.raises(InputError, match="pages: is a file, where a folder is wanted"):
             run_search(kind, {"project": [project.folder], **inputs}, options={"report": tmp_path / "pages"}, device="cpu", **parameters)
@@ -210,13 +218,15 @@ def test_a_report_that_is_a_file_is_told_before_anything_is_computed(tmp_path: P
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_pipe_in_place_of_a_structure_keeps_nobody_waiting(tmp_path: Path) -> None:
-    project = project_with_evidence(tmp_path / "made")
-    path = tmp_path / "made" / "1ao6_A.pdb"
-    path.unlink()
-    os.mkfifo(path)
-    run, progress = str(project.latest("evidence")), RecordingProgress(Progress())
-    assert EVIDENCE.export(project, ExportRequest(run, "structures", tmp_path / "structures"), progress) == []
-    assert len(progress.messages) == 2 and all("1ao6_A.pdb: is a pipe or a device" in text for text in progress.messages)
-    pages = EVIDENCE.write_pages(project, run, tmp_path / "pages", Progress())
+def test_a_pipe_in_place_of_a_structure_keeps_nobody_waiting(made: Project, tmp_path: Path) -> None:
+    path = made.folder.parent / "1ao6_A.pdb"
+    path.rename(tmp_path / "kept")
+    try:
+        os.mkfifo(path)
+        run, progress = str(made.latest("evidence")), RecordingProgress(Progress())
+        assert EVIDENCE.export(made, ExportRequest(run, "structures", tmp_path / "structures"), progress) == []
+        assert len(progress.messages) == 2 and all("1ao6_A.pdb: is a pipe or a device" in text for text in progress.messages)
+        pages = EVIDENCE.write_pages(made, run, tmp_path / "pages", Progress())
+    finally:
+        (tmp_path / "kept").replace(path)
     assert "is a pipe or a device" in pages[0].read_text()

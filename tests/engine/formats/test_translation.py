@@ -75,9 +75,10 @@ def test_each_codon_of_each_genetic_code_is_biopythons() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some codons are stops and residues
         for code in ambiguous_dna_by_id:
-            residues = _codons(code)
-            for place, codon in enumerate(map("".join, product(BASES, repeat=3))):
-                assert chr(residues[place]) == ("X" if "-" in codon else str(Seq(codon).translate(table=code)))
+            codons = list(map("".join, product(BASES, repeat=3)))
+            translated = iter(str(Seq("".join(codon for codon in codons if "-" not in codon)).translate(table=code)))
+            assert bytes(_codons(code)[: len(codons)]).decode() == "".join("X" if "-" in codon else next(translated) for codon in codons)
+            assert next(translated, None) is None
 
 
 def test_uracil_is_read_as_thymine_and_genbank_by_its_sequence(written: Callable[..., Path]) -> None:

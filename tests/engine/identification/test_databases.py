@@ -64,21 +64,24 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "same.fasta", folder / "same.dat"
 
 
-def test_uniprot_text_is_searched_as_its_fasta_is(databases: tuple[Path, Path], tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def identified(databases: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Projects with a search of each."""
+    folder = tmp_path_factory.mktemp("identified")
     parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
     for path in databases:
-        found = identify([SAMPLES / "BSA1.mzML.gz"], [path], tmp_path / path.suffix, parameters, threads=2)
-        assert found.n_peptides > 0
+        assert identify([SAMPLES / "BSA1.mzML.gz"], [path], folder / path.suffix, parameters, threads=2).n_peptides > 0
+    return folder / databases[0].suffix, folder / databases[1].suffix
+
+
+def test_uniprot_text_is_searched_as_its_fasta_is(identified: tuple[Path, Path]) -> None:
     for name in ("psms", "peptides", "proteins"):
-        one, other = ((tmp_path / path.suffix / "exports" / f"{name}.tsv").read_bytes() for path in databases)
+        one, other = ((folder / "exports" / f"{name}.tsv").read_bytes() for folder in identified)
         assert one == other and b"A0A0000000" in one
 
 
-def test_what_the_database_knows_of_the_proteins_found_is_kept_and_placed(databases: tuple[Path, Path], tmp_path: Path) -> None:
-    parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
-    for path in databases:
-        identify([SAMPLES / "BSA1.mzML.gz"], [path], tmp_path / path.suffix, parameters, threads=2)
-    bare, knowing = (open_run(tmp_path / path.suffix) for path in databases)
+def test_what_the_database_knows_of_the_proteins_found_is_kept_and_placed(identified: tuple[Path, Path]) -> None:
+    bare, knowing = map(open_run, identified)
     assert "features" not in bare.tables.paths
     source = knowing.tables.source("features")
     rows = source.query("SELECT accession, kind, first, last, description FROM features").to_pylist()

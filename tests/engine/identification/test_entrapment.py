@@ -110,7 +110,7 @@ def test_five_copies_of_a_run_bring_no_more_false_matches_than_one(shared_data, 
     [
         ("Shewanella", "proteomes/yeast_2021_04_reviewed_UPS.fasta", "high-resolution", "hyperscore"),
         ("Shewanella", "proteomes/yeast_2021_04_reviewed_UPS.fasta", "high-resolution", "ksdp"),
-        ("Shewanella", "proteomes/yeast_2021_04_reviewed_UPS.fasta", "tmt", "hyperscore"),
+        pytest.param(*("Shewanella", "proteomes/yeast_2021_04_reviewed_UPS.fasta", "tmt", "hyperscore"), marks=pytest.mark.long),
         ("E. coli", "proteomes/yeast_2021_04_reviewed_UPS.fasta", "low-resolution", "hyperscore"),
         ("E. coli", "proteomes/human.small.comet.fasta", "ion-trap", "hyperscore"),
     ],

@@ -103,7 +103,7 @@ def test_pure_noise_stays_noise() -> None:
     found = []
     for seed in range(30):
         features, is_decoy, peptide, initial, _ = simulated_run(300, 0, seed, 20)
-        result = rescore(features, names(features), is_decoy, peptide, initial, settings=FROM_FEW)
+        result = rescore(features, names(features), is_decoy, peptide, initial, settings=RescoringSettings(minimum_peptides=0, divisions=2))
         found.append(len(accepted(result.score, is_decoy)))
         assert not rescore(features, names(features), is_decoy, peptide, initial).used
     assert np.mean(found) < 2

@@ -128,7 +128,7 @@ def test_a_stranger_s_record_and_log_are_bounded(tmp_path: Path) -> None:
         }
         run.write_json("run", record)
     with closing(sqlite3.connect(tmp_path / "p" / "project.sqlite")) as connection:
-        rows = [(run.id, "2026-01-01T00:00:00+00:00", "warning", "w" * 100_000) for _ in range(3000)]
+        rows = [(run.id, "2026-01-01T00:00:00+00:00", "warning", "w" * 10_000) for _ in range(3000)]
         connection.executemany("INSERT INTO log (run, time, level, text) VALUES (?, ?, ?, ?)", rows)
         connection.commit()
     account = _account(project)

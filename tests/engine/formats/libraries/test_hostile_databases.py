@@ -167,14 +167,14 @@ COLUMNS = {
 
 
 def test_values_changed_by_chance_are_read_left_out_or_refused(tmp_path: Path) -> None:
-    """Six hundred libraries, each with up to four values, or types of columns, of another kind."""
+    """Two hundred libraries, each with up to four values, or types of columns, of another kind."""
     chance, n_read, n_refused = random.Random(33), 0, 0
     whole = blib(
         tmp_path / "whole.blib",
         "INSERT INTO Modifications VALUES (1, 1, 2, 57.02), (2, 1, 3, 15.99); INSERT INTO Proteins VALUES (1, 'P1'), (2, 'P2');"
         "INSERT INTO RefSpectraProteins VALUES (1, 1), (2, 1), (2, 2)",
     ).read_bytes()
-    for number in range(600):
+    for number in range(200):
         path = tmp_path / f"{number}.blib"
         path.write_bytes(whole)
         with closing(sqlite3.connect(path)) as made:
@@ -200,4 +200,4 @@ def test_values_changed_by_chance_are_read_left_out_or_refused(tmp_path: Path) -
             assert (np.diff(library.offsets) > 0).all() and library.name.validate(full=True) is None, number
             n_read += 1
         path.unlink()
-    assert n_read > 200 and n_refused > 50
+    assert n_read > 70 and n_refused > 20
