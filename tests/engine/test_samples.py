@@ -120,11 +120,20 @@ def test_spectra_of_the_sample_group(bench: Path, capsys: pytest.CaptureFixture[
 
 
 def test_what_goes_on_from_an_identification_is_run_behind_it(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, said = of("modified", bench, capsys)
-    project = Project.open(bench)
-    kinds = [one.kind for one in project.runs()]
-    assert kinds[kinds.index("modified") - 1] == "identify"
+    run, said = of("evidence", bench, capsys)
+    kinds = [one.kind for one in Project.open(bench).runs()]
+    assert kinds[-3:] == ["identify", "modified", "evidence"]
     assert re.search(r"Guanidinyl|Methylthio|Carbamidomethyl", said), "residues of albumin are modified"
+    assert "1 of these have a near structure" in said
+    nearest = next(one for one in rows(bench, run, "proteins") if one["chain"])
+    assert "ALBU_BOVIN" in nearest["accession"] and 0.7 < nearest["identity"] < 0.8
+    # Modified residues that the sample has: guanidinated lysines, on and below the surface, and near enough to others to be linked.
+    sites = rows(bench, run, "sites")
+    lysines = [one for one in sites if one["modification"] == "Guanidinyl" and one["site_probability"] > 0.9]
+    assert {one["residue"] for one in lysines} == {"K"} and {one["place"] for one in sites} >= {"surface", "buried"}
+    assert "Carbamidomethyl" not in {one["modification"] for one in sites}, "which the search looked for on all cysteines"
+    assert nearest["n_sites"] == len({one["position"] for one in sites if one["accession"] == nearest["accession"]})
+    assert any(one["is_modified"] for one in rows(bench, run, "contacts"))
     done = run_search("explain", {"project": [bench]}, preset=search_of_kind("explain").demo.preset, device="cpu", threads=2)
     assert rows(bench, str(done.run_id), "explained")
 
@@ -132,6 +141,8 @@ def test_what_goes_on_from_an_identification_is_run_behind_it(bench: Path, capsy
 def test_settings_of_another_search_than_the_usual_one_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "align", "--out", str(tmp_path / "bench"), "--set", "matrix=BLOSUM45"]) == 2
     assert "its usual parameters" in capsys.readouterr().err
+    assert main(["demo", "evidence", "--out", str(tmp_path / "bench"), "--set", "run=x"]) == 2
+    assert "runs identify and then modified and then evidence" in capsys.readouterr().err
 
 
 def test_the_driver_is_begun_with_when_what_it_needs_is_whole() -> None:

@@ -323,28 +323,6 @@ def test_a_file_that_changed_leaves_what_its_columns_tell(project: Path, albumin
     assert [one["has_atoms"] for one in rows(project, done.run_id, CHAINS)] == [False, False]
 
 
-def test_the_demo_identifies_the_sample_and_shows_it_on_the_structure_that_ships(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "demo"
-    assert main(["demo", "evidence", "--out", str(out), "--device", "cpu", "--threads", "2"]) == 0
-    assert "1 of these have a near structure" in capsys.readouterr().out
-    project = Project.open(out)
-    assert [one.kind for one in project.runs()] == ["identify", "modified", "evidence"]
-    run = project.runs()[-1].id
-    nearest = next(one for one in rows(project.folder, run, PROTEINS) if one["chain"])
-    assert "ALBU_BOVIN" in nearest["accession"] and 0.7 < nearest["identity"] < 0.8
-    # Modified residues that the sample has: guanidinated lysines, on and below the surface, and near enough to others to be linked.
-    sites = rows(project.folder, run, SITES)
-    lysines = [one for one in sites if one["modification"] == "Guanidinyl" and one["site_probability"] > 0.9]
-    assert {one["residue"] for one in lysines} == {"K"} and {one["place"] for one in sites} >= {"surface", "buried"}
-    assert "Carbamidomethyl" not in {one["modification"] for one in sites}, "which the search looked for on all cysteines"
-    assert nearest["n_sites"] == len({one["position"] for one in sites if one["accession"] == nearest["accession"]})
-    assert any(one["is_modified"] for one in rows(project.folder, run, CONTACTS))
-    assert main(["demo", "evidence", "--out", str(out), "--set", "run=x"]) == 2
-    assert "runs identify and then modified and then evidence" in capsys.readouterr().err
-
-
 def test_pages_hold_what_the_tables_tell_and_nothing_that_runs(project: Path, run: str, tmp_path: Path) -> None:
     pages = EVIDENCE.write_pages(Project.open(project), run, tmp_path / "pages", Progress())
     assert pages[-1].name == "index.html" and len(pages) == 1 + 2 * len(rows(project, run, PROTEINS))
