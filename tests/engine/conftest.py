@@ -4,6 +4,7 @@ independent aligner."""
 from __future__ import annotations
 
 import base64
+import shutil
 import struct
 import zlib
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.project import Project
+from engine.searches import run_search
 from engine.sequences.matrices import LETTERS, encode, read_matrix
 from engine.sequences.scheme import ScoringScheme
 
@@ -88,6 +91,17 @@ def mzxml_scan(
 
 def mzxml(*scans: str) -> str:
     return f'<?xml version="1.0"?>\n<mzXML><msRun scanCount="{len(scans)}">{"".join(scans)}</msRun></mzXML>\n'
+
+
+@pytest.fixture(scope="session")
+def explained_once(tmp_path_factory: pytest.TempPathFactory, identified_once: Path) -> tuple[Path, str, str]:
+    """A project with the identification of the sample that `demo` makes and its explanation, made once for all tests of a process, which
+    look at copies; and both runs."""
+    folder = Path(shutil.copytree(identified_once, tmp_path_factory.mktemp("explained-once") / "project"))
+    done = run_search("explain", {"project": [folder]}, device="cpu", threads=2, bin_width=0.4, bin_spread=0.5, rarity=0.5)
+    identified = Project.open(folder).latest("identify")
+    assert identified is not None and done.run_id is not None
+    return folder, identified, done.run_id
 
 
 class Make:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import gzip
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -148,17 +148,10 @@ def test_a_project_with_nothing_else_needs_no_run(modified: tuple[Path, str, str
 
 
 @pytest.fixture(scope="module")
-def explained(albumin: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+def explained(explained_once: tuple[Path, str, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     """A project with an identification of the sample and its explanation, and both runs."""
-    folder = tmp_path_factory.mktemp("explained")
-    (folder / "proteins.fasta").write_bytes(gzip.decompress(SAMPLE.read_bytes()))
-    inputs = {"spectra": [resources.path("samples", "BSA1.mzML.gz")], "database": [folder / "proteins.fasta"]}
-    first = run_search("identify", inputs, project=folder / "p", device="cpu", threads=2, fragment_tolerance="0.5 Da")
-    second = run_search(
-        "explain", {"project": [folder / "p"]}, device="cpu", threads=2, bin_width=0.4, bin_spread=0.5, rarity=0.5,
-    )  # fmt: skip
-    assert first.run_id is not None and second.run_id is not None
-    return folder / "p", first.run_id, second.run_id
+    folder, identified, explaining = explained_once
+    return Path(shutil.copytree(folder, tmp_path_factory.mktemp("explained") / "p")), identified, explaining
 
 
 def test_an_explanation_adds_its_spectra_to_those_of_the_identification(explained: tuple[Path, str, str], albumin: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -47,15 +47,10 @@ def counted(project: Path, run: str) -> Counter[str]:
 
 
 @pytest.fixture(scope="module")
-def explained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+def explained(explained_once: tuple[Path, str, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     """A project with an identification of the sample and its explanation, and both runs."""
-    folder = tmp_path_factory.mktemp("explained")
-    (folder / "proteins.fasta").write_bytes(gzip.decompress(SAMPLE.read_bytes()))
-    inputs = {"spectra": [resources.path("samples", "BSA1.mzML.gz")], "database": [folder / "proteins.fasta"]}
-    first = run_search("identify", inputs, project=folder / "p", device="cpu", threads=2, fragment_tolerance="0.5 Da")
-    second = run_search("explain", {"project": [folder / "p"]}, device="cpu", threads=2, bin_width=0.4, bin_spread=0.5, rarity=0.5)
-    assert first.run_id is not None and second.run_id is not None
-    return folder / "p", first.run_id, second.run_id
+    folder, identified, explaining = explained_once
+    return Path(shutil.copytree(folder, tmp_path_factory.mktemp("explained") / "p")), identified, explaining
 
 
 def test_an_explanation_adds_spectra_of_the_same_mass(explained):
@@ -89,10 +84,17 @@ def test_a_search_for_modified_peptides_is_quantified_and_offers_its_files(tmp_p
     assert counted(project, command(project, found.run_id, "--method", "counts")) == Counter(accepted(project, found.run_id).values())
 
 
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a search of a library."""
+    project = tmp_path_factory.mktemp("known") / "p"
+    assert main(["demo", "library", "--out", str(project), "--device", "cpu", "--threads", "2", "--quiet"]) == 0
+    return project
+
+
 @pytest.mark.parametrize("method", ["counts", "label-free"])
-def test_a_run_that_knows_no_error_rate_of_proteins_is_quantified_with_all_of_them(tmp_path, method, capsys):
-    project = tmp_path / "p"
-    assert main(["demo", "library", "--out", str(project), "--device", "cpu", "--threads", "2"]) == 0
+def test_a_run_that_knows_no_error_rate_of_proteins_is_quantified_with_all_of_them(known, method, capsys):
+    project = known
     run = str(Project.open(project).latest("library"))
     expected = Counter(accepted(project, run).values())
     assert expected and all(one["q_value"] is None for one in stored(project, run, "proteins")), "or this test tests nothing"
