@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -191,16 +191,9 @@ def test_a_cancel_at_any_look_leaves_no_run(spectra, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def identified(tmp_path_factory) -> Path:
+def identified(identified_once, tmp_path_factory) -> Path:
     """A project with an identification of the sample."""
-    folder = tmp_path_factory.mktemp("identified")
-    proteins = folder / "proteins.fasta"
-    proteins.write_bytes(gzip.decompress(resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz").read_bytes()))
-    identify = search_of_kind("identify")
-    inputs = {"spectra": [resources.path("samples", "BSA1.mzML.gz")], "database": [proteins]}
-    parameters = identify.model().changed(fragment_tolerance="0.5 Da")
-    identify.run(SearchRequest(inputs, parameters, folder / "p", device="cpu"), Progress())
-    return folder / "p"
+    return Path(shutil.copytree(identified_once, tmp_path_factory.mktemp("identified") / "p"))
 
 
 def test_a_project_is_explained_and_its_tables_agree(identified, tmp_path):
