@@ -21,6 +21,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,9 +42,14 @@ from tests.gui.x_events import Hand, at_hand
 _MAXIMUM_ACTIONS = 3
 
 
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return project_with_runs(tmp_path_factory.mktemp("two runs") / "project", n_runs=2)[0].folder
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return project_with_runs(tmp_path / "project", n_runs=2)[0]
+def project(two_runs: Path, tmp_path: Path) -> Project:
+    return Project.open(Path(shutil.copytree(two_runs, tmp_path / "project")))
 
 
 @pytest.fixture

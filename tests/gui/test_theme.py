@@ -86,7 +86,7 @@ def test_the_look_that_is_there_is_not_taken_again(theme: Theme) -> None:
 
 
 def test_a_window_that_was_to_be_drawn_when_another_look_is_chosen_is_drawn_in_it(theme: Theme, qtbot: QtBot) -> None:
-    """Qt drops the request for a picture of a window that shows none; what the window, or a part of it, asks for later it takes for asked."""
+    """Qt drops the request for a picture of a window that shows none, and takes what it, or a part of it, asks for later for asked."""
 
     class Counting(QWidget):
         n_pictures = 0
