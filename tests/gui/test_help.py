@@ -22,6 +22,9 @@ from gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results, spectra_table
 from tests.gui.result_views import settle
 
+_ALSO = ("explain", "modified")
+"""Kinds that go on from an identification, as another one does."""
+
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -48,7 +51,10 @@ def test_the_sample_of_a_search_fills_its_form_ready_to_run(window: MainWindow, 
         assert task.request.parameters == search.parameters_of(search.demo.preset)
 
 
-@pytest.mark.parametrize("kind", [one.kind for one in SEARCHES if one.demo and one.demo.after])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(one.kind, marks=[pytest.mark.long] * (one.kind in _ALSO)) for one in SEARCHES if one.demo and one.demo.after],
+)
 def test_a_sample_that_goes_on_waits_for_the_one_before(window: MainWindow, home: Path, qtbot: QtBot, kind: str) -> None:
     QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     assert window.form.search.kind == "identify"
