@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 from shiboken6 import isValid
@@ -173,6 +173,8 @@ class Theme(QObject):
         for window in self._held:
             if isValid(window):
                 window.setUpdatesEnabled(True)
+                # Qt forgets that it was asked for a picture where that was when the window was held, and would not be asked again.
+                QApplication.postEvent(window, QEvent(QEvent.Type.UpdateRequest), Qt.EventPriority.LowEventPriority.value)
         self._held.clear()
 
     def _apply(self) -> None:

@@ -22,6 +22,9 @@ from gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results, spectra_table
 from tests.gui.result_views import settle
 
+_ALSO = ("explain", "modified")
+"""Kinds that go on from an identification, as another one does."""
+
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -30,22 +33,28 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-@pytest.mark.parametrize("search", [one for one in SEARCHES if one.demo and not one.demo.after], ids=lambda one: one.kind)
-def test_the_sample_of_a_search_fills_its_form_ready_to_run(window: MainWindow, home: Path, qtbot: QtBot, search) -> None:
-    button = window.start_page.sample_buttons[search.kind]
-    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
-    assert window.pages.currentWidget() is window.form and window.form.search is search
-    qtbot.waitUntil(lambda: window.form.what_is_missing() == "")
-    task = window.form.task()
-    assert task is not None
-    assert {name: [path.name for path in paths] for name, paths in task.request.inputs.items() if paths} == {
-        name: [file] for name, file in search.demo.samples.items()
-    }
-    assert task.project_folder == home / "proteoscope_sample"
-    assert task.request.parameters == search.parameters_of(search.demo.preset)
+def test_the_sample_of_a_search_fills_its_form_ready_to_run(window: MainWindow, home: Path, qtbot: QtBot) -> None:
+    for search in SEARCHES:
+        if search.demo is None or search.demo.after:
+            continue
+        window.show_page(window.start_page)
+        button = window.start_page.sample_buttons[search.kind]
+        QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+        assert window.pages.currentWidget() is window.form and window.form.search is search
+        qtbot.waitUntil(lambda: window.form.what_is_missing() == "")
+        task = window.form.task()
+        assert task is not None
+        assert {name: [path.name for path in paths] for name, paths in task.request.inputs.items() if paths} == {
+            name: [file] for name, file in search.demo.samples.items()
+        }
+        assert task.project_folder == home / "proteoscope_sample"
+        assert task.request.parameters == search.parameters_of(search.demo.preset)
 
 
-@pytest.mark.parametrize("kind", [one.kind for one in SEARCHES if one.demo and one.demo.after])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(one.kind, marks=[pytest.mark.long] * (one.kind in _ALSO)) for one in SEARCHES if one.demo and one.demo.after],
+)
 def test_a_sample_that_goes_on_waits_for_the_one_before(window: MainWindow, home: Path, qtbot: QtBot, kind: str) -> None:
     QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     assert window.form.search.kind == "identify"
@@ -147,19 +156,19 @@ def test_f1_opens_what_fits_the_focused_thing(window: MainWindow, tmp_path: Path
     help_window.close()
 
 
-@pytest.mark.parametrize("kind", [one.kind for one in SEARCHES])
-def test_the_question_mark_beside_each_field_opens_its_meaning(window: MainWindow, kind: str) -> None:
-    window.new_search(kind)
-    window.form.parameters.unfold()
-    for field in window.form.parameters.fields.values():
-        assert field.help_button.isVisibleTo(window.form)
-        QTest.mouseClick(field.help_button, Qt.MouseButton.LeftButton)
-        help_window = window.findChild(HelpWindow)
-        assert help_window is not None and help_window.isVisible() and help_window.tabs.currentIndex() == 1
-        told = help_window.meaning.toPlainText()
-        one = field.description
-        assert told.startswith(one.title) and " ".join(one.help.split()) in " ".join(told.split()) and one.name in told
-    help_window.close()
+def test_the_question_mark_beside_each_field_opens_its_meaning(window: MainWindow) -> None:
+    for search in SEARCHES:
+        window.new_search(search.kind)
+        window.form.parameters.unfold()
+        for field in window.form.parameters.fields.values():
+            assert field.help_button.isVisibleTo(window.form)
+            QTest.mouseClick(field.help_button, Qt.MouseButton.LeftButton)
+            help_window = window.findChild(HelpWindow)
+            assert help_window is not None and help_window.isVisible() and help_window.tabs.currentIndex() == 1
+            told = help_window.meaning.toPlainText()
+            one = field.description
+            assert told.startswith(one.title) and " ".join(one.help.split()) in " ".join(told.split()) and one.name in told
+        help_window.close()
 
 
 def test_the_question_mark_of_a_dialog_opens_its_meaning_too(window: MainWindow) -> None:

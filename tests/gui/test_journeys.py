@@ -132,7 +132,7 @@ def test_a_filter_that_leaves_nothing_an_export_a_comparison_and_a_run_that_come
     assert gone.id in [run.id for run in pane.records] and window.pages.currentWidget() is window.results
 
 
-@pytest.mark.parametrize("kind", ["explain", "modified", "evidence", "quantify"])
+@pytest.mark.parametrize("kind", [*(pytest.param(one, marks=pytest.mark.long) for one in ("explain", "evidence")), "modified", "quantify"])
 def test_a_filter_that_leaves_nothing_is_undone_and_what_is_sorted_is_copied(
     window: MainWindow, hand: Hand, kind: str, tmp_path: Path, qtbot: QtBot
 ) -> None:
@@ -178,22 +178,22 @@ def test_no_form_is_cut_off_at_1024(window: MainWindow, qtbot: QtBot) -> None:
 
 
 @pytest.mark.usefixtures("hand")
-@pytest.mark.parametrize("kind", ["identify", "import", "library", "modified", "explain", "reads", "quantify", "evidence"])
-def test_no_page_of_results_is_cut_off_at_1024(window: MainWindow, kind: str, tmp_path: Path, qtbot: QtBot) -> None:
-    make(kind, tmp_path / "p")
+def test_no_page_of_results_is_cut_off_at_1024(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     window.resize(1024, 700)
-    window.open_project(tmp_path / "p")
-    qtbot.waitUntil(lambda: window.results is window.searches[kind].made_results)
-    settle(window.results, qtbot)
-    looked_at = 0
-    for tabs in window.results.findChildren(QTabWidget):
-        for index in range(tabs.count()) if tabs.isVisible() else ():
-            tabs.setCurrentIndex(index)
-            settle(window.results, qtbot)
-            looked_at += 1
-            assert (window.width(), window.height()) == (1024, 700)
-            assert not cut_off(window), tabs.tabText(index)
-            for bar in window.results.findChildren(FilterBar):
-                assert not bar.isVisible() or not overlapping(bar), tabs.tabText(index)
-        tabs.setCurrentIndex(0)
-    assert looked_at >= 2
+    for kind in ("identify", "import", "library", "modified", "explain", "reads", "quantify", "evidence"):
+        make(kind, tmp_path / kind)
+        window.open_project(tmp_path / kind)
+        qtbot.waitUntil(lambda of=window.searches[kind]: window.results is of.made_results)
+        settle(window.results, qtbot)
+        looked_at = 0
+        for tabs in window.results.findChildren(QTabWidget):
+            for index in range(tabs.count()) if tabs.isVisible() else ():
+                tabs.setCurrentIndex(index)
+                settle(window.results, qtbot)
+                looked_at += 1
+                assert (window.width(), window.height()) == (1024, 700), kind
+                assert not cut_off(window), (kind, tabs.tabText(index))
+                for bar in window.results.findChildren(FilterBar):
+                    assert not bar.isVisible() or not overlapping(bar), (kind, tabs.tabText(index))
+            tabs.setCurrentIndex(0)
+        assert looked_at >= 2, kind

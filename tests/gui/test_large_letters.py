@@ -20,7 +20,10 @@ from tests.fuzz.result_tables import make
 from tests.gui.result_views import cut_off, settle
 
 _KINDS = ("identify", "align", "structures", "modified", "evidence", "library", "quantify")
-SIZES = pytest.mark.parametrize("large", [(150, QSize(1024, 700)), (200, QSize(1280, 800))], ids=str, indirect=True)
+SIZES = pytest.mark.parametrize(
+    "large", [pytest.param((150, QSize(1024, 700)), marks=pytest.mark.long), (200, QSize(1280, 800))], ids=str, indirect=True
+)
+"""Letters and the window; the second is the narrower and the lower one by letters."""
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import pytest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QDockWidget, QLineEdit, QTabBar, QWidget
 
-from engine.searches import SEARCHES
 from gui.window import MainWindow
 
 _QTS_OWN = (QLineEdit, QTabBar, QComboBox, QDockWidget)
@@ -34,16 +32,17 @@ def described(button: QAbstractButton) -> bool:
     return around is not None and bool(re.search(r"\w\w", button.accessibleName()))
 
 
-@pytest.mark.parametrize("kind", [search.kind for search in SEARCHES])
-def test_signs_of_forms_and_results_are_told_in_words(window: MainWindow, kind: str) -> None:
-    pages = window.searches[kind]
-    found = [one for page in (pages.form, pages.results) for one in signs(page)]
-    assert len(found) > 3
-    # What has neither text nor name yet gets both when it is shown.
-    silent = [
-        f"{type(one).__name__} {one.text()!r} {one.toolTip()!r}" for one in found if not described(one) and (one.text() or one.toolTip())
-    ]
-    assert silent == []
+def test_signs_of_forms_and_results_are_told_in_words(window: MainWindow) -> None:
+    for kind, pages in window.searches.items():
+        found = [one for page in (pages.form, pages.results) for one in signs(page)]
+        assert len(found) > 3, kind
+        # What has neither text nor name yet gets both when it is shown.
+        silent = [
+            f"{type(one).__name__} {one.text()!r} {one.toolTip()!r}"
+            for one in found
+            if not described(one) and (one.text() or one.toolTip())
+        ]
+        assert silent == [], kind
 
 
 def test_signs_around_the_pages_are_told_in_words(window: MainWindow) -> None:

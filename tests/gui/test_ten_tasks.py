@@ -21,6 +21,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,9 +42,14 @@ from tests.gui.x_events import Hand, at_hand
 _MAXIMUM_ACTIONS = 3
 
 
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return project_with_runs(tmp_path_factory.mktemp("two runs") / "project", n_runs=2)[0].folder
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return project_with_runs(tmp_path / "project", n_runs=2)[0]
+def project(two_runs: Path, tmp_path: Path) -> Project:
+    return Project.open(Path(shutil.copytree(two_runs, tmp_path / "project")))
 
 
 @pytest.fixture
@@ -87,17 +93,12 @@ def named_in_dialog(hand: Hand, path: Path, qtbot: QtBot) -> None:
     hand.when(is_up, give)
 
 
-def test_the_second_best_protein_is_looked_at(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_the_second_best_protein_is_looked_at_and_its_best_spectrum_is_seen(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     second = shown(results.proteins, "group")[1]
     hand.click(*place_of(results.proteins, 1))
     qtbot.waitUntil(lambda: results.peptides.scope_text != "")
     settle(results, qtbot)
     assert second.split(";")[0] in results.peptides.scope_text and results.peptides.model.rowCount() > 0
-
-
-def test_its_best_spectrum_is_seen(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
-    hand.click(*place_of(results.proteins, 1))
-    settle(results, qtbot)
     if results.psms.view.chosen is None:
         hand.click(*place_of(results.psms, 0))
         settle(results, qtbot)
@@ -111,14 +112,14 @@ def test_a_spectrum_is_saved_as_a_figure(results: IdentificationView, hand: Hand
     assert (tmp_path / "best.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
-@pytest.mark.parametrize("title", ["Coverage", "Mass errors"])
-def test_coverage_and_mass_errors_are_seen(results: IdentificationView, hand: Hand, qtbot: QtBot, title: str) -> None:
+def test_coverage_and_mass_errors_are_seen(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     tabs = results.tabs
-    at = next(i for i in range(tabs.count()) if tabs.tabText(i) == title)
-    hand.click(tabs.tabBar(), tabs.tabBar().tabRect(at).center())
-    qtbot.waitUntil(lambda: tabs.currentIndex() == at)
-    settle(results, qtbot)
-    assert (results.coverage if title == "Coverage" else results.mass_errors).isVisible()
+    for title, page in (("Coverage", results.coverage), ("Mass errors", results.mass_errors)):
+        at = next(i for i in range(tabs.count()) if tabs.tabText(i) == title)
+        hand.click(tabs.tabBar(), tabs.tabBar().tabRect(at).center())
+        qtbot.waitUntil(lambda at=at: tabs.currentIndex() == at)
+        settle(results, qtbot)
+        assert page.isVisible()
 
 
 def test_a_peptide_is_found(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
@@ -133,12 +134,15 @@ def test_a_peptide_is_found(results: IdentificationView, hand: Hand, qtbot: QtBo
     assert peptide in shown(results.peptides, "peptide")
 
 
-def test_a_match_is_taken_to_a_spreadsheet(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_a_match_is_taken_to_a_spreadsheet_and_marked_with_a_star(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     hand.click(*place_of(results.psms, 0))
     qtbot.waitUntil(results.psms.view.hasFocus)
     hand.press("ctrl", "c")
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text().count("\n") == 2)
     assert len({line.count("\t") for line in QGuiApplication.clipboard().text().splitlines()}) == 1
+    settle(results, qtbot)
+    hand.press("ctrl", "d")
+    qtbot.waitUntil(lambda: any(shown(results.psms, "starred")))
 
 
 def test_all_results_are_handed_to_another_program(
@@ -166,16 +170,6 @@ def test_the_worst_accepted_matches_are_seen(results: IdentificationView, hand: 
     assert scores == sorted(scores)
 
 
-def test_another_run_is_looked_at(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
-    assert results.run is not None
-    runs, before = window.project_pane.runs, results.run.id
-    other = next(i for i in range(runs.count()) if window.project_pane.records[i].id != before)
-    hand.click(runs.viewport(), runs.visualItemRect(runs.item(other)).center())
-    qtbot.waitUntil(lambda: results.run is not None and results.run.id != before)
-    settle(results, qtbot)
-    assert results.header.text != ""
-
-
 def test_two_runs_are_compared(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     runs, pane = window.project_pane.runs, window.project_pane
     other = next(i for i in range(runs.count()) if not runs.item(i).isSelected())
@@ -185,24 +179,34 @@ def test_two_runs_are_compared(window: MainWindow, results: IdentificationView, 
     qtbot.waitUntil(lambda: window.comparisons.view is not None and window.pages.currentWidget() is window.comparisons.view)
 
 
-@pytest.mark.parametrize("kind", ["explain", "quantify"])
-def test_what_was_found_is_gone_on_with(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot, kind: str) -> None:
-    action = results.follow_ups[kind]
-    button = next(one for one in action.associatedObjects() if isinstance(one, QToolButton) and one.isVisible())
-    assert button.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonTextBesideIcon and button.text() == action.iconText() != ""
-    hand.click(button)
-    asked = window.searches[kind]
-    qtbot.waitUntil(lambda: asked.made_form is not None and window.pages.currentWidget() is asked.made_form)
-    assert results.run is not None and asked.form.project_folder() == window.project_pane.project.folder  # type: ignore[union-attr]
-    assert asked.form.parameters.values()["run"] in (results.run.id, (results.run.id,))
+def test_what_was_found_is_gone_on_with(
+    window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
+) -> None:
+    for kind in ("explain", "quantify"):
+        window.show_page(results)
+        settle(results, qtbot)
+        action = results.follow_ups[kind]
+        button = next(one for one in action.associatedObjects() if isinstance(one, QToolButton) and one.isVisible())
+        assert button.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonTextBesideIcon and button.text() == action.iconText() != ""
+        hand.click(button)
+        asked = window.searches[kind]
+        qtbot.waitUntil(lambda asked=asked: asked.made_form is not None and window.pages.currentWidget() is asked.made_form)
+        assert results.run is not None and asked.form.project_folder() == project.folder
+        assert asked.form.parameters.values()["run"] in (results.run.id, (results.run.id,))
 
 
-def test_the_parameters_of_another_run_are_seen(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_another_run_is_looked_at_and_its_parameters_are_seen(
+    window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot
+) -> None:
     pane = window.project_pane
     assert results.run is not None
-    other = next(i for i in range(pane.runs.count()) if pane.records[i].id != results.run.id)  # type: ignore[union-attr]
+    before = results.run.id
+    other = next(i for i in range(pane.runs.count()) if pane.records[i].id != before)
     hand.click(pane.runs.viewport(), pane.runs.visualItemRect(pane.runs.item(other)).center())
     qtbot.waitUntil(lambda: pane.selected_run is not None and pane.selected_run.id == pane.records[other].id)
+    qtbot.waitUntil(lambda: results.run is not None and results.run.id != before)
+    settle(results, qtbot)
+    assert results.header.text != ""
     hand.click(pane.about_button)
     qtbot.waitUntil(lambda: window.pages.currentWidget() is window.run_actions.made_page and not window.run_actions.is_busy)
     page = window.run_actions.page
@@ -210,13 +214,6 @@ def test_the_parameters_of_another_run_are_seen(window: MainWindow, results: Ide
     text = page.text.toPlainText()
     for one in window.searches["identify"].search.model.describe()[:5]:
         assert one.title in text
-
-
-def test_a_match_is_marked_with_a_star(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
-    hand.click(*place_of(results.psms, 0))
-    settle(results, qtbot)
-    hand.press("ctrl", "d")
-    qtbot.waitUntil(lambda: any(shown(results.psms, "starred")))
 
 
 def test_all_spectra_are_seen_identified_or_not(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:

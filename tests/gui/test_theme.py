@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtCore import QByteArray, QEvent, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QListWidget, QPlainTextEdit, QPushButton, QSpinBox, QVBoxLayout, QWidget
@@ -83,6 +83,34 @@ def test_the_look_that_is_there_is_not_taken_again(theme: Theme) -> None:
     assert theme.is_dark is not is_dark
     of_system, other = (look.surface for look in ((DARK, LIGHT) if is_dark else (LIGHT, DARK)))
     assert taken == ([DARK.surface] if is_dark else [DARK.surface, of_system]) + [other]
+
+
+def test_a_window_that_was_to_be_drawn_when_another_look_is_chosen_is_drawn_in_it(theme: Theme, qtbot: QtBot) -> None:
+    """Qt drops the request for a picture of a window that shows none, and takes what it, or a part of it, asks for later for asked."""
+
+    class Counting(QWidget):
+        n_pictures = 0
+
+        def event(self, event: QEvent) -> bool:
+            self.n_pictures += event.type() == QEvent.Type.Paint
+            return super().event(event)
+
+    window, part = Counting(), Counting()
+    qtbot.addWidget(window)
+    part.setParent(window)
+    window.resize(200, 100)
+    with qtbot.waitExposed(window):
+        window.show()
+    qtbot.waitUntil(lambda: window.n_pictures > 0)
+    window.update()
+    part.update()
+    theme.change("dark")
+    window.n_pictures = part.n_pictures = 0
+    while theme.is_changing:
+        assert window.n_pictures == part.n_pictures == 0
+        QApplication.processEvents()
+    qtbot.waitUntil(lambda: window.n_pictures > 0 and part.n_pictures > 0)
+    assert window.palette().color(QPalette.ColorRole.Window).name() == DARK.surface
 
 
 def test_icons_change_with_the_look(theme: Theme, qtbot: QtBot) -> None:

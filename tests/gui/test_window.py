@@ -26,7 +26,6 @@ from engine.jobs import Progress, ProgressEvent
 from engine.project import Project
 from engine.project.kept_file import is_kept_name
 from engine.results.counts import Count
-from engine.searches import SEARCHES
 from gui.dialogs import CrashDialog
 from gui.forms.numbers import IntegerBox
 from gui.settings import SettingsFile
@@ -523,14 +522,17 @@ def test_every_action_has_its_own_shortcut(window: MainWindow) -> None:
     assert len(shortcuts) == len(set(shortcuts)) >= 8
 
 
-@pytest.mark.parametrize("kind", [one.kind for one in SEARCHES])
-def test_no_page_has_a_shortcut_of_the_window(window: MainWindow, kind: str) -> None:
+def test_no_page_has_a_shortcut_of_the_window_nor_a_letter_of_a_menu_or_of_another_field(window: MainWindow) -> None:
     """Of two actions with the same keys Qt uses neither."""
     of_window = {action.shortcut().toString() for action in window.actions()}
-    pages = window.searches[kind]
-    for page in (pages.form, pages.results):
-        own = {keys.toString() for action in page.findChildren(QAction) for keys in action.shortcuts()}
-        assert own.isdisjoint(of_window), own & of_window
+    menus = [action.text() for action in window.menuBar().actions()]
+    for kind, pages in window.searches.items():
+        for page in (pages.form, pages.results):
+            own = {keys.toString() for action in page.findChildren(QAction) for keys in action.shortcuts()}
+            assert own.isdisjoint(of_window), (kind, own & of_window)
+        fields = [part.text() for part in pages.results.filter_bar.findChildren(QWidget) if isinstance(part, QLabel | QAbstractButton)]
+        letters = [text[text.index("&") + 1].lower() for text in [*menus, *fields] if "&" in text.replace("&&", "")]
+        assert len(letters) == len(set(letters)), (kind, sorted(letters))
 
 
 def test_the_look_changes_everywhere_at_once(filled: MainWindow, qtbot: QtBot) -> None:
@@ -804,12 +806,3 @@ def test_results_that_were_left_are_found_again_from_an_empty_search(window: Mai
     window.menus.new["align"].trigger()
     window.menus.results.trigger()
     assert window.pages.currentWidget() is left
-
-
-@pytest.mark.parametrize("kind", ["identify", "align", "structures", "cluster", "explain", "modified", "reads"])
-def test_no_letter_of_a_filter_is_that_of_a_menu_or_of_another_field(window: MainWindow, kind: str) -> None:
-    menus = [action.text() for action in window.menuBar().actions()]
-    bar = window.searches[kind].results.filter_bar
-    fields = [part.text() for part in bar.findChildren(QWidget) if isinstance(part, QLabel | QAbstractButton)]
-    letters = [text[text.index("&") + 1].lower() for text in [*menus, *fields] if "&" in text.replace("&&", "")]
-    assert len(letters) == len(set(letters)), sorted(letters)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,14 @@ from tests.engine.views.result_projects import rows_of
 from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown
 
 
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return project_with_clusters(tmp_path_factory.mktemp("made") / "project").folder
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return project_with_clusters(tmp_path / "project")
+def project(made_once: Path, tmp_path: Path) -> Project:
+    return Project.open(Path(shutil.copytree(made_once, tmp_path / "project")))
 
 
 def view_of(project: Project, qtbot: QtBot) -> ClusterView:

@@ -30,34 +30,31 @@ def identified(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project_with_results(tmp_path_factory.mktemp("identified") / "project")[0].folder
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_an_identification_is_exported_as_the_engine_does_it(
-    window: MainWindow, identified: Path, tmp_path: Path, qtbot: QtBot, format: str
+def test_an_identification_is_exported_in_every_format_as_the_engine_does_it(
+    window: MainWindow, identified: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
     project = Project.open(Path(shutil.copytree(identified, tmp_path / "project")))
     window.open_project(project.folder)
     settle(window.results, qtbot)
-    window.menus.export.trigger()
-    dialog = window.results.findChild(ExportDialog)
-    assert dialog is not None
-    assert dialog.directory().absolutePath() == str(tmp_path), "beside the project"
-    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
-    dialog.selectNameFilter(next(nameFilter for nameFilter in dialog.nameFilters() if nameFilter.startswith(FORMATS[format].title)))
-    with qtbot.waitSignal(window.bridge.finished) as finished:
-        dialog.fileSelected.emit(str(tmp_path / "mine"))
-        dialog.close()
-    job = finished.args[0]
-    assert job.state == "done", job.error_report or job.error
-    request = ExportRequest("identify-0001", format, tmp_path / "expected")
-    expected = IDENTIFICATION.export(project, request, Progress())
-    if FORMATS[format].is_folder:
-        written = [tmp_path / "mine" / path.name for path in expected]
-    else:
-        written = [tmp_path / f"mine{FORMATS[format].endings[0]}"]
-    assert job.result == written and all(path.stat().st_size > 100 for path in written)
-    for one, other in zip(written, expected, strict=True):
-        assert _but_times(one) == _but_times(other)
-    qtbot.waitUntil(window.message_bar.isVisible)
+    for format, export in FORMATS.items():
+        window.message_bar.hide()
+        window.menus.export.trigger()
+        (dialog,) = [one for one in window.results.findChildren(ExportDialog) if one.isVisible()]
+        assert dialog.directory().absolutePath() == str(tmp_path), "beside the project"
+        dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+        dialog.selectNameFilter(next(nameFilter for nameFilter in dialog.nameFilters() if nameFilter.startswith(export.title)))
+        with qtbot.waitSignal(window.bridge.finished) as finished:
+            dialog.fileSelected.emit(str(tmp_path / f"mine {format}"))
+            dialog.close()
+        job = finished.args[0]
+        assert job.state == "done", job.error_report or job.error
+        expected = IDENTIFICATION.export(project, ExportRequest("identify-0001", format, tmp_path / f"expected {format}"), Progress())
+        mine = f"mine {format}"
+        written = [tmp_path / mine / path.name for path in expected] if export.is_folder else [tmp_path / f"{mine}{export.endings[0]}"]
+        assert job.result == written and all(path.stat().st_size > 100 for path in written)
+        for one, other in zip(written, expected, strict=True):
+            assert _but_times(one) == _but_times(other)
+        qtbot.waitUntil(window.message_bar.isVisible)
     names = ", ".join(path.name for path in written)
     said = f"Export results of identify-0001 to {'mine' if len(written) > 1 else names}: {names} written in "
     assert said in window.message_bar.label.text()

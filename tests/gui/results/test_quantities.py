@@ -198,7 +198,7 @@ def test_counts_have_no_traces_and_are_shown(project: Project, tmp_path_factory,
     widget.clear()
 
 
-@pytest.mark.parametrize("kind", ["explain", "modified"])
+@pytest.mark.parametrize("kind", ["explain", pytest.param("modified", marks=pytest.mark.long)])
 def test_the_button_above_other_results_leads_to_their_quantities(
     window: MainWindow, qtbot: QtBot, identified_sample: Path, kind: str
 ) -> None:

@@ -429,7 +429,7 @@ def pictured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [str(folder / "identified"), str(folder / "searched")]
 
 
-@pytest.mark.parametrize("scale", ["1", "2"])
+@pytest.mark.parametrize("scale", ["1", pytest.param("2", marks=pytest.mark.long)])
 def test_pictures_of_every_view(tmp_path: Path, pictured: list[str], display: None, scale: str) -> None:
     """Each view in both looks and at both scales, kept in PROTEOSCOPE_SCREENSHOTS where that is set."""
     kept = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))

@@ -99,30 +99,32 @@ def test_insertions_are_left_out_or_shown(view: HitsView, qtbot: QtBot) -> None:
     assert painted is not None and len(painted.columns) == stack.n_columns and painted.follows_insertion is None
 
 
-@pytest.mark.parametrize("scheme", [one.name for one in SCHEMES])
-def test_residues_are_drawn_in_the_colours_of_the_scheme(view: HitsView, qtbot: QtBot, scheme: str) -> None:
-    view.stack.scheme.setCurrentIndex(view.stack.scheme.findData(scheme))
-    settle(view, qtbot)
+def test_residues_are_drawn_in_the_colours_of_the_scheme(view: HitsView, qtbot: QtBot) -> None:
     plot, found = view.stack.plot, view.stack.found
     assert found is not None
-    image = plot.viewport().grab().toImage()
-    ratio = image.devicePixelRatio()
-    colours = stack_colours(found.stack, scheme)
-    # Insertions are left out, unless they are wished.
-    colours, letters = colours[:, ~found.stack.is_opened], found.stack.letters[:, ~found.stack.is_opened]
-    n_compared = 0
     cells: dict[tuple[int, int], list[QPointF]] = {}
     for x in range(0, plot.viewport().width(), 2):
         for y in range(0, plot.viewport().height(), 2):
             place = plot.place_at(QPointF(x, y))
             if place is not None:
                 cells.setdefault(place, []).append(QPointF(x, y))
-    for (row, column), points in cells.items():
-        if letters[row, column] != OUTSIDE and colours[row, column, 3] and len(points) > 12:
-            seen = {image.pixelColor((point * ratio).toPoint()).getRgb()[:3] for point in points}
-            assert tuple(colours[row, column, :3].tolist()) in seen
-            n_compared += 1
-    assert n_compared > 50 or scheme == "none"
+    # Insertions are left out, unless they are wished.
+    letters = found.stack.letters[:, ~found.stack.is_opened]
+    for scheme in [one.name for one in SCHEMES]:
+        view.stack.scheme.setCurrentIndex(view.stack.scheme.findData(scheme))
+        settle(view, qtbot)
+        assert view.stack.found is not None and view.stack.found.rows.tolist() == found.rows.tolist()
+        image = plot.viewport().grab().toImage()
+        ratio = image.devicePixelRatio()
+        colours = stack_colours(found.stack, scheme)[:, ~found.stack.is_opened]
+        n_compared = 0
+        for (row, column), points in cells.items():
+            if letters[row, column] != OUTSIDE and colours[row, column, 3] and len(points) > 12:
+                wanted = tuple(colours[row, column, :3].tolist())
+                # Letters stand on some of them.
+                assert any(image.pixelColor((point * ratio).toPoint()).getRgb()[:3] == wanted for point in points), scheme
+                n_compared += 1
+        assert n_compared > 50 or scheme == "none"
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])

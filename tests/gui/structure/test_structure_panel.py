@@ -56,6 +56,10 @@ def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
+DRAWN = pytest.mark.parametrize("by", [pytest.param("OpenGL", marks=pytest.mark.long), "drawn"], indirect=True)
+"""For what is told to the camera and the scene, whoever draws."""
+
+
 def shown(project: Project, qtbot: QtBot) -> StructureView:
     widget = StructureView()
     qtbot.addWidget(widget)
@@ -236,6 +240,7 @@ def test_the_table_of_pairs_sorts_by_distance_and_is_copied(drawn_view: Structur
     assert query is not None and lines[1].split("\t")[0] in {query.label(row) for row in range(len(query))}
 
 
+@DRAWN
 def test_a_hit_chosen_in_the_table_is_superposed_at_once_and_the_view_stays(view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(view)
     camera = panel.canvas.camera.turned(20, 10)
@@ -287,6 +292,7 @@ def test_a_picked_residue_of_another_hit_marks_the_query_in_the_alignment(drawn_
     assert drawn_view.alignment.plot.marks == {column: (True, False)}
 
 
+@DRAWN
 def test_hands_turn_pan_and_zoom(view: StructureView, qtbot: QtBot) -> None:
     canvas = panel_of(view).canvas
     before = canvas.camera
