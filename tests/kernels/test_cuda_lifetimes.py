@@ -201,7 +201,7 @@ def test_a_clustering_leaves_nothing_running_wherever_it_is_stopped(pieces, monk
     test_a_search_that_is_stopped_leaves_nothing_running(clustering, pieces)
 
 
-@pytest.mark.parametrize("refused", [pytest.param(n, marks=[pytest.mark.long] * (n % 2)) for n in range(0, 60, 3)])
+@pytest.mark.parametrize("refused", [pytest.param(n, marks=[pytest.mark.long] * (n % 12 > 0)) for n in range(0, 60, 3)])
 def test_superposition_on_a_card_that_refuses_memory_at_any_moment_leaves_nothing_running(refused):
     card = WatchingCard(refused=[refused])
     with suppress(DeviceMemoryError):
