@@ -43,7 +43,7 @@ def test_any_modifications_and_series_agree_with_the_processor(seed):
         n_peptides=200,
     )  # fmt: skip
     expected = on_processor(work, 0.5)
-    found, _ = on_card(ShimCard(descending=seed % 2 == 1), work, 0.5, bin_shift=(10, 13, 16, 12)[seed], **SMALL)
+    found, _ = on_card(ShimCard(descending=seed % 2 == 1), work, 0.5, bin_shift=(10, 13, 16, 14)[seed], **SMALL)
     assert expected.histogram[:, 1:].any()
     assert_same_answer(found, expected)
 
