@@ -145,7 +145,7 @@ def dense(card):
 
 
 def open_search(card):
-    work = random_fragment_search(43, HYPERSCORE, n_peptides=1500, most=0)
+    work = random_fragment_search(43, HYPERSCORE, n_peptides=900, most=0)
     answer = empty_answer(len(work.windows), 8)
     kind = tuned(FragmentSearch, forms_of_chunk=128, threads=64, pairs_of_batch=1)
     search = kind(card, *work.inputs[2:], work.form_mass, work.form_code)
