@@ -45,7 +45,8 @@ def _tells_apart(name: str) -> bool:
     return "__CUDA_ARCH__" in source(name)
 
 
-# A source that does not tell architectures apart is one program for all, and what the oldest knows the newer ones know: those are for --all.
+# A source that does not tell architectures apart is one program for all, and what the oldest knows the newer ones know, which are for
+# --all.
 every_source_and_architecture = pytest.mark.parametrize(
     ("name", "architecture"),
     [
