@@ -12,7 +12,7 @@ from tests.searching import few_proteins
 @pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
 def test_killed_searches_lose_nothing_mix_nothing_and_leave_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))  # which is set back
-    kills.run(5, 3, tmp_path, few_proteins(tmp_path))
+    kills.run(3, 3, tmp_path, few_proteins(tmp_path))
 
 
 def test_a_full_disk_is_told_in_one_line_and_costs_no_result(tmp_path):

@@ -39,10 +39,10 @@ def has_qt():
 def test_spoilt_results_of_every_kind_give_results_or_clear_errors():
     # In one process, which makes and spoils them once for both.
     ways = (EXPORTS, WINDOW) if has_qt() else (EXPORTS,)
-    refused = spoilt_and_used(3, *(["--both"] if WINDOW in ways else []))
+    refused = spoilt_and_used(2, *(["--both"] if WINDOW in ways else []))
     assert tuple(refused) == ways
     for of_kinds in refused.values():
-        assert_some_are_refused(of_kinds, 3)
+        assert_some_are_refused(of_kinds, 2)
 
 
 @pytest.mark.long

@@ -26,9 +26,9 @@ SMALL = {"forms_of_chunk": 512, "threads": 64}
 def test_both_scores_agree_with_the_processor(score, fragment):
     work = random_fragment_search(score, score, fragment=fragment)
     expected = on_processor(work, WIDTH[score])
-    # With fine bins the shim, which goes through each of them, takes long: once is enough.
+    # With fine bins the shim, which goes through each of them, takes long for each chunk: once, and in few chunks, is enough.
     bins = {"bin_shift": 14} if score == HYPERSCORE else {}
-    found, ends = on_card(ShimCard(), work, WIDTH[score], **SMALL, **bins)
+    found, ends = on_card(ShimCard(), work, WIDTH[score], **{**SMALL, "forms_of_chunk": 1024}, **bins)
     assert expected.n_candidates.sum() > 1000
     assert (expected.best.code[:, 0] >= 0).sum() > 5
     assert_same_answer(found, expected)
@@ -43,7 +43,7 @@ def test_any_modifications_and_series_agree_with_the_processor(seed):
         n_peptides=200,
     )  # fmt: skip
     expected = on_processor(work, 0.5)
-    found, _ = on_card(ShimCard(descending=seed % 2 == 1), work, 0.5, bin_shift=(10, 13, 16, 12)[seed], **SMALL)
+    found, _ = on_card(ShimCard(descending=seed % 2 == 1), work, 0.5, bin_shift=(10, 13, 16, 14)[seed], **SMALL)
     assert expected.histogram[:, 1:].any()
     assert_same_answer(found, expected)
 

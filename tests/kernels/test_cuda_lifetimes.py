@@ -145,7 +145,7 @@ def dense(card):
 
 
 def open_search(card):
-    work = random_fragment_search(43, HYPERSCORE, n_peptides=1500, most=0)
+    work = random_fragment_search(43, HYPERSCORE, n_peptides=900, most=0)
     answer = empty_answer(len(work.windows), 8)
     kind = tuned(FragmentSearch, forms_of_chunk=128, threads=64, pairs_of_batch=1)
     search = kind(card, *work.inputs[2:], work.form_mass, work.form_code)
@@ -201,7 +201,7 @@ def test_a_clustering_leaves_nothing_running_wherever_it_is_stopped(pieces, monk
     test_a_search_that_is_stopped_leaves_nothing_running(clustering, pieces)
 
 
-@pytest.mark.parametrize("refused", [pytest.param(n, marks=[pytest.mark.long] * (n % 2)) for n in range(0, 60, 3)])
+@pytest.mark.parametrize("refused", [pytest.param(n, marks=[pytest.mark.long] * (n % 12 > 0)) for n in range(0, 60, 3)])
 def test_superposition_on_a_card_that_refuses_memory_at_any_moment_leaves_nothing_running(refused):
     card = WatchingCard(refused=[refused])
     with suppress(DeviceMemoryError):

@@ -57,7 +57,7 @@ def test_the_best_candidates_are_those_of_the_definition(options, threads, windo
             assert searched_on(Processor(threads), candidates, queries, window, top, kind) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_adversarial_lists_have_the_best_candidates_of_the_definition(data):
     def lists(ordered):
