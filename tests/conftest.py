@@ -20,23 +20,34 @@ settings.load_profile("any machine")
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 LONGEST_FILES = (
-    "tests/fuzz/test_kills_and_disks.py",
-    "tests/kernels/test_cuda_compiles.py",
-    "tests/kernels/test_cuda_lifetimes.py",
-    "tests/fuzz/test_readers.py",
     "tests/fuzz/test_result_tables.py",
-    "tests/gui/test_window.py",
-    "tests/engine/identification/test_entrapment.py",
+    "tests/fuzz/test_readers.py",
+    "tests/kernels/test_cuda_compiles.py",
+    "tests/fuzz/test_kills_and_disks.py",
+    "tests/engine/formats/test_hostile_files.py",
     "tests/gui/results/test_results.py",
     "tests/kernels/test_cuda_gapsmis.py",
-    "tests/kernels/test_cuda_fragment_index.py",
-    "tests/engine/command_line/test_main.py",
     "tests/kernels/test_k_means.py",
-    "tests/engine/formats/test_hostile_files.py",
-    "tests/engine/execution/cluster/test_searches_on_workers.py",
+    "tests/kernels/test_cuda_lifetimes.py",
+    "tests/kernels/test_cuda_fragment_index.py",
+    "tests/gui/results/test_hits.py",
     "tests/engine/execution/cluster/test_cluster.py",
+    "tests/engine/command_line/test_interrupted.py",
+    "tests/kernels/test_alignment.py",
+    "tests/engine/command_line/test_main.py",
+    "tests/gui/test_window.py",
+    "tests/engine/identification/test_entrapment.py",
+    "tests/kernels/test_match_scores.py",
+    "tests/engine/sequence_search/test_search.py",
+    "tests/gui/structure/test_structure_panel.py",
+    "tests/test_from_python.py",
+    "tests/installer/test_manual.py",
+    "tests/test_examples.py",
+    "tests/test_worked_examples.py",
+    "tests/test_house.py",
 )
-"""The files that take longest, which several processes begin with, so that none works at one of them while the others have nothing left."""
+"""The files that take longest, and long ones that would come last, which several processes begin with, so that none works at one of them while the
+others have nothing left."""
 
 
 @pytest.hookimpl(wrapper=True)

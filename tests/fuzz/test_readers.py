@@ -17,7 +17,7 @@ else:
     READERS, REPOSITORY, case = {}, Path(), None
 
 
-@pytest.fixture(scope="module", params=[60, pytest.param(200, marks=pytest.mark.long)])
+@pytest.fixture(scope="module", params=[100, pytest.param(200, marks=pytest.mark.long)])
 def n_cases(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 
