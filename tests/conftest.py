@@ -46,8 +46,8 @@ LONGEST_FILES = (
     "tests/test_worked_examples.py",
     "tests/test_house.py",
 )
-"""The files that take longest, and long ones that would come last, which several processes begin with, so that none works at one of them while the
-others have nothing left."""
+"""The files that take longest, and long ones that would come last: several processes begin with them, so that none works at one of them
+while the others have nothing left."""
 
 
 @pytest.hookimpl(wrapper=True)
