@@ -60,6 +60,7 @@ from engine.sequences.scheme import ScoringScheme
 from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch
 from kernels.cuda.modules import CudaCard, card
 from tests.benchmarks.figures import usable_gpus
+from tests.shim.tuning import tuned
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
@@ -176,14 +177,14 @@ def measure_large(
             peer.measure(search, residues, offsets, queries)
         del search
     if "streamed" in figures:
-        streamed = AlignmentSearch(device, residues, offsets, memory_bytes=1_500_000_000)
+        streamed = tuned(AlignmentSearch, memory_bytes=1_500_000_000)(device, residues, offsets)
         report("streamed", queries, len(residues), measured(streamed, queries, n)[1])
         report("streamed", queries[4:5], len(residues), measured(streamed, queries[4:5], n)[1], length=len(queries[4]))
         del streamed
     if "numbers" in figures:
         for numbers, name, least in ((SIXTEEN_BITS, "dpx", 90), (HALF_PRECISION, "half", 80), (THIRTY_TWO_BITS, "wide", 0)):
             if device.compute_capability() >= least:
-                search = AlignmentSearch(device, residues, offsets, numbers=numbers)
+                search = tuned(AlignmentSearch, numbers=numbers)(device, residues, offsets)
                 for some in (queries[4:5], queries[4:8]):
                     times = measured(search, some, n)[1]
                     report("numbers", some, len(residues), times, numbers=name, length=len(some[0]) if len(some) == 1 else None)

@@ -155,8 +155,9 @@ def test_a_fragment_index_gives_the_same_tables_on_all_devices(preset, runs, sam
         parameters = parameters_of(preset, index_memory=memory)
         expected = tables_of(runs[0], spectra, database, parameters, tmp_path / "0")
         for number, run in enumerate(runs[1:], 1):
+            used.clear()
             assert_same(tables_of(run, spectra, database, parameters, tmp_path / str(number)), expected, run)
-    assert len(used) == 2 * len(runs)
+            assert used, run
 
 
 def test_a_card_with_little_memory_gives_the_same_tables(runs, sample_files, tmp_path):

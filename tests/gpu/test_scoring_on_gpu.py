@@ -14,7 +14,7 @@ from kernels.cuda import scoring as cuda
 from kernels.cuda.modules import card
 from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.benchmarks.search_workload import peptides_of, preset, search_workload
-from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search, with_known_modifications
+from tests.shim.search_inputs import NOT_STOPPED, assert_same_hits, empty_hits, random_search, with_known_modifications
 from tests.shim.tuning import limited, tuned
 
 pytestmark = pytest.mark.gpu
@@ -27,7 +27,7 @@ def both(inputs, number):
     spectra, queries, peptides, modifications, settings = inputs
     n = len(queries.mass)
     expected, found = (empty_hits(n, width=WIDTH[settings.score]) for _ in range(2))
-    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n)
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n, NOT_STOPPED)
     list(cuda.SpectrumSearch(card(number), peptides, modifications, settings).search_queries(spectra, queries, found, 0, n))
     return found, expected
 
@@ -67,7 +67,7 @@ def test_dense_windows_agree_with_the_processor(score, fragment, most, maximum_f
         maximum_forms=maximum_forms,
     )  # fmt: skip
     expected, found, alone = (empty_hits(4000, width=WIDTH[score]) for _ in range(3))
-    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 4000)
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 4000, NOT_STOPPED)
     one, launched = card(number), set()
     launch = one.launch
 
@@ -101,7 +101,7 @@ def test_a_card_that_is_nearly_full_gives_the_same_hits(number):
     inputs = random_search(350, HYPERSCORE, n_queries=2000, n_peptides=400_000, most=1)
     spectra, queries, peptides, modifications, settings = inputs
     expected, found = empty_hits(2000), empty_hits(2000)
-    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 2000)
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 2000, NOT_STOPPED)
     one = card(number)
     search = cuda.SpectrumSearch(one, peptides, modifications, settings)
     list(search.search_queries(spectra, queries, found, 0, 2000))  # what streams and kernels need is taken now
@@ -129,7 +129,7 @@ def test_a_budget_of_memory_is_kept_to(number):
 
     spectra, queries, peptides, modifications, settings = random_search(360, HYPERSCORE, n_queries=500, n_peptides=2_000_000, most=1)
     expected, found = empty_hits(500), empty_hits(500)
-    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 500)
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 500, NOT_STOPPED)
     budget, pool = 60_000_000, cupy.get_default_memory_pool()
     pool.free_all_blocks()
     before = pool.used_bytes()
@@ -191,7 +191,7 @@ def test_a_card_takes_no_more_than_the_memory_it_is_given(number):
 
     spectra, queries, peptides, modifications, settings = random_search(370, HYPERSCORE, n_queries=500, n_peptides=2_000_000, most=1)
     expected, found = empty_hits(500), empty_hits(500)
-    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 500)
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 500, NOT_STOPPED)
     one, pool, budget = card(number), cupy.get_default_memory_pool(), 60_000_000
     one.limit_memory(budget)
     try:

@@ -1,0 +1,65 @@
+"""What is not run where there is no card, tests on one and benchmarks, still calls the program's functions as they are."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+FILES = sorted([*(TESTS / "gpu").glob("*.py"), *(TESTS / "benchmarks").glob("*.py")])
+OURS = ("kernels", "engine", "gui", "tests")
+
+
+def imported(tree: ast.Module) -> dict[str, Any]:
+    """What the names that are imported from the program stand for."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in OURS:
+            module = importlib.import_module(node.module)
+            for name in node.names:
+                if not hasattr(module, name.name):
+                    importlib.import_module(f"{node.module}.{name.name}")
+                found[name.asname or name.name] = getattr(module, name.name)
+    return found
+
+
+def calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Any]]:
+    """Calls of functions and classes of the program by an imported name, or by a name of an imported module."""
+    names = imported(tree)
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func
+        if isinstance(called, ast.Name) and called.id in names:
+            yield node, names[called.id]
+        elif isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and inspect.ismodule(names.get(called.value.id)):
+            yield node, getattr(names[called.value.id], called.attr)
+
+
+def fault(node: ast.Call, function: Any) -> str:
+    """Why a call cannot be made; nothing where it can, or where arguments are unpacked."""
+    function = getattr(function, "py_func", function)
+    if not callable(function) or any(isinstance(one, ast.Starred) for one in node.args) or any(one.arg is None for one in node.keywords):
+        return ""
+    try:
+        inspect.signature(function).bind(*node.args, **{str(one.arg): one.value for one in node.keywords})
+    except (TypeError, ValueError) as error:
+        return f"line {node.lineno}, {getattr(function, '__qualname__', function)}: {error}"
+    return ""
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_calls_of_the_program_have_its_arguments(file):
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    assert not [text for node, function in calls(tree) if (text := fault(node, function))]
+
+
+def test_a_call_with_an_argument_too_few_is_told():
+    tree = ast.parse("from kernels.cpu import candidates as cpu\ncpu.search_queries(1, 2, 3)\ncpu.search_queries(*range(9))\n")
+    assert ["search_queries" in text for node, function in calls(tree) if (text := fault(node, function))] == [True]
