@@ -11,6 +11,7 @@ from kernels.library_layouts import COSINE_LENGTH, UNITS, Matching, PeakLists, P
 __all__ = ["sample_spectra"]
 
 _QUERIES, _REFERENCES, _OF_QUERY, _PEAKS = 4000, 50_000, 500, 60
+_DRAWN = 5000  # lists at random, which then come again
 
 
 def sample_spectra(size: float, seed: int) -> Sample:
@@ -29,6 +30,6 @@ def sample_spectra(size: float, seed: int) -> Sample:
 
 def _lists(rng: np.random.Generator, n: int) -> PeakLists:
     """Lists of peaks a thomson and more apart."""
-    places = np.sort(rng.random((n, _PEAKS)), axis=1) * 1800.0 + np.arange(_PEAKS) + 100.0
+    places = np.sort(rng.random((min(n, _DRAWN), _PEAKS)), axis=1) * 1800.0 + np.arange(_PEAKS) + 100.0
     weight = np.full(n * _PEAKS, round(COSINE_LENGTH / _PEAKS**0.5), np.uint16)
-    return PeakLists(np.arange(n + 1) * _PEAKS, np.rint(places.ravel() * UNITS).astype(np.int32), weight)
+    return PeakLists(np.arange(n + 1) * _PEAKS, np.resize(np.rint(places.ravel() * UNITS).astype(np.int32), n * _PEAKS), weight)

@@ -55,11 +55,12 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
     residue_mass[letters - 65] = _RESIDUES[1]
     lengths = rng.integers(7, 30, n_peptides)
     starts = offsets_of(lengths)
-    residues = rng.choice(letters, int(starts[-1]))
-    of_residue = residue_mass[residues - 65]
-    mass = np.add.reduceat(of_residue, starts[:-1]) + WATER_MASS
-    present = np.bitwise_or.reduceat(np.uint32(1) << (residues - 65).astype(np.uint32), starts[:-1])
-    order = np.argsort(mass, kind="stable")
+    drawn = rng.integers(0, len(letters), int(starts[-1]), np.uint8)
+    residues = letters[drawn]
+    prefix = np.concatenate(([0.0], np.cumsum(np.array(_RESIDUES[1])[drawn])))
+    mass = np.diff(prefix[starts]) + WATER_MASS
+    present = np.bitwise_or.reduceat((np.uint32(1) << (letters.astype(np.uint32) - 65))[drawn], starts[:-1])
+    order = np.argsort(mass)
     peptides = PeptideArrays(
         mass[order], starts[:-1][order].astype(np.uint32), lengths[order].astype(np.uint8), np.zeros(n_peptides, np.uint8),
         present[order], residues, residue_mass, 0.0, 0.0,
@@ -70,7 +71,6 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
         shift, np.array([1 << ord("M") - 65], np.uint32), np.array([_ANYWHERE], np.int64), table @ shift, table, 20
     )
     chosen = np.sort(rng.integers(0, n_peptides, n_queries))
-    prefix = np.concatenate(([0.0], np.cumsum(of_residue)))
     begin, length = peptides.position[chosen].astype(np.int64), peptides.length[chosen].astype(np.int64)
     cuts = begin[:, None] + 1 + (rng.random((n_queries, _IONS)) * (length[:, None] - 1)).astype(np.int64)
     sums = prefix[cuts] - prefix[begin][:, None]

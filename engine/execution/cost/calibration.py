@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import cycle
+from math import sqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.execution.cost.kind_samples import SECONDS_OF_KIND, KindSamples
 from engine.execution.cost.parameters import DeviceParameters, TransferCosts
@@ -24,13 +26,15 @@ from kernels.device import Device, DeviceError, twin
 
 __all__ = ["calibrate_card", "calibrate_processor"]
 
-# Bytes; beyond 32 MiB the system hands out new pages for each array.
-_SIZES_OF_TRANSFERS = *(1 << power for power in (10, 15, 17, 18, 19, 20, 21, 22, 23)), 24 << 20, 36 << 20, 64 << 20, 128 << 20
+_NEW_PAGES = 32 << 20  # bytes, from which on the system hands out new pages for each array
+# Bytes: on both sides of that, where what a transfer takes leaps.
+_SIZES_OF_TRANSFERS = *(1 << power for power in (10, 15, 17, 18, 19, 20, 21, 22, 23)), 24 << 20, 31 << 20, 34 << 20, 64 << 20, 128 << 20
 _REPEATS = 3  # of which the least counts: what disturbs a run only lengthens it
 _STEPS = 1 << 12  # of the loops whose rate is measured
 _WORDS = {True: 1 << 22, False: 1 << 24}  # of vectors beyond the caches of the processor and a card
 _ADDITIONS = 16  # of them
-_TURNS = 2  # of the samples
+_FEWEST_TURNS, _MOST_TURNS = 2, 5  # of the samples
+_SECONDS = 4.5  # after which no other turn is begun that would end later
 _CORES = 128
 _LARGEST_PINNED = 24 << 20
 _PIECES = 4  # that are sent in turn
@@ -54,11 +58,13 @@ def calibrate_card(number: int, key: str, description: str, kinds: Sequence[str]
     shape = CardShape(card.multiprocessors(), card.maximum_shared_bytes(), card.compute_capability())
     progress.stage(f"Measuring transfers and memory of {card.name}")
     card.is_noting = False
-    measured = _measured(card, key, description, shape, card.free_bytes(), 0, progress.check)
-    measured = _with_kinds(measured.model_copy(update={"start": start}), card, shape, kinds, progress)
+    moved = np.ones(2 * _SIZES_OF_TRANSFERS[-1], np.uint8)
+    transfers = {name: _transfers(card, moved, is_pinned=name == "pinned") for name in ("pinned", "pageable")}
+    measured = _measured(card, key, description, shape, card.free_bytes(), 0, progress.check).model_copy(update={"start": start})
+    measured = _with_kinds(measured, card, shape, kinds, began, progress)
     # Once more, after some seconds: what disturbs a machine lasts for a while, and only lengthens.
     card.is_noting = False
-    again = {name: _least_of(getattr(measured, name), _transfers(card, is_pinned=name == "pinned")) for name in ("pinned", "pageable")}
+    again = {name: _of_both(one, _transfers(card, moved, is_pinned=name == "pinned")) for name, one in transfers.items()}
     return measured.model_copy(update=again)
 
 
@@ -69,19 +75,22 @@ def calibrate_processor(threads: int, key: str, kinds: Sequence[str], progress: 
     ------
     Cancelled : the user asked to stop.
     """
-    own = processor()
+    own, began = processor(), time.perf_counter()
     device = Processor(threads)
     progress.stage("Measuring memory and rates of the processor")
     measured = _measured(device, key, own.description, CardShape(threads, 0, 0), own.memory_bytes, threads, progress.check)
-    return _with_kinds(measured, device, None, kinds, progress)
+    return _with_kinds(measured, device, None, kinds, began, progress)
 
 
 def _with_kinds(
-    measured: DeviceParameters, device: Device, shape: CardShape | None, kinds: Sequence[str], progress: Progress
+    measured: DeviceParameters, device: Device, shape: CardShape | None, kinds: Sequence[str], began: float, progress: Progress
 ) -> DeviceParameters:
-    progress.stage(f"Measuring {device.name}", _TURNS * len(kinds))
+    """Samples of all kinds are run in turn, as often as there is time for. `began`: when measuring this device did."""
+    progress.stage(f"Measuring {device.name}", _FEWEST_TURNS * len(kinds))
     found: dict[str, KindSamples] = {}
-    for turn in range(_TURNS):
+    turn, last = 0, 0.0
+    while turn < _FEWEST_TURNS or (turn < _MOST_TURNS and time.perf_counter() - began + last < _SECONDS):
+        turn_began = time.perf_counter()
         for name in kinds if turn == 0 else list(found):
             progress.check()
             try:
@@ -94,7 +103,9 @@ def _with_kinds(
             except DeviceError as error:
                 found.pop(name, None)
                 progress.message(f"{device.name} was not measured for '{name}': {str(error).splitlines()[0]}", "warning")
-            progress.advance(1)
+            if turn < _FEWEST_TURNS:
+                progress.advance(1)
+        turn, last = turn + 1, time.perf_counter() - turn_began
     pace = min((one.pace for one in found.values()), default=0.0)
     return measured.model_copy(update={"pace": pace, "kinds": {name: one.costs(pace) for name, one in found.items()}})
 
@@ -102,7 +113,7 @@ def _with_kinds(
 def _measured(
     device: Any, key: str, description: str, shape: CardShape, memory_bytes: int, threads: int, check: Callable[[], None]
 ) -> DeviceParameters:
-    """Transfers, launches, memory and rates; `check` is called between them."""
+    """Launches, memory and rates; `check` is called between them."""
     analyses = twin(device, "analyses").Analyses(device)
     rates = {}
     for name in OPERATIONS:
@@ -113,8 +124,7 @@ def _measured(
     return DeviceParameters(
         key=key, description=description, threads=threads, multiprocessors=shape.multiprocessors, cores=1 if threads else _CORES,
         shared_bytes=shape.shared_bytes, memory_bytes=memory_bytes, capability=shape.capability,
-        pinned=TransferCosts() if threads else _transfers(device, is_pinned=True),
-        pageable=TransferCosts() if threads else _transfers(device, is_pinned=False),
+        pinned=TransferCosts(), pageable=TransferCosts(),
         sigma=_least(lambda: analyses.add(tiny, tiny)[1].kernel), launch=_more(lambda n: analyses.stream(BLOCK, n), _ADDITIONS),
         memory_bandwidth=12.0 * words / _more(lambda n: analyses.stream(words, n), repeats), rates=rates,
     )  # fmt: skip
@@ -138,10 +148,13 @@ def _seconds_of_rate(analyses: Any, name: str, steps: int) -> float:
     return float(analyses.rate(name, steps)[1])
 
 
-def _transfers(card: Any, *, is_pinned: bool) -> TransferCosts:
-    """Each transfer takes another of a few pieces of a large array: as in a search, the processor's caches hold small ones alone."""
+def _transfers(card: Any, every: NDArray[np.uint8], *, is_pinned: bool) -> TransferCosts:
+    """Each transfer takes another of a few pieces of a large array: as in a search, the processor's caches hold small ones alone.
+
+    `every`: bytes, twice as many as the largest transfer.
+    """
     sizes = [size for size in _SIZES_OF_TRANSFERS if not is_pinned or size <= _LARGEST_PINNED]
-    stream, buffer, every = card.stream(), card.buffer(sizes[-1]), np.ones(2 * sizes[-1], np.uint8)
+    stream, buffer = card.stream(), card.buffer(sizes[-1])
     found: list[list[float]] = []
     for send in (card.upload, card.download):
         took = list[float]()
@@ -161,18 +174,18 @@ def _transfers(card: Any, *, is_pinned: bool) -> TransferCosts:
                 send(*((buffer, values) if send == card.upload else (values, buffer)), stream)
                 card.wait(stream)
 
-            repeats = 1 if n_bytes > _LARGEST_PINNED else 2 if n_bytes > _SMALL else _REPEATS_OF_SMALL
+            repeats = 1 if n_bytes > _NEW_PAGES else 2 if n_bytes > _SMALL else _REPEATS_OF_SMALL
             took.append(max(_least_wall(move, repeats), took[-1] if took else 1e-9))
         found.append(took)
     return TransferCosts(sizes=tuple(sizes), seconds_in=tuple(found[0]), seconds_out=tuple(found[1]))
 
 
-def _least_of(one: TransferCosts, other: TransferCosts) -> TransferCosts:
-    """Of two measurements with the same sizes. Into new pages the slower: that the system has large ones at hand is luck."""
+def _of_both(one: TransferCosts, other: TransferCosts) -> TransferCosts:
+    """Of two measurements with the same sizes the least. Into new pages what is between: that the system has large ones at hand is luck."""
     out = zip(one.sizes, one.seconds_out, other.seconds_out, strict=True)
     return TransferCosts(
         sizes=one.sizes, seconds_in=tuple(map(min, one.seconds_in, other.seconds_in)),
-        seconds_out=tuple(max(both) if size > _LARGEST_PINNED else min(both) for size, *both in out),
+        seconds_out=tuple(sqrt(first * second) if size > _NEW_PAGES else min(first, second) for size, first, second in out),
     )  # fmt: skip
 
 

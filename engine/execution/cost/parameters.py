@@ -57,8 +57,9 @@ class TransferCosts(_Measured):
         return self
 
     def seconds(self, n_bytes: float, is_inward: bool) -> float:
-        """Of one transfer."""
-        return _line(self.sizes, self.seconds_in if is_inward else self.seconds_out, n_bytes)
+        """Of one transfer, which takes no less than the smallest that was measured: what it takes to begin."""
+        seconds = self.seconds_in if is_inward else self.seconds_out
+        return seconds[0] if seconds and n_bytes <= self.sizes[0] else _line(self.sizes, seconds, n_bytes)
 
     def alpha(self, is_inward: bool) -> float:
         """Seconds that a transfer takes to begin: those of the smallest."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engine.execution.cost import calibration
 from engine.execution.cost.calibration import calibrate_processor
 from engine.execution.cost.first_guess import predicted_speed
 from engine.execution.cost.kept import device_key, keep_parameters
 from engine.execution.cost.kind_samples import KindSamples, Run, least_run, run_sample, size_of, timed_run
 from engine.execution.cost.pace import host_pace, times_slower
+from engine.execution.cost.parameters import KindCosts
 from engine.execution.devices import processor
 from engine.execution.kinds import KINDS
 from engine.execution.work import CardShape, PredictableKind, Work, kind_of, sample_of
@@ -56,6 +58,17 @@ def test_a_processor_is_measured_and_kept_and_guessed_by(tmp_path, monkeypatch):
     assert speed is not None
     assert cost / run.seconds / 30 < speed < cost / run.seconds * 30
     assert predicted_speed(sample.work._replace(kind="points"), {}, Processor(2), 2) is None
+
+
+@pytest.mark.parametrize(("seconds", "turns"), [(0.0, 2), (1e9, 5)])
+def test_samples_are_run_in_as_many_turns_as_there_is_time_for(seconds, turns, monkeypatch):
+    run = list[str]()
+    monkeypatch.setattr(calibration, "_SECONDS", seconds)
+    monkeypatch.setattr(KindSamples, "grow", lambda self, *_: run.append("first"))
+    monkeypatch.setattr(KindSamples, "again", lambda self: run.append("again"))
+    monkeypatch.setattr(KindSamples, "costs", lambda self, pace: KindCosts(operations=(1.0,), kernel=(1.0,)))
+    calibrate_processor(1, "key", ["structures", "reads"], Progress())
+    assert run == ["first"] * 2 + ["again"] * 2 * (turns - 1)
 
 
 def test_kinds_that_nobody_samples_are_not_predicted():

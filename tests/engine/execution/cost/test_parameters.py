@@ -43,6 +43,7 @@ def test_between_samples_and_beyond_them():
     assert costs.kernel_seconds(1e7) == pytest.approx(1.1e-2 + 9e6 * (9e-3 / 9e5)), "at the rate of the last two"
     assert costs.kernel_seconds(0) == 0.0
     assert card().pageable.seconds(1e8, False) == pytest.approx(4e-2)
+    assert card().pageable.seconds(4, True) == card().pageable.alpha(True) == 1e-5, "a transfer of a word still has to begin"
 
 
 def test_a_work_takes_the_sum_of_its_parts():
