@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.arrays import offsets_of
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, WATER_MASS
 from engine.execution.work import Sample
 from engine.matches import fragment_scoring, spectrum_scoring
@@ -20,6 +19,7 @@ __all__ = ["MadeSearch", "made_search", "sample_fragments", "sample_spectra"]
 _QUERIES, _PEPTIDES = 20_000, 400_000
 _QUERIES_OF_INDEX, _PEPTIDES_OF_INDEX, _WINDOW = 4000, 60_000, 100.0
 _IONS, _NOISE = 24, 60  # peaks of a spectrum
+_TEXT, _MEAN_LENGTH = 1 << 20, 18  # residues
 _KEPT, _SLOTS, _MORE = 5, 1, 3
 _BINS = 96
 _RESIDUES = (
@@ -53,17 +53,17 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
     letters = np.frombuffer(_RESIDUES[0].encode(), np.uint8)
     residue_mass = np.full(26, np.nan)
     residue_mass[letters - 65] = _RESIDUES[1]
-    lengths = rng.integers(7, 30, n_peptides)
-    starts = offsets_of(lengths)
-    drawn = rng.integers(0, len(letters), int(starts[-1]), np.uint8)
-    residues = letters[drawn]
+    # Peptides of one text, as those of proteins are; they overlap where they are many.
+    drawn = rng.integers(0, len(letters), min(_TEXT, _MEAN_LENGTH * n_peptides), np.uint8)
     prefix = np.concatenate(([0.0], np.cumsum(np.array(_RESIDUES[1])[drawn])))
-    mass = np.diff(prefix[starts]) + WATER_MASS
-    present = np.bitwise_or.reduceat((np.uint32(1) << (letters.astype(np.uint32) - 65))[drawn], starts[:-1])
+    lengths = rng.integers(7, 30, n_peptides)
+    starts = rng.integers(0, len(drawn) - 30, n_peptides)
+    mass = prefix[starts + lengths] - prefix[starts] + WATER_MASS
+    present = _present((np.uint32(1) << (letters.astype(np.uint32) - 65))[drawn], starts, lengths)
     order = np.argsort(mass)
     peptides = PeptideArrays(
-        mass[order], starts[:-1][order].astype(np.uint32), lengths[order].astype(np.uint8), np.zeros(n_peptides, np.uint8),
-        present[order], residues, residue_mass, 0.0, 0.0,
+        mass[order], starts[order].astype(np.uint32), lengths[order].astype(np.uint8), np.zeros(n_peptides, np.uint8),
+        present[order], letters[drawn], residue_mass, 0.0, 0.0,
     )  # fmt: skip
     shift = np.array([15.994915])
     table = np.array([[0], [1]], np.int64)
@@ -87,6 +87,16 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
     reach = precursor[0] + precursor[1] * queries.mass
     ends = [np.searchsorted(peptides.mass, queries.mass - one + sign * reach) for one in (0.0, shift[0]) for sign in (-1, 1)]
     return MadeSearch(spectra, queries, peptides, modifications, settings, ends[1] - ends[0] + ends[3] - ends[2])
+
+
+def _present(bits: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Bits that pieces of a text have, (n,) uint32, by the bits that two letters have, four, eight and so on."""
+    found, width = np.zeros(len(starts), np.uint32), 1
+    while width <= lengths.max():
+        fits = (lengths >= width) & (lengths < 2 * width)
+        found[fits] = bits[starts[fits]] | bits[starts[fits] + lengths[fits] - width]
+        bits, width = bits[:-width] | bits[width:], 2 * width
+    return found
 
 
 def sample_spectra(size: float, seed: int) -> Sample:
