@@ -17,7 +17,7 @@ _DRAWN = 5000  # lists at random, which then come again
 def sample_spectra(size: float, seed: int) -> Sample:
     """Queries against references next to each other in mass."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    n, m = max(8, round(_QUERIES * size)), _REFERENCES
+    n, m = max(8, round(_QUERIES * size)), max(2 * _OF_QUERY, round(_REFERENCES * size**0.25))
     queries, references = _lists(rng, n), _lists(rng, m)
     low = np.sort(rng.integers(0, m - _OF_QUERY, (n, 1)), axis=0)
     mass = [np.sort(rng.integers(400 * UNITS, 3000 * UNITS, one)).astype(np.int32) for one in (n, m)]

@@ -7,8 +7,8 @@
 kernels
     The card is measured (`calibration_s` is the time of that, `compiled_s` of compiling before it). Then samples of every kind of work,
     five sizes each over three decades, none of them one that it was measured on: predicted and measured seconds of a whole work, with all
-    transfers and what the host does, the least of five turns of three runs each (`turns_s` tells of all). Predicted is a host at the pace
-    that it had in those turns (`paces_us`: a loop that is always the same, before and after each run), since one that others share is
+    transfers and what the host does, the least of twelve turns (`turns_s` tells of all). Each goes through all samples of all kinds, so
+    that caches hold no more of a work than where it is done once. Predicted is a host at the pace that it had in those turns (`paces_us`: a loop that is always the same, before and after each run), since one that others share is
     slower by a third for seconds at a time; `own_error` is that of the prediction which knows nothing of it, `card_error` that of kernels
     and transfers alone. The predicted share of transfers and the measured one, by the card's clock. And the problems of the thesis.
 plans
@@ -47,7 +47,7 @@ from tests.benchmarks.figures import emit
 REPOSITORY = Path(__file__).resolve().parents[2]
 SIZES = tuple(10.0**power for power in (-3.0, -2.25, -1.5, -0.75, 0.0))
 _SEED = 77
-_TURNS, _REPEATS = 5, 3
+_TURNS = 12
 
 
 def error(predicted: float, measured: float) -> float:
@@ -65,19 +65,18 @@ def table(title: str, rows: list[tuple[str, list[float]]]) -> None:
 
 
 def _runs(sample: Any, card: Any, is_first: bool) -> list[Any]:
-    """Some runs of a sample, with notes and without, of which the first of all may compile."""
-    from engine.execution.cost.kind_samples import awaken, run_sample, timed_run
+    """A run of a sample with notes and one without, of which the first of all may compile."""
+    from engine.execution.cost.kind_samples import run_sample, timed_run
 
     if is_first:
         run_sample(sample, card)
-    awaken(sample, card)
-    return [timed_run(sample, card, is_noted=is_noted) for is_noted in (True, False) for _ in range(_REPEATS)]
+    return [timed_run(sample, card, is_noted=is_noted) for is_noted in (True, False)]
 
 
 def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     """Calibrate, predict, measure."""
     from engine.execution.cost.calibration import calibrate_card
-    from engine.execution.cost.kind_samples import least_run, size_of
+    from engine.execution.cost.kind_samples import awaken, least_run, size_of
     from engine.execution.cost.prediction import predicted_work
     from engine.execution.work import PredictableKind, Work, kind_of, sample_of
     from kernels.cuda.modules import card
@@ -102,13 +101,20 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
         parameters=json.loads(parameters.model_dump_json()),
     )
     timed, rows, shares, on_card = TimedCard(options.device), list[tuple[str, list[float]]](), list[float](), list[float]()
+    samples = {}
     for name in parameters.kinds:
-        kind, errors = kind_of(Work(name, {}, {})), list[float]()
+        kind = kind_of(Work(name, {}, {}))
         assert isinstance(kind, PredictableKind)
-        samples = [sample_of(kind, size, _SEED) for size in SIZES]
-        # Turn about, and the least: what is predicted is a machine that does nothing else, and what disturbs one lasts for some runs.
-        turns = [[_runs(sample, timed, turn == 0) for sample in samples] for turn in range(_TURNS)]
-        for size, sample, *of_turns in zip(SIZES, samples, *turns, strict=True):
+        samples[name] = [sample_of(kind, size, _SEED) for size in SIZES]
+    # Turn about, and the least: what is predicted is a machine that does nothing else, and what disturbs one lasts for some runs.
+    turns: dict[str, list[list[Any]]] = {name: [] for name in samples}
+    for turn in range(_TURNS):
+        for name, every in samples.items():
+            awaken(every[0], timed)
+            turns[name].append([_runs(sample, timed, turn == 0) for sample in every])
+    for name, every in samples.items():
+        errors = list[float]()
+        for size, sample, *of_turns in zip(SIZES, every, *turns[name], strict=True):
             counted = size_of(sample.work, sample.states, parameters.card)
             runs = [run for turn in of_turns for run in turn]
             pace = min(run.pace for run in runs)
