@@ -8,8 +8,9 @@ kernels
     The card is measured (`calibration_s` is the time of that, `compiled_s` of compiling before it). Then samples of every kind of work,
     five sizes each over three decades, none of them one that it was measured on: predicted and measured seconds of a whole work, with all
     transfers and what the host does, the least of twelve turns (`turns_s` tells of all). Each goes through all samples of all kinds, so
-    that caches hold no more of a work than where it is done once. Predicted is a host at the pace that it had in those turns (`paces_us`: a loop that is always the same, before and after each run), since one that others share is
-    slower by a third for seconds at a time; `own_error` is that of the prediction which knows nothing of it, `card_error` that of kernels
+    that caches hold no more of a work than where it is done once. Predicted is a host at the pace that it had in those turns (`paces_us`:
+    a loop that is always the same, before and after each run), since one that others share is slower by a third for seconds at a time;
+    `own_error` is that of the prediction which knows nothing of it, `card_error` that of kernels
     and transfers alone. The predicted share of transfers and the measured one, by the card's clock. And the problems of the thesis.
 plans
     Forty shapes of tasks of the alignment with gaps that no plan was made by: seconds of each plan, and how much longer than the fastest
@@ -47,7 +48,7 @@ from tests.benchmarks.figures import emit
 REPOSITORY = Path(__file__).resolve().parents[2]
 SIZES = tuple(10.0**power for power in (-3.0, -2.25, -1.5, -0.75, 0.0))
 _SEED = 77
-_TURNS = 12
+_TURNS, _PROBLEM_TURNS = 12, 3
 
 
 def error(predicted: float, measured: float) -> float:
@@ -155,11 +156,14 @@ def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any
     rows = []
     for name in PROBLEMS:
         sizes = (150, 430, 1300, 2700, 5200) if name == "matrix multiplication" else (24_000, 130_000, 720_000, 4_000_000, 23_000_000)
-        errors = []
-        for n in sizes:
-            before = host_pace()
-            spent = measured_problem(card(options.device), name, n, 5)
-            pace = min(before, host_pace())
+        errors, runs, paces = [], [[] for _ in sizes], [[] for _ in sizes]
+        for _ in range(_PROBLEM_TURNS):
+            for number, n in enumerate(sizes):
+                paces[number].append(host_pace())
+                runs[number].append(measured_problem(card(options.device), name, n, 5))
+                paces[number].append(host_pace())
+        for n, of_size, of_host in zip(sizes, runs, paces, strict=True):
+            spent, pace = min(of_size, key=lambda run: run.seconds), min(of_host)
             predicted = predicted_problem(parameters, name, n, pace)
             errors.append(error(predicted.seconds, spent.seconds))
             share = 100 * (spent.transfer_in + spent.transfer_out) / spent.seconds

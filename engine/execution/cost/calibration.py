@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import cycle
 from math import sqrt
+from statistics import median
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.execution.cost.kind_samples import SECONDS_OF_KIND, KindSamples
+from engine.execution.cost.pace import host_pace, times_slower
 from engine.execution.cost.parameters import DeviceParameters, TransferCosts
 from engine.execution.devices import processor
 from engine.execution.work import CardShape
@@ -38,6 +40,7 @@ _SECONDS = 4.6  # after which no other turn is begun that would end later
 _CORES = 128
 _LARGEST_PINNED = 24 << 20
 _PIECES = 4  # that are sent in turn
+_PACES = 9
 _SMALL, _REPEATS_OF_SMALL = 2 << 20, 9  # bytes of transfers that take less than what disturbs them
 _LEAST_START = 0.3  # seconds
 
@@ -58,14 +61,26 @@ def calibrate_card(number: int, key: str, description: str, kinds: Sequence[str]
     shape = CardShape(card.multiprocessors(), card.maximum_shared_bytes(), card.compute_capability())
     progress.stage(f"Measuring transfers and memory of {card.name}")
     card.is_noting = False
-    moved = np.ones(2 * _SIZES_OF_TRANSFERS[-1], np.uint8)
-    transfers = {name: _transfers(card, moved, is_pinned=name == "pinned") for name in ("pinned", "pageable")}
-    measured = _measured(card, key, description, shape, card.free_bytes(), 0, progress.check).model_copy(update={"start": start})
+    pace, moved = _usual_pace(), np.ones(2 * _SIZES_OF_TRANSFERS[-1], np.uint8)
+    transfers = {name: _transfers(card, moved, pace, is_pinned=name == "pinned") for name in ("pinned", "pageable")}
+    measured = _measured(card, key, description, shape, card.free_bytes(), 0, pace, progress.check).model_copy(update={"start": start})
     measured = _with_kinds(measured, card, shape, kinds, began, progress)
     # Once more, after some seconds: what disturbs a machine lasts for a while, and only lengthens.
     card.is_noting = False
-    again = {name: _of_both(one, _transfers(card, moved, is_pinned=name == "pinned")) for name, one in transfers.items()}
+    again = {name: _of_both(one, _transfers(card, moved, pace, is_pinned=name == "pinned")) for name, one in transfers.items()}
     return measured.model_copy(update=again)
+
+
+def _usual_pace() -> float:
+    """That of the host as calibration begins: all of it is told as if it were so from the beginning to the end."""
+    return median(host_pace() for _ in range(_PACES))
+
+
+def _at_pace(pace: float, seconds: Callable[[], float]) -> float:
+    """Seconds that are measured, as a host at this pace would have taken."""
+    before = host_pace()
+    found = seconds()
+    return found * times_slower(pace, min(before, host_pace()))
 
 
 def calibrate_processor(threads: int, key: str, kinds: Sequence[str], progress: Progress) -> DeviceParameters:
@@ -78,7 +93,8 @@ def calibrate_processor(threads: int, key: str, kinds: Sequence[str], progress: 
     own, began = processor(), time.perf_counter()
     device = Processor(threads)
     progress.stage("Measuring memory and rates of the processor")
-    measured = _measured(device, key, own.description, CardShape(threads, 0, 0), own.memory_bytes, threads, progress.check)
+    shape = CardShape(threads, 0, 0)
+    measured = _measured(device, key, own.description, shape, own.memory_bytes, threads, _usual_pace(), progress.check)
     return _with_kinds(measured, device, None, kinds, began, progress)
 
 
@@ -106,14 +122,13 @@ def _with_kinds(
             if turn < _FEWEST_TURNS:
                 progress.advance(1)
         turn, last = turn + 1, time.perf_counter() - turn_began
-    pace = min((one.pace for one in found.values()), default=0.0)
-    return measured.model_copy(update={"pace": pace, "kinds": {name: one.costs(pace) for name, one in found.items()}})
+    return measured.model_copy(update={"kinds": {name: one.costs(measured.pace) for name, one in found.items()}})
 
 
 def _measured(
-    device: Any, key: str, description: str, shape: CardShape, memory_bytes: int, threads: int, check: Callable[[], None]
+    device: Any, key: str, description: str, shape: CardShape, memory_bytes: int, threads: int, pace: float, check: Callable[[], None]
 ) -> DeviceParameters:
-    """Launches, memory and rates; `check` is called between them."""
+    """Launches, memory and rates, of a host at this pace; `check` is called between them."""
     analyses = twin(device, "analyses").Analyses(device)
     rates = {}
     for name in OPERATIONS:
@@ -125,8 +140,9 @@ def _measured(
         key=key, description=description, threads=threads, multiprocessors=shape.multiprocessors, cores=1 if threads else _CORES,
         shared_bytes=shape.shared_bytes, memory_bytes=memory_bytes, capability=shape.capability,
         pinned=TransferCosts(), pageable=TransferCosts(),
-        sigma=_least(lambda: analyses.add(tiny, tiny)[1].kernel), launch=_more(lambda n: analyses.stream(BLOCK, n), _ADDITIONS),
-        memory_bandwidth=12.0 * words / _more(lambda n: analyses.stream(words, n), repeats), rates=rates,
+        sigma=_at_pace(pace, lambda: _least(lambda: analyses.add(tiny, tiny)[1].kernel, _REPEATS_OF_SMALL)),
+        launch=_at_pace(pace, lambda: _more(lambda n: analyses.stream(BLOCK, n), _ADDITIONS)),
+        memory_bandwidth=12.0 * words / _more(lambda n: analyses.stream(words, n), repeats), rates=rates, pace=pace,
     )  # fmt: skip
 
 
@@ -148,10 +164,10 @@ def _seconds_of_rate(analyses: Any, name: str, steps: int) -> float:
     return float(analyses.rate(name, steps)[1])
 
 
-def _transfers(card: Any, every: NDArray[np.uint8], *, is_pinned: bool) -> TransferCosts:
+def _transfers(card: Any, every: NDArray[np.uint8], pace: float, *, is_pinned: bool) -> TransferCosts:
     """Each transfer takes another of a few pieces of a large array: as in a search, the processor's caches hold small ones alone.
 
-    `every`: bytes, twice as many as the largest transfer.
+    `every`: bytes, twice as many as the largest transfer. `pace`: of the host whose seconds these are.
     """
     sizes = [size for size in _SIZES_OF_TRANSFERS if not is_pinned or size <= _LARGEST_PINNED]
     stream, buffer = card.stream(), card.buffer(sizes[-1])
@@ -175,7 +191,7 @@ def _transfers(card: Any, every: NDArray[np.uint8], *, is_pinned: bool) -> Trans
                 card.wait(stream)
 
             repeats = 1 if n_bytes > _NEW_PAGES else 2 if n_bytes > _SMALL else _REPEATS_OF_SMALL
-            took.append(max(_least_wall(move, repeats), took[-1] if took else 1e-9))
+            took.append(max(_at_pace(pace, partial(_least_wall, move, repeats)), took[-1] if took else 1e-9))
         found.append(took)
     return TransferCosts(sizes=tuple(sizes), seconds_in=tuple(found[0]), seconds_out=tuple(found[1]))
 

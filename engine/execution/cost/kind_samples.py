@@ -122,22 +122,22 @@ def timed_run(sample: Sample, device: Device, *, is_noted: bool) -> Run:
 
 
 def least_run(runs: Sequence[Run], pace: float, *, is_processor: bool) -> Run:
-    """Of several runs of a sample the least of each part, as a host at this pace would have taken that was never slower than at the
-    fastest of them.
+    """Of several runs of a sample the least of each part, each as a host at this pace would have taken it (as they were where it is 0).
 
-    One factor for all: a run whose own pace was mistaken would be the least of all. All seconds are those of runs without notes, or that
-    took so long that notes are nothing. On the processor, and where they are `LAUNCH_BOUND`, kernels keep the pace of the host too.
+    All seconds are those of runs without notes, or that took so long that notes are nothing. On the processor, and where they are
+    `LAUNCH_BOUND`, kernels keep the pace of the host too.
     """
-    factor = min(1.0, times_slower(pace, min(run.pace for run in runs)))
     noted = [run for run in runs if run.is_noted]
     plain = [run for run in runs if is_processor or not run.is_noted or run.seconds > _UNDISTURBED] or noted
-    seconds = min(run.seconds for run in plain)
     if is_processor:
-        return Run(factor * seconds, factor * seconds, 0.0, pace=pace)
-    kernel = min(seconds, *(run.kernel for run in noted))
-    own = factor * kernel if kernel < LAUNCH_BOUND else kernel
-    rest = factor * (seconds - kernel)
-    return Run(own + rest, own, min(factor * min(run.transfer for run in noted), rest), pace=pace)
+        seconds = min(run.seconds * times_slower(pace, run.pace) for run in plain)
+        return Run(seconds, seconds, 0.0, pace=pace)
+    kernel = min(run.kernel * (times_slower(pace, run.pace) if run.kernel < LAUNCH_BOUND else 1.0) for run in noted)
+    steady = kernel if kernel >= LAUNCH_BOUND else 0.0
+    seconds = min(steady + max(0.0, run.seconds - steady) * times_slower(pace, run.pace) for run in plain)
+    kernel = min(kernel, seconds)
+    transfer = min(run.transfer * times_slower(pace, run.pace) for run in noted)
+    return Run(seconds, kernel, min(transfer, seconds - kernel), pace=pace)
 
 
 class KindSamples:
@@ -159,11 +159,6 @@ class KindSamples:
         self._kind, self._device, self._card = kind, device, card
         self._samples: list[Sample] = []
         self._runs: list[list[Run]] = []
-
-    @property
-    def pace(self) -> float:
-        """The fastest of the host so far."""
-        return min((run.pace for runs in self._runs for run in runs), default=0.0)
 
     def grow(self, seconds: float, check: Callable[[], None]) -> None:
         """Run samples, four times as large each time, until they take long or the seconds are over.
