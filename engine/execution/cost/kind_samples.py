@@ -33,6 +33,7 @@ _GROWN = 2.5  # times the seconds of a sample a quarter as large: it is full
 _PATIENCE = 4.0  # times the seconds of a kind, where samples do not yet fill the device
 _FEWEST_SIZES, _MOST_SIZES = 3, 8
 _UNDISTURBED = 0.005  # seconds: what notes kernels and transfers takes nothing beside these
+_MOST_OVER = 2.0  # times, of what the host took over the line through all samples
 _COMPILED = 16.0  # times the seconds of a smaller sample: something was compiled
 _SEED = 20181
 
@@ -225,11 +226,14 @@ class KindSamples:
             return KindCosts(operations=operations, kernel=kernel)
         moved = [one.bytes_in + one.bytes_out for one in sizes]
         rows = [(1.0, float(one.items), each) for one, each in zip(sizes, moved, strict=True)]
-        host = fitted(rows, [max(run.host, 1e-6) for run in runs])
+        took = [max(run.host, 1e-6) for run in runs]
+        host = fitted(rows, took)
+        line = [max(1e-7, sum(x * one for x, one in zip(row, host, strict=True))) for row in rows]
+        over = [min(_MOST_OVER, max(1.0 / _MOST_OVER, seconds / one)) for seconds, one in zip(took, line, strict=True)]
         moved_curve, transfer = _curve(moved, [run.transfer for run in runs])
         return KindCosts(
             operations=operations, kernel=kernel, moved=moved_curve, transfer=transfer,
-            host_fixed=host[0], host_item=host[1], host_byte=host[2],
+            host_fixed=host[0], host_item=host[1], host_byte=host[2], host_over_line=_curve(moved, over)[1],
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from math import exp, log
 from typing import NamedTuple
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, model_validator
 
 from engine.execution.cost.atgpu import Machine
@@ -90,6 +91,8 @@ class KindCosts(_Measured):
     operations : ascending, of the samples. kernel : seconds in kernels of each (on the processor all seconds).
     moved, transfer : bytes that are moved, ascending, and seconds of transfers beside which no kernel runs.
     host_fixed, host_item, host_byte : what the host does besides: opening and closing the work, for each row, for each byte moved.
+    host_over_line : of the samples in `moved`, what the host took over what these three say: it does not grow in a line where it goes on
+    beside kernels.
     """
 
     operations: tuple[PositiveFloat, ...] = Field(min_length=1, max_length=64)
@@ -99,12 +102,15 @@ class KindCosts(_Measured):
     host_fixed: float = Field(default=0.0, ge=0)
     host_item: float = Field(default=0.0, ge=0)
     host_byte: float = Field(default=0.0, ge=0)
+    host_over_line: tuple[PositiveFloat, ...] = Field(default=(), max_length=64)
 
     @model_validator(mode="after")
     def _is_a_curve(self) -> KindCosts:
         for x, y in ((self.operations, self.kernel), (self.moved, self.transfer)):
             if len(x) != len(y) or any(after <= before for before, after in pairwise(x)):
                 raise ValueError("sizes and seconds are no curve")
+        if len(self.host_over_line) not in (0, len(self.moved)):
+            raise ValueError("the host was not measured of each sample")
         return self
 
     def kernel_seconds(self, operations: float) -> float:
@@ -114,6 +120,13 @@ class KindCosts(_Measured):
     def transfer_seconds(self, n_bytes: float) -> float:
         """The same of transfers."""
         return _line(self.moved, self.transfer, n_bytes)
+
+    def host_seconds(self, items: int, n_bytes: float) -> float:
+        """What the host does besides, for so many rows and bytes moved."""
+        line = self.host_fixed + self.host_item * items + self.host_byte * n_bytes
+        if not self.host_over_line or n_bytes <= 0.0:
+            return line
+        return line * float(np.interp(log(n_bytes), [log(one) for one in self.moved], self.host_over_line))
 
     @property
     def rate(self) -> float:

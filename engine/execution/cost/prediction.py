@@ -53,8 +53,9 @@ def predicted_work(parameters: DeviceParameters, kind: str, size: WorkSize, pace
     if kernel < LAUNCH_BOUND:
         kernel *= slower
     # Of the host's time, the part in which it waits for rounds to end.
-    synchronisation = min(size.rounds * parameters.sigma, costs.host_fixed)
-    host = costs.host_fixed - synchronisation + costs.host_item * size.items + costs.host_byte * moved
+    host = costs.host_seconds(size.items, moved)
+    synchronisation = min(size.rounds * parameters.sigma, host)
+    host -= synchronisation
     transfer = costs.transfer_seconds(moved)
     return Prediction(slower * transfer, kernel, slower * synchronisation, slower * host, min(kernel, moved / parameters.memory_bandwidth))
 

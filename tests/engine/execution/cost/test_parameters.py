@@ -46,6 +46,16 @@ def test_between_samples_and_beyond_them():
     assert card().pageable.seconds(4, True) == card().pageable.alpha(True) == 1e-5, "a transfer of a word still has to begin"
 
 
+def test_the_host_takes_what_it_took_of_samples_and_beyond_them_as_of_the_last():
+    costs = card().kinds["sequences"].model_copy(update={"host_over_line": (1.0, 0.5)})
+    assert costs.host_seconds(1000, 1e3) == pytest.approx(2e-3 + 1e-7)
+    assert costs.host_seconds(1000, 1e6) == pytest.approx(0.5 * (2e-3 + 1e-4))
+    assert costs.host_seconds(1000, 10**4.5) == pytest.approx(0.75 * (2e-3 + 10**-5.5)), "half way in logarithms"
+    assert costs.host_seconds(5000, 1e8) == pytest.approx(0.5 * (6e-3 + 1e-2))
+    with pytest.raises(ValidationError, match="each sample"):
+        KindCosts(operations=(1.0,), kernel=(1.0,), moved=(1.0, 2.0), transfer=(1.0, 1.0), host_over_line=(1.0,))
+
+
 def test_a_work_takes_the_sum_of_its_parts():
     found = predicted_work(card(), "sequences", WorkSize(1e6, 1000, 5e5, 5e5, 2))
     assert found.kernel == pytest.approx(1.1e-2)
