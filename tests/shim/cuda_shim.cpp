@@ -1,8 +1,9 @@
-// What runs the grids of cuda_shim.hpp: compiled once, and linked into the library of each source, which has variables of its own.
+// What runs the grids of cuda_shim.hpp: compiled once, into a library that those of all sources find it in.
 #include <link.h>
 #include <ucontext.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>

@@ -7,10 +7,18 @@
 // card do not.
 #pragma once
 
-// This much of every source is compiled with it: what needs no template of its own stands in cuda_shim.cpp, which is compiled once.
-#include <cmath>
-#include <cstdint>
-#include <utility>
+// This much of every source is compiled with it, so that it includes nothing: headers of the standard library would take longer than most
+// sources. What needs no template of its own stands in cuda_shim.cpp, which is compiled once.
+using size_t = decltype(sizeof 0);
+extern "C" {
+double fabs(double) noexcept;
+double floor(double) noexcept;
+double fmax(double, double) noexcept;
+double sqrt(double) noexcept;
+float fmaxf(float, float) noexcept;
+float fminf(float, float) noexcept;
+float logf(float) noexcept;
+}
 
 #define __global__
 #define __device__
@@ -74,14 +82,18 @@ Value shuffle(unsigned mask, Value value, int source) {
     return from_bits<Value>(shuffled(mask, as_bits(value), source));
 }
 
-// Calls a kernel with the values that lie at some addresses.
-template <class... Arguments, size_t... i>
-void call(void (*kernel)(Arguments...), void** arguments, std::index_sequence<i...>) {
-    kernel(*static_cast<Arguments*>(arguments[i])...);
+// Calls a kernel with the values that lie at some addresses, which are read in order: so do braces.
+template <class Value>
+Value next(void**& arguments) {
+    return *static_cast<Value*>(*arguments++);
 }
 template <class... Arguments>
+struct Call {
+    Call(void (*kernel)(Arguments...), Arguments... arguments) { kernel(arguments...); }
+};
+template <class... Arguments>
 void call(void (*kernel)(Arguments...), void** arguments) {
-    call(kernel, arguments, std::index_sequence_for<Arguments...>());
+    Call<Arguments...>{kernel, next<Arguments>(arguments)...};
 }
 
 }  // namespace shim

@@ -40,7 +40,7 @@ _OPTIONS = (
 _GUARD = b"" if IS_SANITIZED else bytes([0xC3]) * 1024
 _KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(([^)]*)\)')
 
-_one_at_a_time = threading.Lock()  # the fibers of a kernel live in variables of the library
+_one_at_a_time = threading.Lock()  # the fibers of all kernels live in variables of one library
 
 
 def missing_compiler() -> str:
@@ -50,53 +50,32 @@ def missing_compiler() -> str:
 
 def compiled(text: str, defines: tuple[str, ...] = ()) -> ctypes.CDLL:
     """A library of the kernels of a CUDA source, from a cache that knows sources by their digest."""
-    # Of a source of many forms each runs for a moment: it is compiled sooner than it is made fast.
-    shared = (*_OPTIONS, "-O0" if defines else "-O2", *header_options())
-    options = (*shared, *(f"-D{define}" for define in defines))
+    # Of a source of many forms each runs for a moment: it is compiled sooner than it is made fast. What the libraries of C and C++ have is
+    # there already, in the one that runs the grids: looking through them would take as long as compiling.
+    options = (*_OPTIONS, "-O0" if defines else "-O2", *header_options(), *(f"-D{define}" for define in defines), "-nostdlib")
+    launchers = "".join(f"SHIM_KERNEL({kernel})\n" for kernel, _ in _KERNEL.findall(text))
+    return ctypes.CDLL(str(_library(f'#include "{_HEADER}"\n{text}\n{launchers}', *options, after=(_runner_path(),))))
+
+
+@cache
+def _runner_path() -> Path:
+    """The library that runs the grids of all others."""
+    return _library(_RUNNER.read_text(encoding="utf-8"), *_OPTIONS, "-O2", f"-I{_RUNNER.parent}")
+
+
+def _library(text: str, *options: str, after: tuple[Path, ...] = ()) -> Path:
+    """A library of a source, and of libraries `after` it, in a folder for those of all processes."""
     folder = Path(tempfile.gettempdir()) / f"proteoscope-shim-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    library = folder / f"{_digest(text, *options)}.so"
+    known = "\0".join((_HEADER.read_text(encoding="utf-8"), text, *options, *map(str, after)))
+    library = folder / f"{hashlib.sha256(known.encode()).hexdigest()[:24]}.so"
     if not library.exists():
         with tempfile.TemporaryDirectory(dir=folder) as name:
             program, built = Path(name) / "kernels.cpp", Path(name) / "kernels.so"
-            launchers = "".join(f"SHIM_KERNEL({kernel})\n" for kernel, _ in _KERNEL.findall(text))
-            program.write_text(f'#include "{_compiled_header(folder, shared)}"\n{text}\n{launchers}', encoding="utf-8")
-            subprocess.run(["g++", *options, "-shared", str(program), str(_compiled_runner(folder)), "-o", str(built)], check=True)
+            program.write_text(text, encoding="utf-8")
+            subprocess.run(["g++", *options, "-shared", str(program), *map(str, after), "-o", str(built)], check=True)
             built.replace(library)
-    return ctypes.CDLL(str(library))
-
-
-def _digest(*texts: str) -> str:
-    """What the sources of the shim and some texts are known by."""
-    return hashlib.sha256("\0".join((*(one.read_text(encoding="utf-8") for one in (_HEADER, _RUNNER)), *texts)).encode()).hexdigest()[:24]
-
-
-@cache
-def _compiled_header(folder: Path, options: tuple[str, ...]) -> Path:
-    """A header that includes that of the shim, beside what the compiler made of it: a good part of the work of each source."""
-    header = folder / f"{_digest(*options)}.hpp"
-    made = header.with_name(f"{header.name}.gch")
-    if not made.exists():
-        with tempfile.TemporaryDirectory(dir=folder) as name:
-            text, built = Path(name) / "header.hpp", Path(name) / "header.gch"
-            text.write_text(f'#include "{_HEADER}"\n', encoding="utf-8")
-            subprocess.run(["g++", *options, "-x", "c++-header", str(text), "-o", str(built)], check=True)
-            text.replace(header)
-            built.replace(made)
-    return header
-
-
-@cache
-def _compiled_runner(folder: Path) -> Path:
-    """What runs the grids, which every library has in it."""
-    options = (*_OPTIONS, "-O2")
-    made = folder / f"{_digest(*options)}.o"
-    if not made.exists():
-        with tempfile.TemporaryDirectory(dir=folder) as name:
-            built = Path(name) / "runner.o"
-            subprocess.run(["g++", *options, "-c", str(_RUNNER), "-o", str(built)], check=True)
-            built.replace(made)
-    return made
+    return library
 
 
 class ShimCard:
@@ -201,12 +180,9 @@ class ShimCard:
         self._lost |= self.n_launches == self.failing_launch
         self.n_launches += 1
         if not self._lost:
-            launch(
+            self.operations += launch(
                 self._libraries[file, defines], kernel, blocks, threads, arguments, shared_bytes=shared_bytes, descending=self._descending
             )
-            counted = self._libraries[file, defines].counted_operations
-            counted.restype = ctypes.c_ulonglong
-            self.operations += counted()
             self.shared_bytes = max(self.shared_bytes, shared_bytes)
             self._check_guards(file, kernel, arguments)
 
@@ -239,8 +215,8 @@ def launch(
     *,
     shared_bytes: int = 0,
     descending: bool = False,
-) -> None:
-    """Run a kernel. Arguments are arrays (passed by address) and NumPy scalars.
+) -> int:
+    """Run a kernel, and count its operations. Arguments are arrays (passed by address) and NumPy scalars.
 
     Raises
     ------
@@ -248,6 +224,8 @@ def launch(
     """
     function = getattr(library, f"launch_{kernel}")
     function.restype = ctypes.c_char_p
+    counted = library.counted_operations
+    counted.restype = ctypes.c_ulonglong
     cells = [
         np.array([argument.ctypes.data], np.uint64) if isinstance(argument, np.ndarray) and argument.ndim else np.asarray(argument)
         for argument in arguments
@@ -256,5 +234,7 @@ def launch(
     shape = ctypes.c_uint * 3
     with _one_at_a_time:
         fault = function(shape(blocks, 1, 1), shape(threads, 1, 1), ctypes.c_ulong(shared_bytes), int(descending), addresses)
+        n_operations = int(counted())
     if fault:
         raise DeviceError(fault.decode())
+    return n_operations
