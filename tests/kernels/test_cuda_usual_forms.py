@@ -11,7 +11,7 @@ from engine.jobs.progress import Cancelled
 from kernels.cuda.modules import source
 from kernels.cuda.usual_forms import compile_usual_forms, usual_forms
 from kernels.device import DeviceError
-from tests.kernels.test_cuda_compiles import LIBRARIES, SOON, compile_for
+from tests.kernels.test_cuda_compiles import LIBRARIES, compile_for
 
 
 class NotingCard:
@@ -65,4 +65,4 @@ def test_usual_forms_are_of_sources_that_are_there() -> None:
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
 def test_usual_forms_compile(file: str, macros: tuple[str, ...]) -> None:
-    compile_for(LIBRARIES[-1], source(file), "90", macros, SOON)
+    compile_for(LIBRARIES[-1], source(file), "90", macros)
