@@ -15,6 +15,7 @@ double fabs(double) noexcept;
 double floor(double) noexcept;
 double fmax(double, double) noexcept;
 double sqrt(double) noexcept;
+float fmaf(float, float, float) noexcept;
 float fmaxf(float, float) noexcept;
 float fminf(float, float) noexcept;
 float logf(float) noexcept;
