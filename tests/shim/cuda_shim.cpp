@@ -22,13 +22,18 @@ unsigned current = 0;
 
 namespace {
 
-constexpr size_t kStackBytes = 128 * 1024;
+constexpr size_t kStackBytes = 128 * 1024 + 448;  // no power of two, which would give the upper ends of all the same place in the cache
 constexpr unsigned char kRubbish = 0xa5;
+
+// What lanes wait for each other for.
+enum class Exchange { nothing, value, vote };
 
 struct Warp {
     unsigned arrived = 0, mask = 0;
     unsigned long generation = 0;
-    unsigned long long slot[32];
+    Exchange exchange = Exchange::nothing;
+    int source[32];
+    unsigned long long laid_down[32], answer[32];
 };
 
 // A thread of the block. Its stack stays from block to block: it waits where it was done with the one before.
@@ -46,16 +51,16 @@ std::unique_ptr<char[]> stacks;
 void* scheduler[5];
 unsigned n_waiting = 0, n_live = 0;
 unsigned long barrier_generation = 0;
-bool progressed = false;
 std::string error;
 void (*body)(void**) = nullptr;
 void** body_arguments = nullptr;
 
-// GCC asks that no function holds both the place and the jump; variables of one that holds a place are not safe.
-[[noreturn]] __attribute__((noinline)) void jump_to(void** where) { __builtin_longjmp(where, 1); }
+// GCC asks that no function holds both the place and the jump; variables of one that holds a place are not safe. Whoever calls one must not
+// rely on registers that this file alone tells it leaves as they are (noipa).
+[[noreturn]] __attribute__((noipa)) void jump_to(void** where) { __builtin_longjmp(where, 1); }
 
 // Gives the turn back.
-__attribute__((noinline)) void yield() {
+__attribute__((noipa)) void yield() {
     if (__builtin_setjmp(fibers[current].where) == 0) jump_to(scheduler);
 }
 
@@ -74,14 +79,13 @@ void begin_fiber() {
     for (;;) {
         body(body_arguments);
         fibers[current].finished = true;
-        progressed = true;
         if (--n_live == n_waiting && n_live > 0) release_block();
         yield();
     }
 }
 
 // Lets the current fiber run until it waits or ends.
-__attribute__((noinline)) void resume() {
+__attribute__((noipa)) void resume() {
     Fiber& fiber = fibers[current];
     if (__builtin_setjmp(scheduler) != 0) return;
     if (fiber.begun) jump_to(fiber.where);
@@ -147,7 +151,6 @@ void fail(const char* text) {
 }
 
 void block_barrier() {
-    progressed = true;
     if (++n_waiting == n_live) {
         release_block();
     } else {
@@ -155,34 +158,68 @@ void block_barrier() {
     }
 }
 
-// All lanes in `mask` must come with the same mask before any goes on.
-void warp_barrier(unsigned mask) {
+namespace {
+
+// All lanes in `mask` must come with the same mask and for the same before any goes on. The last gives all of them their answers, which
+// stay until a lane comes again: nobody needs to wait for those that have not read theirs.
+unsigned long long meet(unsigned mask, Exchange exchange, unsigned long long bits = 0, int source = 0) {
     Warp& warp = warps[current >> 5];
-    const unsigned bit = 1u << (current & 31);
+    const unsigned lane = current & 31, bit = 1u << lane;
     if (!(mask & bit)) fail("a lane is not in the mask that it names");
     if (warp.arrived == 0) {
         warp.mask = mask;
+        warp.exchange = exchange;
     } else if (warp.mask != mask) {
         fail("lanes of a warp name different masks");
+    } else if (warp.exchange != exchange) {
+        fail("lanes of a warp exchange different things");
     }
+    warp.laid_down[lane] = bits;
+    warp.source[lane] = source;
     warp.arrived |= bit;
-    progressed = true;
-    if (warp.arrived == mask) {
-        warp.arrived = 0;
-        ++warp.generation;
-    } else {
+    if (warp.arrived != mask) {
         yield_until_changed(warp.generation);
+        return warp.answer[lane];
+    }
+    warp.arrived = 0;
+    ++warp.generation;
+    if (exchange == Exchange::nothing) return 0;
+    unsigned votes = 0;
+    for (unsigned one = mask; one != 0; one &= one - 1) {
+        const int i = __builtin_ctz(one);
+        if (exchange == Exchange::value) warp.answer[i] = warp.laid_down[warp.source[i]];
+        votes |= warp.laid_down[i] != 0 ? 1u << i : 0u;
+    }
+    for (unsigned one = exchange == Exchange::vote ? mask : 0u; one != 0; one &= one - 1) warp.answer[__builtin_ctz(one)] = votes;
+    return warp.answer[lane];
+}
+
+// Lets the threads of a warp run, each until it waits, as often as any of them can. Returns whether any could.
+bool run_warp(unsigned begin, unsigned end, bool descending) {
+    for (bool any = false;; any = true) {
+        bool goes_on = false;
+        for (unsigned turn = begin; turn < end; ++turn) {
+            current = descending ? begin + end - 1 - turn : turn;
+            const Fiber& fiber = fibers[current];
+            if (fiber.finished || (fiber.awaited != nullptr && *fiber.awaited == fiber.seen)) continue;
+            threadIdx = fiber.index;
+            resume();
+            if (!error.empty()) return true;
+            goes_on = true;
+        }
+        if (!goes_on) return any;
     }
 }
 
+}  // namespace
+
+void warp_barrier(unsigned mask) { meet(mask, Exchange::nothing); }
+
+unsigned votes(unsigned mask, bool vote) { return static_cast<unsigned>(meet(mask, Exchange::vote, vote)); }
+
 unsigned long long shuffled(unsigned mask, unsigned long long bits, int source) {
     if (source < 0 || source > 31 || !(mask >> source & 1u)) fail("a shuffle reads a lane that is not in its mask");
-    const Warp& warp = warps[current >> 5];
-    warps[current >> 5].slot[current & 31] = bits;
-    warp_barrier(mask);
-    const unsigned long long answer = warp.slot[source];
-    warp_barrier(mask);
-    return answer;
+    return meet(mask, Exchange::value, bits, source);
 }
 
 const char* run(void (*call)(void** arguments), const unsigned* grid, const unsigned* block, bool descending, void** arguments,
@@ -210,16 +247,13 @@ const char* run(void (*call)(void** arguments), const unsigned* grid, const unsi
             fibers[t].finished = false;
         }
         while (n_live > 0) {
-            progressed = false;
-            for (unsigned turn = 0; turn < n; ++turn) {
-                current = descending ? n - 1 - turn : turn;
-                const Fiber& fiber = fibers[current];
-                if (fiber.finished || (fiber.awaited != nullptr && *fiber.awaited == fiber.seen)) continue;
-                threadIdx = fiber.index;
-                resume();
+            bool any = false;
+            for (unsigned turn = 0; turn < warps.size(); ++turn) {
+                const unsigned begin = 32 * static_cast<unsigned>(descending ? warps.size() - 1 - turn : turn);
+                any |= run_warp(begin, std::min(n, begin + 32), descending);
                 if (!error.empty()) return error.c_str();
             }
-            if (!progressed) {
+            if (!any) {
                 tell_of_threads_that_wait();
                 return error.c_str();
             }
@@ -230,16 +264,6 @@ const char* run(void (*call)(void** arguments), const unsigned* grid, const unsi
 }
 
 }  // namespace shim
-
-unsigned __ballot_sync(unsigned mask, int predicate) {
-    auto& slot = shim::warps[shim::current >> 5].slot;
-    slot[shim::current & 31] = predicate != 0;
-    shim::warp_barrier(mask);
-    unsigned votes = 0;
-    for (int lane = 0; lane < 32; ++lane) votes |= (mask >> lane & 1u && slot[lane]) ? 1u << lane : 0u;
-    shim::warp_barrier(mask);
-    return votes;
-}
 
 // Two signed numbers of 16 bits in a word, as the intrinsics of that name compute on them.
 namespace shim {

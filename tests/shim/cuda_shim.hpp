@@ -1,7 +1,7 @@
 // Runs a CUDA C++ kernel on the processor, so that its logic is tested where there is no GPU.
 //
-// A block's threads are fibers that take turns; a thread runs until it waits at a barrier or for lanes of its warp. Blocks run one after
-// another. Shared memory is thread-local storage of the one thread that runs everything, and is filled with rubbish before each block.
+// A block's threads are fibers that take turns; a thread runs until it waits at a barrier or for lanes of its warp, and a warp until all its
+// threads wait at a barrier, so that a barrier that is missing is missed. Blocks run one after another. Shared memory is thread-local storage of the one thread that runs everything, and is filled with rubbish before each block.
 // What cannot go on (a barrier that some threads never reach, lanes that name different masks, a write behind the dynamic shared memory) is
 // reported as an error. Fibers run in turn, in ascending or descending order: a result that depends on the order shows, races on a real
 // card do not.
@@ -57,6 +57,8 @@ constexpr size_t kGuardBytes = 4096;  // behind the dynamic shared memory that a
 [[noreturn]] void fail(const char* text);
 void block_barrier();
 void warp_barrier(unsigned mask);
+// A bit for each lane of `mask` that votes for it.
+unsigned votes(unsigned mask, bool vote);
 // Lays down some bits of this lane, and returns those that lane `source` has laid down.
 unsigned long long shuffled(unsigned mask, unsigned long long bits, int source);
 // Runs a grid, with `call` for each thread. Returns an empty text, or what went wrong; `room` is the dynamic shared memory.
@@ -128,7 +130,7 @@ Value __shfl_xor_sync(unsigned mask, Value value, int bits, int width = 32) {
     return shim::shuffle(mask, value, source >= base + width ? lane : source);
 }
 
-unsigned __ballot_sync(unsigned mask, int predicate);
+inline unsigned __ballot_sync(unsigned mask, int predicate) { return shim::votes(mask, predicate != 0); }
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) == mask; }
 
