@@ -46,40 +46,30 @@ def seeds_of(vectors: VectorArrays, items: Sequence[int] | NDArray[np.int64]) ->
 
 def plain_point_labels(points: NDArray[np.int32], centroids: NDArray[np.float64]) -> tuple[list[int], list[float]]:
     """Labels and squared distances, dimension after dimension."""
-    labels, distances = [], []
-    for point in points.tolist():
-        whole = np.zeros(len(centroids))
-        for c, x in enumerate(point):
-            difference = float(x) - centroids[:, c]
-            whole += difference * difference
-        labels.append(int(whole.argmin()))
-        distances.append(float(whole.min()))
-    return labels, distances
+    whole = np.zeros((len(points), len(centroids)))
+    for c in range(points.shape[1]):
+        difference = points[:, c, None].astype(np.float64) - centroids[:, c]
+        whole += difference * difference
+    return whole.argmin(axis=1).tolist(), whole.min(axis=1).tolist()
 
 
 def plain_vector_labels(
     vectors: VectorArrays, centroids: VectorSums, low: NDArray[np.int64] | None, high: NDArray[np.int64] | None
 ) -> list[int]:
-    """Labels by whole numbers of any size and the fixed expressions."""
+    """Labels by whole numbers and the fixed expressions."""
     k = len(centroids.counts)
-    by_bin: dict[int, list[tuple[int, int]]] = {}
-    squares = [0] * k
-    for key, value in zip(centroids.keys.tolist(), centroids.sums.tolist(), strict=True):
-        by_bin.setdefault(key // k, []).append((key % k, value))
-        squares[key % k] += value * value
+    sums = np.zeros((1 + max(vectors.bins.max(initial=0), centroids.keys.max(initial=0) // k), k), np.int64)
+    sums.reshape(-1)[centroids.keys] = centroids.sums
+    assert (np.square(sums, dtype=np.float64).sum(axis=0) < 2.0**62).all(), "64 bits hold them"
+    squares, counts = np.square(sums).sum(axis=0), centroids.counts.astype(np.float64)
+    terms = np.divide(2.0, counts, where=counts > 0, out=np.zeros(k)), squares / np.maximum(1.0, counts) / np.maximum(1.0, counts)
     labels = []
     for i, (begin, end) in enumerate(zip(vectors.offsets[:-1].tolist(), vectors.offsets[1:].tolist(), strict=True)):
-        products = [0] * k
-        for bin_, weight in zip(vectors.bins[begin:end].tolist(), vectors.weights[begin:end].tolist(), strict=True):
-            for cluster, value in by_bin.get(bin_, []):
-                products[cluster] += weight * value
+        products = vectors.weights[begin:end].astype(np.int64) @ sums[vectors.bins[begin:end]]
+        scores = np.where(counts > 0, products * terms[0] - terms[1], -np.inf)
         first, last = (0, k) if low is None or high is None else (int(low[i]), int(high[i]))
-        best, label = -np.inf, -1
-        for j in range(first, last):
-            n = float(centroids.counts[j])
-            if n > 0 and products[j] * (2.0 / n) - squares[j] / n / n > best:
-                best, label = products[j] * (2.0 / n) - squares[j] / n / n, j
-        labels.append(label)
+        best = first + int(scores[first:last].argmax()) if first < last else -1
+        labels.append(best if best >= 0 and counts[best] > 0 else -1)
     return labels
 
 
