@@ -34,6 +34,7 @@ def _all_steps(n: int, m: int) -> list[str]:
     ]  # fmt: skip
 
 
+@cache
 def _rank(steps: str) -> tuple[int, ...]:
     """What the rule compares, from the end backwards: beginning comes before a pair, that before a gap, leaving a gap before its growth."""
     behind, ranks = None, []
@@ -88,7 +89,7 @@ def best_alignment(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -> Be
         for end in range(start, n + 1):
             for low in range(m + 1) if is_free and not seed else [0]:
                 for high in range(low, m + 1) if is_free else [m]:
-                    if high - low < seed or end - start < seed or (text[start : start + seed] != pattern[low : low + seed]).any():
+                    if seed and (min(high - low, end - start) < seed or (text[start : start + seed] != pattern[low : low + seed]).any()):
                         continue
                     every = paths(end - start, high - low)
                     worth = rules.matrix[pattern[low:high][None, :], text[start:end][:, None]].ravel()

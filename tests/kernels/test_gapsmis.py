@@ -45,17 +45,15 @@ def assert_defined(texts, patterns, rules):
     np.testing.assert_array_equal(only.score, found.score)
     np.testing.assert_array_equal(only.text_end, found.text_end)
     for k, (t, p) in enumerate(zip(text_of, pattern_of, strict=True)):
-        best, shown = best_alignment(texts[t], patterns[p], rules), f"{texts[t]} {patterns[p]} {rules}"
+        best = best_alignment(texts[t], patterns[p], rules)
         if best is None:
-            assert found.score[k] == NO_ALIGNMENT, shown
+            assert found.score[k] == NO_ALIGNMENT, f"{texts[t]} {patterns[p]} {rules}"
             assert not found.runs[k].any()
             assert [column[k] for column in found[1:6]] == [-1] * 5
             continue
-        assert found.score[k] == best.score, shown
         places = (found.text_start[k], found.text_end[k]), (found.pattern_start[k], found.pattern_end[k])
-        assert places == (best.text, best.pattern), shown
-        assert found.gaps[k] == best.gaps, shown
-        assert steps_of(found.runs[k]) == best.steps, shown
+        told = found.score[k], places, found.gaps[k], steps_of(found.runs[k])
+        assert told == (best.score, (best.text, best.pattern), best.gaps, best.steps), f"{texts[t]} {patterns[p]} {rules}"
 
 
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 3])
