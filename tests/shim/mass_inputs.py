@@ -41,20 +41,28 @@ def random_lists(
 
 def plain_score(query: Sequence[int], precursor: int, candidate: Sequence[int], its_precursor: int) -> int:
     """The definition: pairs of the same mass, and pairs of the same distance to the precursor."""
+    return _plain_score(Counter(_within(query, precursor)), precursor, _within(candidate, its_precursor), its_precursor)
+
+
+def _within(masses: Sequence[int], precursor: int) -> list[int]:
+    return [mass for mass in masses if 0 <= mass < precursor]
+
+
+def _plain_score(n_of: Counter[int], precursor: int, candidate: list[int], its_precursor: int) -> int:
     delta = precursor - its_precursor
-    n_of = Counter(mass for mass in query if 0 <= mass < precursor)
-    candidate = [mass for mass in candidate if 0 <= mass < its_precursor]
-    return sum(n_of[x] for x in candidate) + sum(n_of[x + delta] for x in candidate)
-
-
-def _list(lists: MassLists, i: int) -> list[int]:
-    return lists.masses[lists.offsets[i] : lists.offsets[i + 1]].tolist()
+    return sum([n_of.get(x, 0) + n_of.get(x + delta, 0) for x in candidate])
 
 
 def plain_scores(queries: MassLists, candidates: MassLists) -> list[list[int]]:
     """Of all pairs."""
-    own, others = queries.precursors.tolist(), candidates.precursors.tolist()
-    return [[plain_score(_list(queries, q), own[q], _list(candidates, j), others[j]) for j in range(len(others))] for q in range(len(own))]
+    own, others = (
+        [
+            (_within(lists.masses[begin:end].tolist(), precursor), precursor)
+            for begin, end, precursor in zip(lists.offsets[:-1], lists.offsets[1:], lists.precursors.tolist(), strict=True)
+        ]
+        for lists in (queries, candidates)
+    )
+    return [[_plain_score(n_of, precursor, *other) for other in others] for n_of, precursor in ((Counter(one), its) for one, its in own)]
 
 
 def plain_best(queries: MassLists, candidates: MassLists, window: tuple[int, int], top: int) -> tuple[list[list[int]], list[list[int]]]:
