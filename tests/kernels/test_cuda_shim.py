@@ -375,6 +375,20 @@ def test_batches_keep_to_the_most_that_peaks_are_numbered_for(monkeypatch):
 BARRIERS = """
 extern "C" __global__ void forgets(int* out) { if (threadIdx.x < 16) __syncthreads(); else while (true) __syncwarp(0xffff0000u & *out); }
 extern "C" __global__ void skips(int* out) { if (threadIdx.x != 3) __syncwarp(); out[threadIdx.x] = 1; }
+extern "C" __global__ void differs(int* out) {
+    out[threadIdx.x] = threadIdx.x & 1 ? __shfl_sync(0xffffffffu, 1, 0) : static_cast<int>(__ballot_sync(0xffffffffu, 1));
+}
+extern "C" __global__ void hurries(int* out, int waits) {
+    __shared__ int room[2];
+    const int warp = threadIdx.x >> 5;
+    for (int round = 0; round < 2; ++round) {
+        if ((threadIdx.x & 31) == 0) room[warp] = 10 * round + warp;
+        __syncthreads();
+        out[threadIdx.x] += room[1 - warp];
+        if (waits) __syncthreads();
+        else __syncwarp();
+    }
+}
 extern "C" __global__ void reverses(int* out) {
     __shared__ int room[64];
     room[threadIdx.x] = out[threadIdx.x];
@@ -401,3 +415,14 @@ def test_the_shim_reports_threads_that_wait_for_ever():
         launch(library, "forgets", 1, 32, (values,))
     with pytest.raises(DeviceError, match="wait for each other"):
         launch(library, "skips", 1, 32, (values,))
+    with pytest.raises(DeviceError, match="exchange different things"):
+        launch(library, "differs", 1, 32, (values,))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_a_barrier_that_is_missing_between_two_rounds_shows(descending):
+    library, right, wrong = compiled(BARRIERS), np.zeros(64, np.int32), np.zeros(64, np.int32)
+    launch(library, "hurries", 1, 64, (right, np.int32(1)), descending=descending)
+    launch(library, "hurries", 1, 64, (wrong, np.int32(0)), descending=descending)
+    assert right.tolist() == [1 + 11] * 32 + [0 + 10] * 32
+    assert wrong.tolist() != right.tolist()
