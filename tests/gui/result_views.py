@@ -164,6 +164,10 @@ class KeptView(Generic[View]):
                 field.activated.emit(begin[field])
             elif isinstance(field, QAbstractButton):
                 field.click()
+        if any(begin[name][3] and panel.scope_text not in ("", begin[name][3]) for name, panel in view.panels.items()):
+            # Of a part of what is chosen above: that comes back with the choice.
+            for panel in view.panels.values():
+                panel.clear_choice()
         for name, panel in view.panels.items():
             settle(view, qtbot)
             rows, chosen, _, scope, _ = begin[name]
