@@ -247,6 +247,22 @@ def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Pa
     return folder
 
 
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Path) -> Callable[[str], Path]:
+    """The folder of a project with a finished run of a kind, made once for all tests that change nothing of it."""
+    from tests.fuzz.result_tables import make
+
+    folder = tmp_path_factory.mktemp("finished")
+    made: dict[str, Path] = {}
+
+    def of_kind(kind: str) -> Path:
+        if kind not in made:
+            made[kind] = make(kind, folder / kind).folder
+        return made[kind]
+
+    return of_kind
+
+
 @pytest.fixture
 def window(make_window: Callable[[], MainWindow]) -> MainWindow:
     return make_window()

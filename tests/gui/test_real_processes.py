@@ -120,7 +120,7 @@ def test_a_window_that_is_terminated_has_lost_none_of_its_settings(display: None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
-@pytest.mark.parametrize("name", ["SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.long), "SIGINT"])
+@pytest.mark.parametrize("name", ["SIGTERM", *(pytest.param(one, marks=pytest.mark.long) for one in ("SIGHUP", "SIGINT"))])
 def test_a_project_is_remembered_that_was_opened_right_before_a_signal(display: None, tmp_path: Path, name: str) -> None:
     """Settings are written beside the window, and a signal waits for them, then ends the program as its sender expects."""
     project_with_results(tmp_path / "mine")

@@ -311,7 +311,7 @@ def test_files_and_pasted_text_are_counted_as_they_are_read(
     tmp_path_factory: pytest.TempPathFactory, records: list[tuple[str, list[str]]], ending: str, is_last_ended: bool
 ) -> None:
     text = ending.join(part for header, lines in records for part in (f">{header}", *lines)) + (ending if is_last_ended else "")
-    path = tmp_path_factory.mktemp("counted") / "x.fasta"
+    path = tmp_path_factory.getbasetemp() / "counted.fasta"
     path.write_bytes(text.encode())
     residues = sum(sum(letter.isalpha() for letter in line) for _, lines in records for line in lines)
     found = count_sequences(path)
