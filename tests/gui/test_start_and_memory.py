@@ -188,7 +188,7 @@ def test_results_that_are_closed_leave_no_objects(window: MainWindow, tmp_path: 
             settle(window.results, qtbot)
         window.results.clear()
 
-    for _ in range(2):
+    for _ in range(1):
         looked_at()
     before = _held(window)
     looked_at()

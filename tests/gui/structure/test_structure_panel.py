@@ -168,6 +168,7 @@ def test_what_draws_is_made_and_compiled_before_the_first_smooth_picture(
     view.clear()
 
 
+@DRAWN
 def test_a_click_on_a_residue_marks_it_everywhere(view: StructureView, qtbot: QtBot) -> None:
     panel, pair = panel_of(view), pair_of(view)
     pick = front_residue(panel, 1)
@@ -507,6 +508,7 @@ def test_atoms_of_ligands_and_side_chains_are_picked_and_measured(drawn_view: St
     assert panel.canvas.pick_at(QPointF(place_of(panel, atoms[0]))) not in atoms, "what is not drawn is not picked"
 
 
+@DRAWN
 def test_surfaces_are_made_of_the_files_and_stand_around_their_chains(view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(view)
     panel.style_box.setCurrentIndex(panel.style_box.findData("surface"))
