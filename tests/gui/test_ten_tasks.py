@@ -87,7 +87,7 @@ def kept_results(
 
 @pytest.fixture
 def shared_results(kept_results: KeptView[IdentificationView], theme: Theme, qtbot: QtBot) -> IdentificationView:
-    """As `results`, for tasks that neither change the project nor leave the page."""
+    """As `results`, for tasks that neither change the project nor leave the page, and do not depend on where the keyboard is."""
     window = kept_results.view.window()
     window.raise_()
     at_hand(window, qtbot)
@@ -141,7 +141,7 @@ def test_the_second_best_protein_is_looked_at_and_its_best_spectrum_is_seen(
     assert results.spectrum.isVisible() and results.spectrum.text == ""
 
 
-def test_a_spectrum_is_saved_as_a_figure(shared_results: IdentificationView, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
+def test_a_spectrum_is_saved_as_a_figure(results: IdentificationView, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
     named_in_dialog(hand, tmp_path / "best.svg", qtbot)
     hand.press("ctrl", "e")
     qtbot.waitUntil((tmp_path / "best.svg").exists)

@@ -266,8 +266,8 @@ def test_text_is_looked_for_in_peptides_accessions_and_descriptions(shared_resul
     assert sorted(shown(view.proteins, "group")) == sorted(expected_groups)
 
 
-def test_tables_that_are_empty_say_why(open_results: Opener, qtbot: QtBot) -> None:
-    view, found = open_results()
+def test_tables_that_are_empty_say_why(shared_results: Opener, open_results: Opener, qtbot: QtBot) -> None:
+    view, found = shared_results()
     view.filters.text.setText("nothing has this name")
     qtbot.wait(200)
     settle(view, qtbot)
