@@ -51,8 +51,8 @@ def overlapping(bar: FilterBar) -> list[str]:
 def cut_off(view: QWidget) -> list[str]:
     """Texts that have less room than they need."""
     found = []
-    for widget in view.findChildren(QWidget):
-        if not widget.isVisible() or isinstance(widget, ElidedLabel) or not isinstance(widget, QLabel | QAbstractButton):
+    for widget in (*view.findChildren(QLabel), *view.findChildren(QAbstractButton)):
+        if not widget.isVisible() or isinstance(widget, ElidedLabel):
             continue
         text = widget.text()
         if text.strip() and not (isinstance(widget, QLabel) and widget.wordWrap()):
