@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from html import escape
 from textwrap import wrap as lines_of
 from typing import Literal
@@ -63,6 +64,7 @@ def heading(text: str, scale: float = 1.1) -> QLabel:
     return label
 
 
+@lru_cache(maxsize=500)  # every form says much the same
 def tip_text(text: str) -> str:
     """A tooltip that says `text` letter by letter, also where a name in a file looks like HTML, in lines that fit the screen."""
     lines = [part for line in text.splitlines() for part in (lines_of(line, _TIP_LETTERS) or [""])]

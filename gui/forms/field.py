@@ -84,6 +84,7 @@ class Field(QObject):
         self.help_button = tool_button("help", f"What “{description.title}” means (F1 in the field)", self._ask_for_help)
         self.help_button.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # F1 does the same, and Tab has fields enough
         self._baseline: Any = None
+        self._is_told_changed = False
         self._describe()
         self.editor.changed.connect(self.changed)
 
@@ -102,15 +103,19 @@ class Field(QObject):
         self.editor.set_value(self._baseline)
         self.changed.emit()
 
-    def show_state(self, problem: str) -> None:
-        """Mark what is wrong, and what differs from the preset."""
-        self.frame.mark(bool(problem))
-        self.message.setText(problem)
-        self.message.setVisible(bool(problem))
-        font = self.label.font()
-        font.setBold(self.is_changed)
-        self.label.setFont(font)
-        self.reset_button.setVisible(self.is_changed)
+    def show_state(self, problem: str, is_changed: bool) -> None:
+        """Mark what is wrong, and what differs from the preset. What is marked so already costs nothing: all fields of a form are told
+        each time that one of them changes."""
+        if problem != self.message.text():
+            self.frame.mark(bool(problem))
+            self.message.setText(problem)
+            self.message.setVisible(bool(problem))
+        if is_changed != self._is_told_changed:
+            self._is_told_changed = is_changed
+            font = self.label.font()
+            font.setBold(is_changed)
+            self.label.setFont(font)
+            self.reset_button.setVisible(is_changed)
 
     def place(self, grid: QGridLayout) -> None:
         """Stand in the next two rows of a grid of four columns."""

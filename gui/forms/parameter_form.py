@@ -128,9 +128,9 @@ class ParameterForm(QWidget):
         self.problems.update({name: problem for name, problem in typed.items() if problem})
         if self.problems:
             self._checked = None
-        for name, field in self.fields.items():
-            field.show_state(self.problems.get(name, ""))
         changed = set(self.changed_names)
+        for name, field in self.fields.items():
+            field.show_state(self.problems.get(name, ""), name in changed)
         self.reset_button.setEnabled(bool(changed))
         advanced = [name for name, field in self.fields.items() if field.description.advanced]
         n_changed = len(changed.intersection(advanced))

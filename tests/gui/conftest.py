@@ -97,6 +97,16 @@ _MODULES_AT_ONCE = 12
 """After so many modules what was there before their tests is looked at for garbage: that takes longer than most tests."""
 
 
+def _timers_in_sight() -> list[QTimer]:
+    """The timers that Python's collector shows. Types are looked at first, which is quick: most tests leave none."""
+    from PySide6.QtCore import QTimer
+
+    objects = gc.get_objects()
+    # Their types, not `isinstance`: that asks a weak proxy for its class, and the object behind it may be gone.
+    kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, QTimer)}
+    return [one for one in objects if type(one) in kinds] if kinds else []
+
+
 class OldTimers:
     """Timers of earlier tests, which Python's collector shows no more, and by which a later test may leave one running."""
 
@@ -106,20 +116,16 @@ class OldTimers:
 
     def active(self) -> list[QTimer]:
         """All timers that run, these and those that the collector shows."""
-        from PySide6.QtCore import QTimer
         from shiboken6 import isValid
 
-        # Its type, not `isinstance`: that asks a weak proxy for its class, and the object behind it may be gone.
-        found = [one for one in gc.get_objects() if issubclass(type(one), QTimer)]
+        found = _timers_in_sight()
         found += [timer for one in self._known if (timer := one()) is not None]
         return [timer for timer in found if isValid(timer) and timer.isActive()]
 
     def freeze(self) -> None:
         """Let the collector look no further at what there is."""
-        from PySide6.QtCore import QTimer
-
         self._known = [one for one in self._known if one() is not None]
-        self._known += [weakref.ref(one) for one in gc.get_objects() if issubclass(type(one), QTimer)]
+        self._known += [weakref.ref(one) for one in _timers_in_sight()]
         gc.freeze()
 
     def end_module(self) -> None:
@@ -245,6 +251,22 @@ def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Pa
     inputs = {"spectra": [SAMPLES / "BSA1.mzML.gz"], "database": [small_database]}
     run_search("identify", inputs, project=folder, preset=demo.preset, device="cpu", threads=2)
     return folder
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Path) -> Callable[[str], Path]:
+    """The folder of a project with a finished run of a kind, made once for all tests that change nothing of it."""
+    from tests.fuzz.result_tables import make
+
+    folder = tmp_path_factory.mktemp("finished")
+    made: dict[str, Path] = {}
+
+    def of_kind(kind: str) -> Path:
+        if kind not in made:
+            made[kind] = make(kind, folder / kind).folder
+        return made[kind]
+
+    return of_kind
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Takes pictures of every view of the results, in both looks: folders of a project with an identification and of one with a search of
 sequences, and what the pictures' names begin with.
 
-A process of its own, since the scale of the screen is fixed when Qt starts.
+In a process of its own for another scale of the screen, which is fixed when Qt starts.
 """
 
 from __future__ import annotations
@@ -22,14 +22,11 @@ from gui.theme import Theme
 LOOKS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
-def main(identified: str, searched: str, begin: str) -> None:
-    application = QApplication([])
-    theme = Theme(application)
-
+def take_pictures(theme: Theme, identified: str, searched: str, begin: str) -> None:
     def settle(view: RunView) -> None:
         until = time.monotonic() + 0.1
         while view.is_busy or time.monotonic() < until:
-            application.processEvents()
+            QApplication.processEvents()
             time.sleep(0.005)
 
     def take(view: RunView, name: str) -> None:
@@ -37,6 +34,11 @@ def main(identified: str, searched: str, begin: str) -> None:
             theme.choose(look)
             settle(view)
             assert view.grab().save(f"{begin}-{look}-{name}.png")
+
+    def close(view: RunView) -> None:
+        view.clear()
+        view.close()
+        view.deleteLater()
 
     def opened(view: RunView, project: Project) -> None:
         view.resize(1180, 720)
@@ -53,8 +55,7 @@ def main(identified: str, searched: str, begin: str) -> None:
     for tab, name in ((1, "coverage"), (2, "scores"), (3, "errors")):
         identification.tabs.setCurrentIndex(tab)
         take(identification, name)
-    identification.clear()
-    identification.hide()
+    close(identification)
 
     hits = HitsView()
     opened(hits, Project.open(Path(searched)))
@@ -62,8 +63,8 @@ def main(identified: str, searched: str, begin: str) -> None:
     take(hits, "hits")
     hits.tabs.setCurrentIndex(1)
     take(hits, "expectations")
-    hits.clear()
+    close(hits)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    take_pictures(Theme(QApplication([])), *sys.argv[1:])

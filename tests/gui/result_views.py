@@ -51,8 +51,8 @@ def overlapping(bar: FilterBar) -> list[str]:
 def cut_off(view: QWidget) -> list[str]:
     """Texts that have less room than they need."""
     found = []
-    for widget in view.findChildren(QWidget):
-        if not widget.isVisible() or isinstance(widget, ElidedLabel) or not isinstance(widget, QLabel | QAbstractButton):
+    for widget in (*view.findChildren(QLabel), *view.findChildren(QAbstractButton)):
+        if not widget.isVisible() or isinstance(widget, ElidedLabel):
             continue
         text = widget.text()
         if text.strip() and not (isinstance(widget, QLabel) and widget.wordWrap()):
@@ -78,17 +78,23 @@ class KeptView(Generic[View]):
     is looked at; where a filter that is reset, and rows and pages that are chosen again, do not bring that back, the run is opened anew.
 
     What a test changes besides (columns, marks, what is picked in pictures, files), it changes in a view of its own.
+
+    Parameters
+    ----------
+    size : of the view as a window of its own; None for one that shows the run already, in a window.
     """
 
-    def __init__(self, view: View, project: Project, request: pytest.FixtureRequest, size: tuple[int, int] = (1300, 850)) -> None:
+    def __init__(self, view: View, project: Project, request: pytest.FixtureRequest, size: tuple[int, int] | None = (1300, 850)) -> None:
         request.getfixturevalue("shared_theme").choose("light")
-        self._view, self._project, self._size = view, project, size
-        opened(view, project, QtBot(request), size)
+        self.view, self._project = view, project
+        if size is not None:
+            opened(view, project, QtBot(request), size)
+        self._size = view.width(), view.height()
         self._layout, self._begin = view.state(), self._seen()
 
     def as_opened(self, qtbot: QtBot) -> View:
         """The view, with what it showed at first, and active."""
-        view = self._view
+        view = self.view
         if not view.isActiveWindow():
             with qtbot.waitActive(view):
                 view.activateWindow()
@@ -111,24 +117,24 @@ class KeptView(Generic[View]):
 
     def close(self) -> None:
         """Let the run and the view go."""
-        self._view.clear()
-        self._view.close()
-        self._view.deleteLater()
-        QApplication.sendPostedEvents(self._view, QEvent.Type.DeferredDelete.value)
+        self.view.clear()
+        self.view.close()
+        self.view.deleteLater()
+        QApplication.sendPostedEvents(self.view, QEvent.Type.DeferredDelete.value)
 
     def _fields(self) -> Iterator[tuple[QWidget, Any]]:
         # Of pages that nobody has looked at some get what can be chosen, and their bounds, only when they are read.
-        for tabs in self._view.findChildren(QTabWidget):
+        for tabs in self.view.findChildren(QTabWidget):
             yield tabs, tabs.currentIndex()
-        for choice in self._view.findChildren(QComboBox):
+        for choice in self.view.findChildren(QComboBox):
             if choice.count():
                 yield choice, choice.currentIndex()
-        for button in self._view.findChildren(QAbstractButton):
+        for button in self.view.findChildren(QAbstractButton):
             if button.isCheckable():
                 yield button, button.isChecked()
-        for box in self._view.filter_bar.findChildren(QAbstractSpinBox):
+        for box in self.view.filter_bar.findChildren(QAbstractSpinBox):
             yield box, box.property("value")
-        for line in self._view.filter_bar.findChildren(QLineEdit):
+        for line in self.view.filter_bar.findChildren(QLineEdit):
             yield line, line.text()
 
     def _changes(self) -> list[str]:
@@ -140,12 +146,12 @@ class KeptView(Generic[View]):
         """What is shown: rows, their order, the chosen ones, and what stands in fields."""
         panels = {
             name: (panel.model.rows.tolist(), panel.view.chosen, panel.view.selected, panel.scope_text, panel.hidden_columns())
-            for name, panel in self._view.panels.items()
+            for name, panel in self.view.panels.items()
         }
-        return {**panels, **dict(self._fields()), "text": self._view.text}
+        return {**panels, **dict(self._fields()), "text": self.view.text}
 
     def _lead_back(self, qtbot: QtBot) -> None:
-        view, begin = self._view, self._begin
+        view, begin = self.view, self._begin
         if view.filter_bar.text.isEnabled():
             view.filter_bar.reset()
         for field, value in list(self._fields()):
@@ -158,6 +164,10 @@ class KeptView(Generic[View]):
                 field.activated.emit(begin[field])
             elif isinstance(field, QAbstractButton):
                 field.click()
+        if any(begin[name][3] and panel.scope_text not in ("", begin[name][3]) for name, panel in view.panels.items()):
+            # Of a part of what is chosen above: that comes back with the choice.
+            for panel in view.panels.values():
+                panel.clear_choice()
         for name, panel in view.panels.items():
             settle(view, qtbot)
             rows, chosen, _, scope, _ = begin[name]

@@ -4,6 +4,7 @@ nothing, a run that is deleted and brought back; and every page in a window of 1
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,6 @@ from gui.results.reads_view import ReadsView
 from gui.window import MainWindow
 from tests.engine.views.compared_projects import project_with_runs
 from tests.engine.views.read_projects import read_files
-from tests.fuzz.result_tables import make
 from tests.gui.result_views import cut_off, overlapping, settle
 from tests.gui.test_ten_tasks import named_in_dialog
 from tests.gui.test_window import SEARCH_MS
@@ -134,10 +134,9 @@ def test_a_filter_that_leaves_nothing_an_export_a_comparison_and_a_run_that_come
 
 @pytest.mark.parametrize("kind", [*(pytest.param(one, marks=pytest.mark.long) for one in ("explain", "evidence")), "modified", "quantify"])
 def test_a_filter_that_leaves_nothing_is_undone_and_what_is_sorted_is_copied(
-    window: MainWindow, hand: Hand, kind: str, tmp_path: Path, qtbot: QtBot
+    window: MainWindow, hand: Hand, kind: str, finished_run: Callable[[str], Path], qtbot: QtBot
 ) -> None:
-    make(kind, tmp_path / "p")
-    window.open_project(tmp_path / "p")
+    window.open_project(finished_run(kind))
     qtbot.waitUntil(lambda: window.results is window.searches[kind].made_results and not window.results.is_busy)
     results = window.results
     settle(results, qtbot)
@@ -178,11 +177,10 @@ def test_no_form_is_cut_off_at_1024(window: MainWindow, qtbot: QtBot) -> None:
 
 
 @pytest.mark.usefixtures("hand")
-def test_no_page_of_results_is_cut_off_at_1024(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_no_page_of_results_is_cut_off_at_1024(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
     window.resize(1024, 700)
     for kind in ("identify", "import", "library", "modified", "explain", "reads", "quantify", "evidence"):
-        make(kind, tmp_path / kind)
-        window.open_project(tmp_path / kind)
+        window.open_project(finished_run(kind))
         qtbot.waitUntil(lambda of=window.searches[kind]: window.results is of.made_results)
         settle(window.results, qtbot)
         looked_at = 0

@@ -16,7 +16,6 @@ from gui.room import FoldingBar, PageScroll
 from gui.settings import LETTER_SIZES
 from gui.theme import scale_letters
 from gui.window import MainWindow
-from tests.fuzz.result_tables import make
 from tests.gui.result_views import cut_off, settle
 
 _KINDS = ("identify", "align", "structures", "modified", "evidence", "library", "quantify")
@@ -24,14 +23,6 @@ SIZES = pytest.mark.parametrize(
     "large", [pytest.param((150, QSize(1024, 700)), marks=pytest.mark.long), (200, QSize(1280, 800))], ids=str, indirect=True
 )
 """Letters and the window; the second is the narrower and the lower one by letters."""
-
-
-@pytest.fixture(scope="module")
-def projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("projects")
-    for kind in _KINDS:
-        make(kind, folder / kind)
-    return folder
 
 
 @pytest.fixture
@@ -114,9 +105,9 @@ def test_forms_can_be_read(small_window: MainWindow, qtbot: QtBot) -> None:
 
 
 @SIZES
-def test_results_can_be_read(small_window: MainWindow, projects: Path, large: QSize, qtbot: QtBot) -> None:
+def test_results_can_be_read(small_window: MainWindow, finished_run: Callable[[str], Path], large: QSize, qtbot: QtBot) -> None:
     for kind in _KINDS:
-        small_window.open_project(projects / kind)
+        small_window.open_project(finished_run(kind))
         view = small_window.results
         settle(view, qtbot)
         for panel in view.panels.values():
@@ -133,13 +124,13 @@ def test_results_can_be_read(small_window: MainWindow, projects: Path, large: QS
 
 
 @SIZES
-def test_pages_and_dialogs_can_be_read(small_window: MainWindow, projects: Path, qtbot: QtBot) -> None:
+def test_pages_and_dialogs_can_be_read(small_window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
     assert_fits(small_window.start_page)
     small_window.show_devices()
     qtbot.waitUntil(lambda: small_window.devices.is_known and not small_window.device_page.is_busy)
     qtbot.wait(50)
     assert_fits(small_window.device_page)
-    small_window.open_project(projects / "identify")
+    small_window.open_project(finished_run("identify"))
     settle(small_window.results, qtbot)
     small_window.project_pane.about_action.trigger()
     qtbot.waitUntil(lambda: not small_window.run_actions.is_busy)

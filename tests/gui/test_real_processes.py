@@ -34,13 +34,14 @@ sys.exit(main(sys.argv[1:]))
 """Starts the program as its command does; somebody chooses the dark look, and leaves the window open."""
 
 _OPENED_AND_ENDED = """
-import os, signal, sys, time
+import os, signal, sys, threading, time
 from pathlib import Path
 from PySide6.QtCore import QTimer
 import gui.application as application
 import gui.settings as settings
-written = settings.atomic_file
+written, opened = settings.atomic_file, threading.Event()
 def slowly(path):
+    opened.wait()
     time.sleep(0.5)
     return written(path)
 settings.atomic_file = slowly
@@ -49,6 +50,7 @@ def show(self):
     shown(self)
     def act():
         self.open_project(Path(sys.argv[1]))
+        opened.set()
         os.kill(os.getpid(), getattr(signal, sys.argv[2]))
     QTimer.singleShot(0, act)
 application.MainWindow.show = show
@@ -120,7 +122,7 @@ def test_a_window_that_is_terminated_has_lost_none_of_its_settings(display: None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
-@pytest.mark.parametrize("name", ["SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.long), "SIGINT"])
+@pytest.mark.parametrize("name", ["SIGTERM", *(pytest.param(one, marks=pytest.mark.long) for one in ("SIGHUP", "SIGINT"))])
 def test_a_project_is_remembered_that_was_opened_right_before_a_signal(display: None, tmp_path: Path, name: str) -> None:
     """Settings are written beside the window, and a signal waits for them, then ends the program as its sender expects."""
     project_with_results(tmp_path / "mine")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -25,6 +26,20 @@ from tests.engine.views.search_projects import project_with_search
 _EVIL = "<img src=x><b>bold</b>"
 
 
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return project_with_search(tmp_path_factory.mktemp("searched") / "p").folder
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return project_with_runs(tmp_path_factory.mktemp("two runs") / "p", 2)[0].folder
+
+
+def _copied(folder: Path, where: Path) -> Project:
+    return Project.open(Path(shutil.copytree(folder, where / "p")))
+
+
 def _opened(window: MainWindow, folder: Path, qtbot: QtBot) -> None:
     window.resize(1280, 800)
     window.open_project(folder)
@@ -37,8 +52,10 @@ def _page_of_first(window: MainWindow, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: window.pages.currentWidget() is window.run_actions.page and not window.run_actions.is_busy)
 
 
-def test_a_run_is_listed_by_what_it_was_and_its_page_tells_the_rest(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    project = project_with_search(tmp_path / "p")
+def test_a_run_is_listed_by_what_it_was_and_its_page_tells_the_rest(
+    window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
+    project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     run = project.runs()[-1]
     assert window.project_pane.title_of(run).startswith("1 · queries · standard · ")
@@ -53,8 +70,8 @@ def test_a_run_is_listed_by_what_it_was_and_its_page_tells_the_rest(window: Main
     assert window.pages.currentWidget() is window.results
 
 
-def test_a_title_and_a_note_are_kept_as_they_are_typed(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    project = project_with_search(tmp_path / "p")
+def test_a_title_and_a_note_are_kept_as_they_are_typed(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
     page, run = window.run_actions.page, project.runs()[-1].id
@@ -71,8 +88,8 @@ def test_a_title_and_a_note_are_kept_as_they_are_typed(window: MainWindow, tmp_p
     assert window.project_pane.title_of(project.runs()[-1]).startswith("1 · ")
 
 
-def test_search_again_fills_the_form_with_files_and_parameters(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    project = project_with_search(tmp_path / "p")
+def test_search_again_fills_the_form_with_files_and_parameters(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
     qtbot.mouseClick(window.run_actions.page.again_button, Qt.MouseButton.LeftButton)
@@ -87,8 +104,10 @@ def test_search_again_fills_the_form_with_files_and_parameters(window: MainWindo
     assert {name: list(paths) for name, paths in task.request.inputs.items()} == {one.kind: [one.path] for one in inputs}
 
 
-def test_a_deleted_run_comes_back_with_undo_and_goes_with_the_window(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    project, _ = project_with_runs(tmp_path / "p", 2)
+def test_a_deleted_run_comes_back_with_undo_and_goes_with_the_window(
+    window: MainWindow, two_runs: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
+    project = _copied(two_runs, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
     last = project.runs()[-1].id
@@ -105,8 +124,8 @@ def test_a_deleted_run_comes_back_with_undo_and_goes_with_the_window(window: Mai
         project.restore_run(last)
 
 
-def test_two_runs_are_compared_from_the_page_of_one(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    project, _ = project_with_runs(tmp_path / "p", 2)
+def test_two_runs_are_compared_from_the_page_of_one(window: MainWindow, two_runs: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    project = _copied(two_runs, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
     (action,) = window.run_actions.page.compare_menu.actions()
@@ -115,8 +134,8 @@ def test_two_runs_are_compared_from_the_page_of_one(window: MainWindow, tmp_path
     qtbot.waitUntil(lambda: not window.comparisons.view.is_busy)
 
 
-def test_a_report_is_written_behind_the_window(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    project = project_with_search(tmp_path / "p")
+def test_a_report_is_written_behind_the_window(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
     run = project.runs()[-1]
@@ -128,11 +147,13 @@ def test_a_report_is_written_behind_the_window(window: MainWindow, tmp_path: Pat
     qtbot.waitUntil(lambda: window.queue.is_idle and (tmp_path / "out" / f"{run.id}.html").is_file())
 
 
-def test_the_folder_of_a_run_is_opened(window: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_of_a_run_is_opened(
+    window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened: list[QUrl] = []
     # The desktop's own program would open on the screen of whoever runs the tests.
     monkeypatch.setattr("gui.run_actions.QDesktopServices.openUrl", lambda url: opened.append(url) or True)
-    project = project_with_search(tmp_path / "p")
+    project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
     qtbot.mouseClick(window.run_actions.page.folder_button, Qt.MouseButton.LeftButton)

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from PySide6.QtCore import QObject
@@ -32,9 +33,11 @@ _HEAVY = (
     "pyqtgraph", "pyarrow", "duckdb", "numba", "scipy", "pandas", "gemmi", "lxml", "sklearn", "cupy", "gui.forms.search_form",
     "gui.results.run_view",
 )  # fmt: skip
+_DRAWING = ("OpenGL", "PIL", "gui.structure.structure_panel", "gui.structure.opengl_renderer", "engine.structures.meshes")
 _START = f"""
 import json, sys
 from pathlib import Path
+from typing import NamedTuple
 from PySide6.QtWidgets import QApplication, QWidget
 from gui.settings import SettingsFile
 from gui.theme import Theme
@@ -44,21 +47,45 @@ window = MainWindow(SettingsFile(Path(sys.argv[1])), Theme(application))
 window.show()
 application.processEvents()
 made = [one.kind for one in window.searches.values() if one.made_form is not None or one.made_results is not None]
-print(json.dumps([[name for name in {_HEAVY} if name in sys.modules], made, len(window.findChildren(QWidget)), len(sys.modules)]))
+at_first = [[name for name in {_HEAVY} if name in sys.modules], made, len(window.findChildren(QWidget)), len(sys.modules)]
+window.menus.new["structures"].trigger()
+application.processEvents()
+print(json.dumps([at_first, [name for name in {_DRAWING} if name in sys.modules]]))
 window.close()
+window.queue.shutdown(5)
 """
 _MAXIMUM_WIDGETS, _MAXIMUM_MODULES = 200, 620
 """Of a window that was just opened; a form has 500 widgets, and with all views it was 5,000 and 830."""
 
 
-def test_the_start_loads_and_makes_what_is_seen_and_no_more(display: None, tmp_path: Path) -> None:
+class _Started(NamedTuple):
+    loaded: list[str]
+    made: list[str]
+    n_widgets: int
+    n_modules: int
+
+
+@pytest.fixture(scope="module")
+def started(display: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[_Started, list[str]]:
+    """What a window has that was just opened, in a process of its own; and what is loaded that draws structures, beside their form."""
+    tmp_path = tmp_path_factory.mktemp("started")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")} | {"PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", _START, str(tmp_path / "settings.json")]
     done = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    loaded, made, n_widgets, n_modules = json.loads(done.stdout)
-    assert loaded == [] and made == []
-    assert n_widgets <= _MAXIMUM_WIDGETS and n_modules <= _MAXIMUM_MODULES
+    at_first, drawing = json.loads(done.stdout)
+    return _Started(*at_first), drawing
+
+
+def test_the_start_loads_and_makes_what_is_seen_and_no_more(started: tuple[_Started, list[str]]) -> None:
+    at_first, _ = started
+    assert at_first.loaded == [] and at_first.made == []
+    assert at_first.n_widgets <= _MAXIMUM_WIDGETS and at_first.n_modules <= _MAXIMUM_MODULES
+
+
+def test_a_window_that_shows_no_structure_imports_nothing_of_opengl(started: tuple[_Started, list[str]]) -> None:
+    _, drawing = started
+    assert drawing == []
 
 
 def test_pages_are_made_in_small_pieces_while_nothing_runs(window: MainWindow, qtbot: QtBot) -> None:
@@ -161,7 +188,7 @@ def test_results_that_are_closed_leave_no_objects(window: MainWindow, tmp_path: 
             settle(window.results, qtbot)
         window.results.clear()
 
-    for _ in range(2):
+    for _ in range(1):
         looked_at()
     before = _held(window)
     looked_at()

@@ -26,17 +26,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
 from gui.results.identification_view import IdentificationView
+from gui.settings import SettingsFile
 from gui.tables.panel import TablePanel
+from gui.theme import Theme
 from gui.window import MainWindow
 from tests.engine.views.compared_projects import project_with_runs
-from tests.gui.result_views import settle, shown
+from tests.gui.result_views import KeptView, settle, shown
 from tests.gui.x_events import Hand, at_hand
 
 _MAXIMUM_ACTIONS = 3
@@ -63,8 +65,39 @@ def results(window: MainWindow, project: Project, qtbot: QtBot) -> Identificatio
     return window.results
 
 
+@pytest.fixture(scope="module")
+def kept_results(
+    two_runs: Path, request: pytest.FixtureRequest, shared_theme: Theme, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KeptView[IdentificationView]]:
+    """The same, of a window that is opened once."""
+    qtbot = QtBot(request)
+    window = MainWindow(SettingsFile(tmp_path_factory.mktemp("kept") / "settings.json"), shared_theme)
+    window.show()
+    at_hand(window, qtbot)
+    project = Project.open(two_runs)
+    window.open_project(project.folder)
+    settle(window.results, qtbot)
+    assert isinstance(window.results, IdentificationView)
+    yield KeptView(window.results, project, request, None)
+    window.close()
+    assert window.queue.shutdown(5)
+    window.deleteLater()
+    QApplication.sendPostedEvents(window, QEvent.Type.DeferredDelete.value)
+
+
 @pytest.fixture
-def hand(qtbot: QtBot, results: IdentificationView) -> Iterator[Hand]:
+def shared_results(kept_results: KeptView[IdentificationView], theme: Theme, qtbot: QtBot) -> IdentificationView:
+    """As `results`, for tasks that neither change the project nor leave the page, and do not depend on where the keyboard is."""
+    window = kept_results.view.window()
+    window.raise_()
+    at_hand(window, qtbot)
+    view = kept_results.as_opened(qtbot)
+    assert (window.width(), window.height()) == (1280, 800)
+    return view
+
+
+@pytest.fixture
+def hand(qtbot: QtBot) -> Iterator[Hand]:
     hand = Hand(qtbot)
     yield hand
     hand.close()
@@ -93,7 +126,10 @@ def named_in_dialog(hand: Hand, path: Path, qtbot: QtBot) -> None:
     hand.when(is_up, give)
 
 
-def test_the_second_best_protein_is_looked_at_and_its_best_spectrum_is_seen(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_the_second_best_protein_is_looked_at_and_its_best_spectrum_is_seen(
+    shared_results: IdentificationView, hand: Hand, qtbot: QtBot
+) -> None:
+    results = shared_results
     second = shown(results.proteins, "group")[1]
     hand.click(*place_of(results.proteins, 1))
     qtbot.waitUntil(lambda: results.peptides.scope_text != "")
@@ -112,7 +148,8 @@ def test_a_spectrum_is_saved_as_a_figure(results: IdentificationView, hand: Hand
     assert (tmp_path / "best.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
-def test_coverage_and_mass_errors_are_seen(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_coverage_and_mass_errors_are_seen(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+    results = shared_results
     tabs = results.tabs
     for title, page in (("Coverage", results.coverage), ("Mass errors", results.mass_errors)):
         at = next(i for i in range(tabs.count()) if tabs.tabText(i) == title)
@@ -122,7 +159,8 @@ def test_coverage_and_mass_errors_are_seen(results: IdentificationView, hand: Ha
         assert page.isVisible()
 
 
-def test_a_peptide_is_found(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_a_peptide_is_found(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+    results = shared_results
     peptide = shown(results.peptides, "peptide")[0]
     letters = max(re.findall("[A-Z]+(?![a-z])", peptide), key=len)[:5]
     hand.press("ctrl", "f")
@@ -154,7 +192,8 @@ def test_all_results_are_handed_to_another_program(
     qtbot.waitUntil(lambda: "results.pin written" in window.message_bar.label.text())
 
 
-def test_the_worst_accepted_matches_are_seen(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_the_worst_accepted_matches_are_seen(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+    results = shared_results
     header, names = results.psms.view.horizontalHeader(), [column.name for column in results.psms.model.columns]
     section = names.index("score")
     x = header.sectionViewportPosition(section) + header.sectionSize(section) // 2
@@ -216,7 +255,8 @@ def test_another_run_is_looked_at_and_its_parameters_are_seen(
         assert one.title in text
 
 
-def test_all_spectra_are_seen_identified_or_not(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_all_spectra_are_seen_identified_or_not(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+    results = shared_results
     at = next(i for i in range(results.lists.count()) if results.lists.tabText(i) == "All spectra")
     hand.click(results.lists.tabBar(), results.lists.tabBar().tabRect(at).center())
     qtbot.waitUntil(lambda: results.lists.currentIndex() == at)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +18,10 @@ from engine.structures.colouring import quantity_colours
 from engine.structures.reading import read_structure
 from gui.results.evidence_view import EvidenceView
 from gui.results.identification_view import IdentificationView
+from gui.theme import Theme
 from tests.engine.evidence.evidence_projects import distant, project_with_evidence, write_albumin, write_identification
 from tests.engine.views.result_projects import rows_of
-from tests.gui.result_views import click_row, opened, settle, shown
+from tests.gui.result_views import KeptView, click_row, opened, settle, shown
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +29,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project_with_evidence(tmp_path_factory.mktemp("evidence") / "made")
 
 
+@pytest.fixture(scope="module")
+def kept(project: Project, request: pytest.FixtureRequest) -> Iterator[KeptView[EvidenceView]]:
+    made = KeptView(EvidenceView(EVIDENCE), project, request)
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def view(project: Project, qtbot: QtBot) -> EvidenceView:
-    view = EvidenceView(EVIDENCE)
-    opened(view, project, qtbot)
+def view(kept: KeptView[EvidenceView], theme: Theme, qtbot: QtBot) -> EvidenceView:
+    view = kept.as_opened(qtbot)
     choose(view, "RELATIVE", qtbot)
     return view
 
@@ -269,11 +278,11 @@ def test_a_chain_of_few_identities_is_marked_where_it_is_shown(tmp_path: Path, q
     assert layout is not None and told in " ".join(layout.facts) and told in view.alignment.plot.accessibleDescription()
 
 
-def test_peptides_and_fold_are_coloured_by_the_quantities_of_the_same_identification(tmp_path: Path, qtbot: QtBot) -> None:
-    project = project_with_evidence(tmp_path / "quantified")
-    view = EvidenceView(EVIDENCE)
-    opened(view, project, qtbot)
+def test_peptides_and_fold_are_coloured_by_the_quantities_of_the_same_identification(
+    project: Project, view: EvidenceView, tmp_path: Path, qtbot: QtBot
+) -> None:
     assert not view.coverage.quantity_action.isVisible()
+    project = Project.open(Path(shutil.copytree(project.folder, tmp_path / "quantified")))
     source = project.record(next(one.id for one in project.runs() if one.kind == "evidence"))["source_run"]
     run_search("quantify", {"project": [project.folder]}, method="counts", run=(source,), device="cpu", threads=2)
     view = EvidenceView(EVIDENCE)

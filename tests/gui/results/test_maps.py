@@ -48,27 +48,44 @@ _FDR = 0.05
 _MATCHES = {"identify": "psms.tsv", "import": "psms.tsv", "library": "matches.tsv", "modified": "psms.tsv", "explain": "explained.tsv"}
 
 
-@pytest.fixture(scope="module", params=tuple(_VIEWS))
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, small_database: Path) -> tuple[str, Project]:
-    """The demo of a search that matches spectra, behind that of the one that it goes on from, if any; among some of its proteins."""
-    kind = request.param
+def _run_demo(kind: str, folder: Path, database: Path) -> None:
+    """The demo of a search that matches spectra, in a project, among some of its proteins."""
     demo = search_of_kind(kind).demo
     assert demo is not None
-    folder = tmp_path_factory.mktemp(kind) / "p"
+    inputs = {name: [resources.path("samples", file)] for name, file in demo.samples.items()}
+    inputs |= {"database": [database]} if "database" in inputs else {}
+    inputs |= {"project": [folder]} if kind == "explain" else {}
     options = {"from_project": str(folder)} if kind == "modified" else {}
-    for one in filter(None, (demo.after, kind)):
-        asked = search_of_kind(one).demo
-        assert asked is not None
-        inputs = {name: [resources.path("samples", file)] for name, file in asked.samples.items()}
-        inputs |= {"database": [small_database]} if "database" in inputs else {}
-        inputs |= {"project": [folder]} if one == "explain" else {}
-        of_one = options if one == kind else {}
-        more: dict[str, Any] = {"peptide_fdr": _FDR} if one == "explain" else {}
-        project = None if one == "explain" else folder
-        run_search(one, inputs, project=project, preset=asked.preset, options=of_one, device="cpu", fdr=_FDR, **more)
-        # The next run's take their place.
-        shutil.copy(folder / "exports" / _MATCHES[one], folder.parent / f"{one}.tsv")
-    return kind, Project.open(folder)
+    more: dict[str, Any] = {"peptide_fdr": _FDR} if kind == "explain" else {}
+    project = None if kind == "explain" else folder
+    run_search(kind, inputs, project=project, preset=demo.preset, options=options, device="cpu", fdr=_FDR, **more)
+    # The next run's take their place.
+    shutil.copy(folder / "exports" / _MATCHES[kind], folder.parent / f"{kind}.tsv")
+
+
+@pytest.fixture(scope="module")
+def identified(tmp_path_factory: pytest.TempPathFactory, small_database: Path) -> Path:
+    """The folder that holds the project with the identification that others go on from, and its matches."""
+    folder = tmp_path_factory.mktemp("identified")
+    _run_demo("identify", folder / "p", small_database)
+    return folder
+
+
+@pytest.fixture(scope="module", params=tuple(_VIEWS))
+def run(
+    request: pytest.FixtureRequest, identified: Path, tmp_path_factory: pytest.TempPathFactory, small_database: Path
+) -> tuple[str, Project]:
+    """The demo of a search that matches spectra, behind that of the identification where it goes on from that."""
+    kind = request.param
+    demo = search_of_kind(kind).demo
+    assert demo is not None and demo.after in ("", "identify")
+    if kind == "identify":
+        return kind, Project.open(identified / "p")
+    folder = tmp_path_factory.mktemp(kind)
+    if demo.after:
+        shutil.copytree(identified, folder, dirs_exist_ok=True)
+    _run_demo(kind, folder / "p", small_database)
+    return kind, Project.open(folder / "p")
 
 
 class _Opened(NamedTuple):

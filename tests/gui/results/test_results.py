@@ -29,6 +29,7 @@ from tests.engine.identification_tables import Identification, identification
 from tests.engine.views.result_projects import project_with_results
 from tests.engine.views.search_projects import project_with_search, said
 from tests.engine.views.test_identification import accepted
+from tests.gui.picture_results import take_pictures
 from tests.gui.result_views import KeptView, click_row, cut_off, settle, shown
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -265,8 +266,8 @@ def test_text_is_looked_for_in_peptides_accessions_and_descriptions(shared_resul
     assert sorted(shown(view.proteins, "group")) == sorted(expected_groups)
 
 
-def test_tables_that_are_empty_say_why(open_results: Opener, qtbot: QtBot) -> None:
-    view, found = open_results()
+def test_tables_that_are_empty_say_why(shared_results: Opener, open_results: Opener, qtbot: QtBot) -> None:
+    view, found = shared_results()
     view.filters.text.setText("nothing has this name")
     qtbot.wait(200)
     settle(view, qtbot)
@@ -430,16 +431,19 @@ def pictured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.mark.parametrize("scale", ["1", pytest.param("2", marks=pytest.mark.long)])
-def test_pictures_of_every_view(tmp_path: Path, pictured: list[str], display: None, scale: str) -> None:
+def test_pictures_of_every_view(tmp_path: Path, pictured: list[str], theme: Theme, scale: str) -> None:
     """Each view in both looks and at both scales, kept in PROTEOSCOPE_SCREENSHOTS where that is set."""
     kept = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))
-    environment = {**os.environ, "QT_SCALE_FACTOR": scale, "PYTHONPATH": os.pathsep.join([*sys.path, str(REPOSITORY)])}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.gui.picture_results", *pictured, str(kept / f"results-{scale}")],
-        env=environment, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    if scale == "1":
+        take_pictures(theme, *pictured, str(kept / "results-1"))
+    else:
+        environment = {**os.environ, "QT_SCALE_FACTOR": scale, "PYTHONPATH": os.pathsep.join([*sys.path, str(REPOSITORY)])}
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.gui.picture_results", *pictured, str(kept / f"results-{scale}")],
+            env=environment, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
     names = ["coverage", "errors", "expectations", "hits", "ions", "scores", "spectrum"]
     for look in ("light", "dark"):
         pictures = sorted(kept.glob(f"results-{scale}-{look}-*.png"))

@@ -94,7 +94,7 @@ def test_lines_from_labels_to_their_peaks_never_cross() -> None:
         return bool(((shares > 1e-9) & (shares < 1 - 1e-9)).all())
 
     n_lines = 0
-    for seed in range(200):
+    for seed in range(60):
         generator = np.random.default_rng(seed)
         n = int(generator.integers(5, 60))
         x, y, widths = generator.uniform(0, 600, n), generator.uniform(20, 300, n), generator.uniform(15, 60, n)
@@ -102,7 +102,7 @@ def test_lines_from_labels_to_their_peaks_never_cross() -> None:
         lines = [np.array([[one.foot, one.top + 12], [x[one.label], y[one.label]]]) for one in placed if one.foot is not None]
         n_lines += len(lines)
         assert not any(have_common_place(one, other) for i, one in enumerate(lines) for other in lines[:i])
-    assert n_lines > 1000
+    assert n_lines > 300
 
 
 def test_labels_on_the_screen_do_not_overlap_at_any_zoom(view: SpectrumView) -> None:
