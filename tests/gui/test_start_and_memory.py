@@ -37,7 +37,6 @@ _DRAWING = ("OpenGL", "PIL", "gui.structure.structure_panel", "gui.structure.ope
 _START = f"""
 import json, sys
 from pathlib import Path
-from typing import NamedTuple
 from PySide6.QtWidgets import QApplication, QWidget
 from gui.settings import SettingsFile
 from gui.theme import Theme
@@ -188,8 +187,7 @@ def test_results_that_are_closed_leave_no_objects(window: MainWindow, tmp_path: 
             settle(window.results, qtbot)
         window.results.clear()
 
-    for _ in range(1):
-        looked_at()
+    looked_at()
     before = _held(window)
     looked_at()
     more = {name: n - before[name] for name, n in _held(window).items() if n > before[name]}
