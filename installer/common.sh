@@ -195,18 +195,21 @@ make_environment() {
 }
 
 # install_project [EXTRA [OPTION...]]: the project, editable, with the extra's packages, by pip with these options. Runs pip only when
-# pyproject.toml has changed since.
+# pyproject.toml has changed since. A project that is installed as it stands is not built again for an extra: its name finds it.
 install_project() {
     local extra=${1:-} digest
+    local -a project=(--editable "$repository${extra:+[$extra]}")
     shift "$(($# > 0))"
     digest=$(sha256sum <"$repository/pyproject.toml" | cut -d ' ' -f 1)
     if [ -e "$stamp" ] && grep -qx "$digest ${extra:-.*}" "$stamp"; then
         return 0
     fi
+    if [ -n "$extra" ] && [ -e "$stamp" ] && grep -qx "$digest .*" "$stamp"; then
+        project=("proteoscope[$extra]")
+    fi
     say "Installing Proteoscope and the packages it needs (a few minutes the first time)"
     rm -f "$stamp"
-    "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-input "$@" --editable "$repository${extra:+[$extra]}" \
-        || return 1
+    "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-input "$@" "${project[@]}" || return 1
     printf '%s %s\n' "$digest" "${extra:-plain}" >"$stamp"
 }
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from engine.arrays import read_only
 from engine.errors import StorageError
 
 __all__ = ["UnsoundIndexError", "checked_offsets", "checked_texts", "open_column", "read_numbers", "require"]
@@ -53,7 +54,8 @@ def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
         require(header[1].decode() == kind.str, f"{path.name} holds {header[1].decode()} and not {kind.str}")
         length, offset = int(header[2]), len(start) + n_header
         require(offset % _ALIGNMENT == 0 and n_bytes == offset + length * kind.itemsize, f"{path.name} has another length than it says")
-        return np.memmap(path, kind, mode="r", offset=offset, shape=(length,)) if length else np.empty(0, kind)
+        # Nothing cannot be mapped; it is as read-only as what is, so that no kernel is compiled for it alone.
+        return np.memmap(path, kind, mode="r", offset=offset, shape=(length,)) if length else read_only(np.empty(0, kind))
     except (OSError, ValueError, MemoryError) as error:
         raise UnsoundIndexError(f"{path.name} cannot be read ({error})") from error
 

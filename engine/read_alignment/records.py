@@ -25,10 +25,11 @@ from engine.results.sam import (
     SamRecords,
     sam_header,
     sam_lines,
+    text_arrays,
 )
 from engine.results.separated import write_lines
 from engine.spectra.spooling import release_pages
-from kernels.text_layouts import SamSequences, TextArrays
+from kernels.text_layouts import SamSequences
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -307,8 +308,8 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
     room = len(names.own) + len(cigars.own) + len(piece) * (MAXIMUM_NUMBERS + longest)
     lines, ends = np.empty(room, np.uint8), np.zeros(len(piece), np.int64)
     write_paf_lines(
-        TextArrays(names.letters, names.offsets), TextArrays(aligned.text_names.letters, aligned.text_names.offsets), _is_reverse(piece),
-        np.ascontiguousarray(np.stack(columns, axis=1)), _numbers(piece, "score"), TextArrays(cigars.letters, cigars.offsets), lines, ends,
+        text_arrays(names), text_arrays(aligned.text_names), _is_reverse(piece),
+        np.ascontiguousarray(np.stack(columns, axis=1)), _numbers(piece, "score"), text_arrays(cigars), lines, ends,
     )  # fmt: skip
     return lines[: ends[-1] if len(piece) else 0].tobytes()
 

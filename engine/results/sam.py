@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts
+from engine.arrays import Texts, read_only
 from engine.version import VERSION
 from kernels.text_layouts import SamSequences, TextArrays
 
 __all__ = [
     "LONGEST_READ_NAME", "NO_PLACE", "NO_QUALITY", "SECONDARY", "UNPLACED", "SamNames", "SamRecords", "sam_header",
-    "sam_lines",
+    "sam_lines", "text_arrays",
 ]  # fmt: skip
 
 UNPLACED, SECONDARY = 4, 256
@@ -98,6 +98,11 @@ def sam_header(names: Iterable[str], lengths: Iterable[int], *, is_sorted: bool 
     return f"@HD\tVN:1.6\t{order}\n{references}@PG\tID:proteoscope\tPN:proteoscope\tVN:{VERSION}\n".encode()
 
 
+def text_arrays(texts: Texts) -> TextArrays:
+    """Texts as the kernels take them: not to be written to, whatever they were made from."""
+    return TextArrays(read_only(texts.letters), texts.offsets)
+
+
 def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -> tuple[bytes, NDArray[np.int64]]:
     """The lines of records, and where each ends. `references` : names, by the numbers of the records."""
     from kernels.cpu.alignment_lines import MAXIMUM_NUMBERS, write_sam_lines
@@ -107,8 +112,6 @@ def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -
     own = np.diff(sequences.offsets)[rows]
     room = sum(len(one.own) for one in (names, cigars, tags)) + 2 * int(own.sum()) + n * (MAXIMUM_NUMBERS + 2 * longest)
     lines, ends = np.empty(room, np.uint8), np.zeros(n, np.int64)
-    name_arrays, reference_arrays, cigar_arrays, tag_arrays = (
-        TextArrays(one.letters, one.offsets) for one in (names, references, cigars, tags)
-    )
+    name_arrays, reference_arrays, cigar_arrays, tag_arrays = map(text_arrays, (names, references, cigars, tags))
     write_sam_lines(name_arrays, flags, reference_arrays, places, cigar_arrays, clips, tag_arrays, rows, sequences, lines, ends)
     return lines[: ends[-1] if n else 0].tobytes(), ends

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, offsets_of
+from engine.arrays import Texts, offsets_of, read_only
 from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
 from engine.sequences.matrices import LETTERS
@@ -409,7 +409,7 @@ def _sequences(pairs: Pairs) -> PairedSequences:
     """The sequences of pairs as the kernels take them."""
     from kernels.cpu.traceback import PairedSequences
 
-    return PairedSequences(pairs.queries, pairs.query_places, pairs.subjects, pairs.subject_places)
+    return PairedSequences(read_only(pairs.queries), pairs.query_places, read_only(pairs.subjects), pairs.subject_places)
 
 
 def _trace(pairs: Pairs, chosen: NDArray[np.int64], scheme: ScoringScheme, bits: int, traces: Traces) -> None:

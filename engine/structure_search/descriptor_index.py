@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import resources
+from engine.arrays import read_only
 from engine.errors import StorageError
 from engine.jobs.progress import Progress
 from engine.project.cache import index_store
@@ -80,4 +81,4 @@ def open_descriptors(folder: Path, chains: Chains) -> StructureArrays:
     require(all(len(one) == n for one in (state, length, angle)), f"{folder}: descriptors of another number of residues")
     require(int(angle.max(initial=0)) < ANGLE_STEPS, f"{folder}: an angle of more than half a turn")
     elements = elements_of(chains.secondary, chains.offsets)
-    return StructureArrays(chains.offsets, state, length, angle, elements.offsets, elements.type, elements.length)
+    return StructureArrays(read_only(chains.offsets), state, length, angle, elements.offsets, elements.type, elements.length)

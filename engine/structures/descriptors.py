@@ -121,10 +121,11 @@ def describe(
     coding = Coding(using.conformations, using.neighbours, using.separations, using.burials, LENGTH_UNITS, ANGLE_UNITS)
     n = int(chains.offsets[-1])
     length, angle, states = np.zeros(n, np.uint16), np.zeros(n, np.uint16), np.zeros((4, n), np.uint8)
-    position = np.ascontiguousarray(chains.position)
+    # Those of a database are mapped.
+    position, offsets = read_only(np.ascontiguousarray(chains.position)), read_only(chains.offsets)
 
     def work(part: Partition) -> None:
-        describe_residues(position, chains.offsets, part.first, part.last, coding, length, angle, states)
+        describe_residues(position, offsets, part.first, part.last, coding, length, angle, states)
 
     # Each residue looks at all others of its chain.
     parts = equal_partitions(chains.lengths.astype(np.float64) ** 2, threads, maximum_cost=_PAIRS_OF_PART)
@@ -134,4 +135,4 @@ def describe(
         state |= codes.astype(np.uint32) << np.uint32(shift_of(alphabet))
     elements = elements_of(chains.secondary, chains.offsets)
     state, length, angle = read_only(state), read_only(length), read_only(angle)
-    return StructureArrays(chains.offsets, state, length, angle, elements.offsets, elements.type, elements.length)
+    return StructureArrays(offsets, state, length, angle, elements.offsets, elements.type, elements.length)

@@ -23,7 +23,7 @@ def random_structures(rng: np.random.Generator, lengths: Sequence[int], n_codes:
     element_length = np.where(rng.random(sum(counts)) < 0.05, rng.integers(250, 70_000, sum(counts)), rng.integers(1, 20, sum(counts)))
     distance, angle = rng.integers(1500, 4500, n).astype(np.uint16), rng.integers(0, ANGLE_STEPS, n).astype(np.uint16)
     return StructureArrays(
-        np.concatenate(([0], np.cumsum(lengths))).astype(np.int64), *read_only(state, distance, angle),
+        *read_only(np.concatenate(([0], np.cumsum(lengths))).astype(np.int64), state, distance, angle),
         np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         rng.integers(0, 3, sum(counts)).astype(np.uint8), element_length.astype(np.int32),
     )  # fmt: skip

@@ -16,7 +16,7 @@ import pytest
 from engine.errors import StorageError
 from engine.jobs.progress import Progress
 from engine.project import index_store
-from engine.project.columns import require
+from engine.project.columns import open_column, require
 from engine.project.index_store import IndexStore
 
 PARTS = {"database": "00ff", "parameters": {"enzyme": "Trypsin"}, "format": 3}
@@ -290,3 +290,10 @@ def test_a_disk_that_cuts_numpy_short_is_told_as_full(tmp_path):
     with pytest.raises(StorageError, match="the disk is full"):
         IndexStore(tmp_path, "peptides").get(PARTS, "", cut, Path, Progress())
     assert names(tmp_path) == []
+
+
+def test_a_column_of_nothing_is_as_read_only_as_others(tmp_path):
+    """Kernels are compiled for what can be written to and for what cannot: an index without peptides would have its own."""
+    for n in (0, 3):
+        np.save(tmp_path / "column.npy", np.arange(n))
+        assert not open_column(tmp_path / "column.npy", np.int64).flags.writeable

@@ -246,7 +246,9 @@ def test_a_cancel_from_the_alignments_to_the_end_leaves_nothing(files, tmp_path,
     summary = search(whole, "whole")
     looks = range(1, whole.n + 1)
     assert len(looks) > 2 * summary.n_hits, "each piece of alignments and of hits that are written is one"
-    for n in {*looks[1 :: len(looks) // 3], *looks[-2:]}:
+    # What comes before the writers is the same for all of them.
+    early = looks[1 :: len(looks) // 3] if format == "tsv" else [looks[2 * len(looks) // 3]]
+    for n in {*early, *looks[-2:]}:
         with pytest.raises(Cancelled):
             search(Looks(n), "out")
         assert list((tmp_path / "out").iterdir()) == []
