@@ -54,7 +54,9 @@ __all__ = [
 DEVICE, THREADS = "PROTEOSCOPE_WORKER_DEVICE", "PROTEOSCOPE_WORKER_THREADS"
 """Of the environment of a worker: what it computes with, ``cpu`` or ``cuda:0``, and with how many threads."""
 _SEARCHES = "engine.searches"  # above this package: named, not imported
-_GATHER_SECONDS = 0.15  # of pieces that go together: each answer costs who asked as long as some pieces take
+# Of pieces that go together, since each answer costs who asked as long as some pieces take: a share of the seconds that the round goes on,
+# for at its end others wait for what is still on its way.
+_GATHER_SHARE, _LEAST_GATHER_SECONDS, _MOST_GATHER_SECONDS = 0.08, 0.12, 0.5
 _WAIT_SECONDS = 0.5  # for a first piece, before the asker is told that there is none
 _END_SECONDS = 0.05  # between the last piece of a partition and its end
 _FORGOTTEN_SECONDS = 60.0  # after which nobody asks any more
@@ -129,11 +131,17 @@ class _Session:
         self.parts: dict[int, _Part] = {}
         self.following: tuple[int, int, int] | None = None  # number, first and last item of what begins when a partition is done
         self.lock = threading.Lock()
+        self.began = time.monotonic()  # the round
         self.folder = Path(tempfile.mkdtemp(prefix="proteoscope-worker-"))
 
     def opened(self, packed: bytes) -> Any:
         """Plain data, with the columns that it names; of those of a round that were copied here, too."""
         return unpack(packed, lambda named: open_column(named, store_folder(cache_folder()), self.digests))
+
+    @property
+    def gather_seconds(self) -> float:
+        """How long pieces are gathered that go together."""
+        return min(_MOST_GATHER_SECONDS, max(_LEAST_GATHER_SECONDS, _GATHER_SHARE * (time.monotonic() - self.began)))
 
     def end_parts(self) -> None:
         """End what is computed, after the piece that it is at, and what was to follow; under the lock."""
@@ -208,11 +216,11 @@ class _Part:
         """Whether all of it is computed, and fetched."""
         return self._is_done and not self._failure and not self._pieces and not self._is_stopped
 
-    def fetch(self) -> bytes:
+    def fetch(self, gather_seconds: float) -> bytes:
         """The pieces since the last time, whether that is all, and what went wrong."""
         with self._changed:
             self._asked = time.monotonic()
-            self._changed.wait_for(lambda: self._is_done or 2 * self._waiting > _MAXIMUM_WAITING, _GATHER_SECONDS)
+            self._changed.wait_for(lambda: self._is_done or 2 * self._waiting > _MAXIMUM_WAITING, gather_seconds)
             self._changed.wait_for(lambda: self._pieces or self._is_done, _WAIT_SECONDS)
             if self._pieces and self._pieces[-1][0] >= self._last:  # so that nobody must ask once more
                 self._changed.wait_for(lambda: self._is_done, _END_SECONDS)
@@ -273,6 +281,7 @@ def begin(session: str, packed: bytes, files: bytes) -> bytes:
         return pack({"missing": missing, "failure": ""})
     with one.lock:
         one.end_parts()  # a round must not begin under the partitions of the last
+        one.began = time.monotonic()
     state, items = one.opened(packed)
     assert one.computation is not None
     try:
@@ -345,7 +354,7 @@ def fetch(session: str, number: int) -> bytes:
     """What there is of a partition since it was last fetched; waits for half a second where there is nothing."""
     one = _worker().sessions[session]
     part = one.parts[number]
-    packed = part.fetch()
+    packed = part.fetch(one.gather_seconds)
     if part.is_well_done:
         one.begin_following()
     return packed
