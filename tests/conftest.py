@@ -106,13 +106,24 @@ def sample_data() -> Path:
     return REPOSITORY / "resources" / "samples"
 
 
+def leave_advice_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let searches tell nothing of why they identified few spectra.
+
+    It changes no result, and takes two thirds of an identification of the sample. That of the manual's page "From Python" has it.
+    """
+    monkeypatch.setattr("engine.identification.few_matches.tell_few_matches", lambda *_: None)
+    monkeypatch.setattr("engine.identification.other_reasons.tell_other_reasons", lambda *_: None)
+
+
 @pytest.fixture(scope="session")
 def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Path) -> Path:
     """A project with the identification of the sample that `demo` makes, made once for all tests of a process."""
     from engine.command_line.main import main
 
     folder = tmp_path_factory.mktemp("identified-once") / "project"
-    assert main(["demo", "--out", str(folder), "--device", "cpu", "--threads", "2", "--quiet"]) == 0
+    with pytest.MonkeyPatch.context() as patched:
+        leave_advice_out(patched)
+        assert main(["demo", "--out", str(folder), "--device", "cpu", "--threads", "2", "--quiet"]) == 0
     return folder
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from engine.command_line.main import main
 from engine.searches import SEARCHES
+from tests.conftest import leave_advice_out
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGE = REPOSITORY / "docs" / "examples.md"
@@ -45,6 +46,7 @@ def run_examples(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 def test_every_command_of_the_page_prints_what_stands_below_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    leave_advice_out(monkeypatch)  # which is printed on the other stream
     run_examples(tmp_path, monkeypatch, capsys)
     # What the words between the commands say of the files that were written.
     hits = _table(tmp_path / "hits.tsv")[0]

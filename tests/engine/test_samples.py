@@ -19,7 +19,7 @@ from engine.entry import Search
 from engine.project import Project
 from engine.searches import SEARCHES, run_search, search_of_kind
 from engine.summary import Summary
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, leave_advice_out
 
 
 def rows(folder: Path, run: str, table: str) -> list[dict[str, Any]]:
@@ -44,6 +44,7 @@ def _told_to_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
         plain(entry, summary, out)
 
     monkeypatch.setattr(search_command, "print_summary", printed)
+    leave_advice_out(monkeypatch)
 
 
 def of(kind: str, bench: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
