@@ -265,14 +265,31 @@ def test_a_command_makes_the_parser_of_no_other(monkeypatch):
     assert made[1:] == [search.kind for search in SEARCHES]
 
 
+def one_spectrum(folder):
+    """A file with a spectrum of nothing."""
+    path = folder / "a.mgf"
+    peaks = "".join(f"{150 + 37 * i}.25 {i + 1}\n" for i in range(20))
+    path.write_text(f"BEGIN IONS\nPEPMASS=487.73\nCHARGE=2+\n{peaks}END IONS\n", encoding="utf-8")
+    return path
+
+
+def one_protein(folder):
+    path = folder / "small.fasta"
+    path.write_text(">A\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFK\n", encoding="utf-8")
+    return path
+
+
 def test_a_preset_of_ones_own_and_settings_on_top(tmp_path, capsys):
     (tmp_path / "mine.toml").write_text('description = "Mine"\n[parameters]\nmissed_cleavages = 1\nfdr = 0.05\n', encoding="utf-8")
-    database = tmp_path / "small.fasta"
-    database.write_text(">A\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFK\n", encoding="utf-8")
-    spectra = tmp_path / "a.mgf"
-    peaks = "".join(f"{150 + 37 * i}.25 {i + 1}\n" for i in range(20))
-    spectra.write_text(f"BEGIN IONS\nPEPMASS=487.73\nCHARGE=2+\n{peaks}END IONS\n", encoding="utf-8")
-    arguments = ["identify", str(spectra), "--database", str(database), "--out", str(tmp_path / "out"), "--quiet"]
+    arguments = [
+        "identify",
+        str(one_spectrum(tmp_path)),
+        "--database",
+        str(one_protein(tmp_path)),
+        "--out",
+        str(tmp_path / "out"),
+        "--quiet",
+    ]
     assert main([*arguments, "--preset", str(tmp_path / "mine.toml"), "--set", "fdr=0.02", "--set", "enzyme=Lys-C"]) == 0
     parameters = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))["parameters"]
     assert (parameters["missed_cleavages"], parameters["fdr"], parameters["enzyme"]) == (1, 0.02, "Lys-C")
@@ -357,8 +374,8 @@ def test_the_cache_is_listed_and_cleared(demo, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out == f"0 indexes, 0.0 MB, kept: {folder}\n"
     odd = tmp_path / "odd \x1b[31mname.fasta"
     odd.write_text(">a\nPEPTIDEKAAAAAAKLLLLLLK\n")
-    proteins = few_proteins(tmp_path)
-    arguments = ["identify", str(SPECTRA), "--database", str(proteins), "--out", str(tmp_path / "p")]
+    proteins = one_protein(tmp_path)
+    arguments = ["identify", str(one_spectrum(tmp_path)), "--database", str(proteins), "--out", str(tmp_path / "p")]
     assert main([*arguments, "--preset", "low-resolution", "--quiet"]) == 0
     assert main(["align", str(odd), str(odd), "--out", str(tmp_path / "hits.tsv"), "--quiet"]) == 0
     capsys.readouterr()

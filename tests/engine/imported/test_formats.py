@@ -6,6 +6,8 @@ import csv
 import gzip
 import random
 import re
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ import pytest
 
 from engine.errors import InputError, ProteoscopeError
 from engine.imported.reading import read_identifications
+from engine.imported.summary import ImportSummary
 from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project
 from tests.engine.imported.small_results import FORMATS, TRUTH, write_database, write_parquet_report, write_results, write_spectra
@@ -40,11 +43,23 @@ def psms_of(project: Path) -> dict[int, dict]:
     return {row["scan"]: row for row in pq.read_table(opened.table("psms", opened.latest("import"))).to_pylist()}
 
 
+@pytest.fixture(scope="module")
+def with_database(spectra, database, tmp_path_factory) -> Callable[[str], tuple[ImportSummary, dict[int, dict]]]:
+    """The summary and the PSMs of the results in a format, imported with the database."""
+
+    @cache
+    def imported(name: str) -> tuple[ImportSummary, dict[int, dict]]:
+        folder = tmp_path_factory.mktemp(name)
+        summary = import_results([write_results(name, folder)], [spectra], folder / "project", [database])
+        return summary, psms_of(folder / "project")
+
+    return imported
+
+
 @each
-def test_the_matches_of_a_file_become_the_same_psms_in_every_format(name, spectra, database, tmp_path):
+def test_the_matches_of_a_file_become_the_same_psms_in_every_format(name, with_database):
     expected = {one.scan: one for one in TRUTH if not (one.is_decoy and name in WITHOUT_DECOYS)}
-    summary = import_results([write_results(name, tmp_path)], [spectra], tmp_path / "project", [database])
-    found = psms_of(tmp_path / "project")
+    summary, found = with_database(name)
     assert found.keys() == expected.keys()
     for scan, one in expected.items():
         row = found[scan]
@@ -64,12 +79,10 @@ def test_the_matches_of_a_file_become_the_same_psms_in_every_format(name, spectr
 
 
 @each
-def test_peptides_stand_at_their_places_where_the_database_is_given_and_nowhere_without(name, spectra, database, tmp_path):
-    results = write_results(name, tmp_path)
-    import_results([results], [spectra], tmp_path / "with", [database])
-    row = psms_of(tmp_path / "with")[12]
+def test_peptides_stand_at_their_places_where_the_database_is_given_and_nowhere_without(name, spectra, with_database, tmp_path):
+    row = with_database(name)[1][12]
     assert row["protein_starts"] == [11, 9] and row["residues_before"] == ["R", "R"] and row["residues_after"] == ["-", "W"]
-    import_results([results], [spectra], tmp_path / "without")
+    import_results([write_results(name, tmp_path)], [spectra], tmp_path / "without")
     row = psms_of(tmp_path / "without")[12]
     assert row["proteins"] == ["P1", "P2"] and row["protein_starts"] == [None, None] and row["residues_before"] == [None, None]
 

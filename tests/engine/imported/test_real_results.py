@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import random
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -34,13 +35,20 @@ def sampled(rows: list) -> list:
     return random.Random(1).sample(rows, min(SAMPLE, len(rows)))
 
 
-def test_omssa_as_openms_wrote_it_is_found_by_time_and_mz_and_counts_as_in_its_file(shared_data, tmp_path):
-    folder = shared_data / "spectra" / "bsa_ltq"
+@pytest.fixture(scope="module")
+def omssa(shared_data, tmp_path_factory):
+    """A project with what OMSSA found, and the summary of its import."""
+    folder, project = shared_data / "spectra" / "bsa_ltq", tmp_path_factory.mktemp("omssa") / "p"
     database = shared_data / "proteomes" / "18Protein_SoCe_Tr_detergents_trace.fasta"
-    summary = import_results([folder / "BSA1_OMSSA.idXML"], [folder / "BSA1.mzML"], tmp_path / "p", [database])
+    return project, import_results([folder / "BSA1_OMSSA.idXML"], [folder / "BSA1.mzML"], project, [database])
+
+
+def test_omssa_as_openms_wrote_it_is_found_by_time_and_mz_and_counts_as_in_its_file(omssa, shared_data):
+    folder = shared_data / "spectra" / "bsa_ltq"
+    project, summary = omssa
     with idxml.read(str(folder / "BSA1_OMSSA.idXML")) as reader:
         expected = {(round(one["RT"], 2), hit["sequence"], int(hit["charge"])): hit for one in reader for hit in one["PeptideHit"]}
-    rows = rows_of(tmp_path / "p")
+    rows = rows_of(project)
     assert len(rows) == len(expected) == summary.n_imported == 44
     assert summary.found_by == {"retention time and m/z": 44} and summary.source_of["psms"] == "file"
     for row in rows:
@@ -104,39 +112,37 @@ def test_spectra_that_were_not_searched_are_told(shared_data, tmp_path):
         import_results([folder / "bsa_ltq" / "BSA1_OMSSA.idXML"], [folder / "Ecoli_MS2_small.mzML"], tmp_path / "p")
 
 
-def test_an_imported_run_is_explained_as_an_identification_is(shared_data, tmp_path):
+def test_an_imported_run_is_explained_as_an_identification_is(omssa, tmp_path):
     from engine.clustering.parameters import ExplanationParameters
 
-    folder = shared_data / "spectra" / "bsa_ltq"
-    summary = import_results([folder / "BSA1_OMSSA.idXML"], [folder / "BSA1.mzML"], tmp_path / "p")
+    project, summary = omssa
+    shutil.copytree(project, tmp_path / "p")
     explained = explain(tmp_path / "p", ExplanationParameters().changed(run=summary.run_id), device="cpu")
     assert explained.source_run == summary.run_id and explained.n_identified == summary.n_psms == 14
 
 
 @pytest.mark.parametrize("format", ["mzid", "pepxml"])
-def test_what_is_exported_and_imported_again_is_the_same(format, shared_data, tmp_path):
+def test_what_is_exported_and_imported_again_is_the_same(format, omssa, shared_data, tmp_path):
     folder = shared_data / "spectra" / "bsa_ltq"
     database = shared_data / "proteomes" / "18Protein_SoCe_Tr_detergents_trace.fasta"
-    first = import_results([folder / "BSA1_OMSSA.idXML"], [folder / "BSA1.mzML"], tmp_path / "p", [database])
-    project = Project.open(tmp_path / "p")
-    tables = project.table("psms", first.run_id).parent
+    project, first = omssa
+    tables = Project.open(project).table("psms", first.run_id).parent
     (path,) = export(tables, format, tmp_path / f"x.{format}", {"fdr": 0.01}, spectra=[folder / "BSA1.mzML"])
     import_results([path], [folder / "BSA1.mzML"], tmp_path / "again", [database])
     names = ("peptide", "charge", "proteins", "protein_starts", "rank", "is_decoy", "matched_ions")
     before, after = (
-        {(row["spectrum_id"], f"{row['q_value']:.5g}", *(str(row[name]) for name in names)) for row in rows_of(tmp_path / one)}
-        for one in ("p", "again")
+        {(row["spectrum_id"], f"{row['q_value']:.5g}", *(str(row[name]) for name in names)) for row in rows_of(one)}
+        for one in (project, tmp_path / "again")
     )
     assert before == after and len(before) == 44
 
 
-def test_exports_of_an_import_name_the_engine_that_found_and_the_program_that_converted(shared_data, tmp_path):
+def test_exports_of_an_import_name_the_engine_that_found_and_the_program_that_converted(omssa, shared_data, tmp_path):
     from engine.entry import ExportRequest
     from engine.matches.run_exporting import export_run
 
     folder = shared_data / "spectra" / "bsa_ltq"
-    summary = import_results([folder / "BSA1_OMSSA.idXML"], [folder / "BSA1.mzML"], tmp_path / "p")
-    project = Project.open(tmp_path / "p")
+    summary, project = omssa[1], Project.open(omssa[0])
     assert summary.program == "OMSSA"
     for format in ("mzid", "pepxml"):
         export_run(project, ExportRequest(summary.run_id, format, tmp_path / f"x.{format}"), Progress())

@@ -31,7 +31,7 @@ def files_of(project: Project) -> tuple[dict[str, tuple[str, str]], dict[str, tu
 
 @pytest.mark.parametrize("changed", [{}, WITHIN])
 def test_what_is_drawn_of_every_row_stands_in_the_files(changed: dict[str, Any], shared_data: Path, tmp_path: Path) -> None:
-    project = project_with_reads(tmp_path / "project", genome_of(shared_data), **changed)
+    project = project_with_reads(tmp_path / "project", genome_of(shared_data), n_reads=20, **changed)
     texts, patterns = files_of(project)
     run = open_run(project)
     source = run.tables.source("alignments")
