@@ -113,7 +113,7 @@ def test_a_file_that_is_cut_off_or_garbled_is_read_or_refused_in_a_sentence(name
     path = tmp_path / f"spoilt-{FORMATS[name][0]}"
     chance = random.Random(name)
     spoilt = [content[: len(content) * i // 40] for i in range(1, 40)]
-    for _ in range(150):
+    for _ in range(60):
         text = bytearray(content)
         for _ in range(chance.randint(1, 6)):
             at = chance.randrange(len(text))
@@ -342,7 +342,7 @@ def test_a_parquet_report_that_is_cut_off_or_garbled_is_read_or_refused_in_a_sen
     path = tmp_path / "spoilt.parquet"
     chance = random.Random(3)
     spoilt = [b"PAR1" + bytes(100), *(content[: max(5, len(content) * i // 20)] for i in range(1, 20))]
-    for _ in range(200):
+    for _ in range(80):
         text = bytearray(content)
         for _ in range(chance.randint(1, 5)):
             text[chance.randrange(4, len(text))] = chance.randrange(256)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -43,11 +42,12 @@ ROWS: list[dict[str, Any]] = [
 OTHERS = [{"key": 1, "members": ["b"]}, {"key": 2, "members": ["C; d"]}]
 
 
-@pytest.fixture
-def source(tmp_path: Path) -> Iterator[TableSource]:
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TableSource]:
+    folder = tmp_path_factory.mktemp("tables")
     for name, rows in (("rows", ROWS), ("others", OTHERS)):
-        pq.write_table(pa.Table.from_pylist(rows), tmp_path / f"{name}.parquet")
-    tables = ResultTables({name: tmp_path / f"{name}.parquet" for name in ("rows", "others")})
+        pq.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
+    tables = ResultTables({name: folder / f"{name}.parquet" for name in ("rows", "others")})
     yield tables.source("rows")
     tables.close()
 

@@ -26,9 +26,13 @@ from engine.views.stacked_hits import open_subjects, stacked_hits, subject_of_hi
 from tests.engine.views.search_projects import project_with_search
 
 
-@pytest.fixture
-def run(tmp_path: Path, own_cache: Path) -> Iterator[FinishedRun]:
-    with open_run(project_with_search(tmp_path / "project", n_queries=2, n_relatives=6, n_strangers=30)) as opened:
+def searched(folder: Path) -> FinishedRun:
+    return open_run(project_with_search(folder / "project", n_queries=2, n_relatives=6, n_strangers=30))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
+    with searched(tmp_path_factory.mktemp("stacked")) as opened:
         yield opened
 
 
@@ -92,15 +96,16 @@ def test_whole_subjects_are_those_of_the_database_also_without_a_cache(
             assert header.split()[0] == f">{subject.name}" and letters.replace("\n", "") == subject.sequence
 
 
-def test_a_database_that_has_changed_or_gone_is_told(run: FinishedRun) -> None:
-    path = next(path for kind, path in run.inputs if kind == "database")
-    whole = path.read_bytes()
-    path.write_bytes(whole + b">another\nACDEFGHIK\n")
-    with pytest.raises(InputError, match="is no longer the file that was searched"):
-        open_subjects(run, Progress())
-    path.unlink()
-    with pytest.raises(InputError, match="is no longer there, so that whole sequences cannot be shown"):
-        open_subjects(run, Progress())
+def test_a_database_that_has_changed_or_gone_is_told(tmp_path: Path, own_cache: Path) -> None:
+    with searched(tmp_path) as run:
+        path = next(path for kind, path in run.inputs if kind == "database")
+        whole = path.read_bytes()
+        path.write_bytes(whole + b">another\nACDEFGHIK\n")
+        with pytest.raises(InputError, match="is no longer the file that was searched"):
+            open_subjects(run, Progress())
+        path.unlink()
+        with pytest.raises(InputError, match="is no longer there, so that whole sequences cannot be shown"):
+            open_subjects(run, Progress())
 
 
 LETTERS = "ACDEFGHIKLMNPQRSTVWY"
