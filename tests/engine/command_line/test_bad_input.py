@@ -274,7 +274,7 @@ def identify_alone(work, **options):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("size", ["16k", "64k", "120k"])
+@pytest.mark.parametrize("size", ["16k", pytest.param("64k", marks=pytest.mark.long), "120k"])
 def test_a_full_disk_is_said_in_one_line(size, work):
     disk = work / "disk"
     disk.mkdir()

@@ -16,6 +16,7 @@ import resources
 from engine.command_line.main import main
 from engine.formats import read_spectra
 from engine.project import Project
+from tests.conftest import leave_advice_out
 from tests.searching import few_proteins
 
 SPECTRA = resources.path("samples", "BSA1.mzML.gz")
@@ -30,6 +31,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     arguments = ["--database", str(few_proteins(folder)), "--preset", "low-resolution", "--out", "project", "--quiet", "--device", "cpu"]
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
+        leave_advice_out(patched)
         assert main(["convert", "run.mzML.gz", "--out", "late.mgf", "--retention-time", "2000..", "--quiet"]) == 0
         assert main(["identify", "late.mgf", "run.mzML.gz", *arguments]) == 0
     return folder / "project"

@@ -18,6 +18,7 @@ from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Cancelled, Progress
 from engine.parameters import read_preset
 from engine.project import Project
+from tests.conftest import leave_advice_out
 from tests.searching import few_proteins, identify
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -178,8 +179,7 @@ def test_a_project_that_is_being_written_is_said_in_one_line(tmp_path, capsys):
 
 
 def test_an_index_is_used_again_and_a_damaged_one_is_built_again(tmp_path, own_cache, monkeypatch):
-    # Of few matches it is told whether other enzymes were meant, with indexes that are not kept: half of the time of each search here.
-    monkeypatch.setattr("engine.identification.other_reasons.tell_other_reasons", lambda *_: None)
+    leave_advice_out(monkeypatch)  # which makes indexes that are not kept
     folder = tmp_path / "project"
 
     def stages_of_a_search():

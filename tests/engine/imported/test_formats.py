@@ -113,7 +113,7 @@ def test_a_file_that_is_cut_off_or_garbled_is_read_or_refused_in_a_sentence(name
     path = tmp_path / f"spoilt-{FORMATS[name][0]}"
     chance = random.Random(name)
     spoilt = [content[: len(content) * i // 40] for i in range(1, 40)]
-    for _ in range(60):
+    for _ in range(100):
         text = bytearray(content)
         for _ in range(chance.randint(1, 6)):
             at = chance.randrange(len(text))

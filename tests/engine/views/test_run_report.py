@@ -83,7 +83,7 @@ def test_the_page_is_bounded_whatever_the_log_says(tmp_path: Path) -> None:
     project = project_with_results(tmp_path / "p")[0]
     run = project.runs()[-1]
     with closing(sqlite3.connect(tmp_path / "p" / "project.sqlite")) as connection:
-        rows = [(run.id, "2026-01-01T00:00:00+00:00", "warning", "<" * 50_000) for _ in range(2000)]
+        rows = [(run.id, "2026-01-01T00:00:00+00:00", "warning", "<" * 10_000) for _ in range(2000)]
         connection.executemany("INSERT INTO log (run, time, level, text) VALUES (?, ?, ?, ?)", rows)
         connection.commit()
     text, _ = _page(project, tmp_path / "out")
