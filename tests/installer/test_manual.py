@@ -81,7 +81,7 @@ def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from installer import manual; "
         "manual.DOCS, manual.SEARCHES, manual.command_parsers = Path(sys.argv[1]) / 'docs', manual.SEARCHES[:1], dict; "
-        "manual.build(Path(sys.argv[1]) / 'html')"
+        "sys.exit(manual.main(['--out', sys.argv[1] + '/html']))"
     )
     done = subprocess.run([sys.executable, "-c", script, tmp_path], cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode != 0 and "nothing.md" in done.stderr and not (tmp_path / "html").exists()
