@@ -1,14 +1,27 @@
-"""The kernels of an identification: those of every search, and apart from them, since most users never need it, those of wide windows."""
+"""The kernels of an identification: those of every search, and apart from them, since most users never need them, those of wide windows
+and of known modifications."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from engine.execution.compilation import Kernels
 
-__all__ = ["FRAGMENT_INDEX", "SCORING"]
+__all__ = ["FRAGMENT_INDEX", "KNOWN_FORMS", "SCORING"]
+
+_ENTRY = """ID   ONE_BOVIN               Reviewed;          20 AA.
+AC   A0A0000000;
+FT   MOD_RES         5
+FT                   /note="Phosphoserine"
+SQ   SEQUENCE   20 AA;  2000 MW;  0000000000000000 CRC64;
+     MGASSPVTKC LINDQEHFYR
+//
+"""
+"""A protein of which a modification is known, as UniProt writes it."""
 
 
 def _last_of_scoring() -> Callable[..., Any]:
@@ -30,6 +43,29 @@ def _use(*, with_index: bool) -> None:
     use_scoring(IdentificationParameters(), with_index=with_index)
 
 
+def _last_of_forms() -> Callable[..., Any]:
+    from kernels.cpu.known_forms import list_known_forms
+
+    return list_known_forms
+
+
+def _use_forms() -> None:
+    """Index a protein with its known modifications."""
+    from engine.execution.resources import Resources
+    from engine.identification.parameters import IdentificationParameters
+    from engine.peptides.indexes import Databases, build_indexes
+    from engine.peptides.known_forms import SearchedForms
+
+    parameters = IdentificationParameters().changed(known_modifications=True)
+    forms = SearchedForms((), parameters.maximum_modifications, parameters.maximum_forms)
+    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:
+        path = Path(name) / "protein.dat"
+        path.write_text(_ENTRY, encoding="ascii")
+        build_indexes(Databases([path], [], {}, forms=forms), path.parent, parameters, Resources(threads=1))
+
+
 SCORING = Kernels("kernels", _last_of_scoring, partial(_use, with_index=False))
 FRAGMENT_INDEX = Kernels("fragment index", _last_of_index, partial(_use, with_index=True))
 """Comes after `SCORING`, whose kernels must not come in pieces."""
+KNOWN_FORMS = Kernels("listing of known modifications", _last_of_forms, _use_forms, "some seconds")
+"""Likewise."""

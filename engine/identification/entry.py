@@ -57,7 +57,7 @@ IDENTIFICATION = Search(
     run=_run,
     kernels=(
         "engine.identification.compilation:SCORING", "engine.identification.compilation:FRAGMENT_INDEX",
-        "engine.formats.compilation:TRANSLATION",
+        "engine.identification.compilation:KNOWN_FORMS", "engine.formats.compilation:TRANSLATION",
     ),
     modules=("engine.identification.search", "engine.matches.tables", "engine.matches.scoring", "engine.matches.exporting"),
     tables="engine.identification.tables:TABLES",

@@ -11,7 +11,7 @@ from engine.entry import SearchRequest
 from engine.execution.resources import Resources
 from engine.formats import Spectra, read_spectra
 from engine.formats.translation_parameters import translation_of
-from engine.identification.compilation import SCORING
+from engine.identification.compilation import KNOWN_FORMS, SCORING
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.summary import IdentificationSummary
 from engine.jobs.progress import Progress
@@ -122,6 +122,7 @@ def _index(run: SearchRun[Spectra], spare: Path, parameters: IdentificationParam
     elif parameters.known_modifications:
         variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
         forms = SearchedForms(variable, parameters.maximum_modifications, parameters.maximum_forms)
+        KNOWN_FORMS.compile(progress)
     databases = Databases(
         run.paths("database"), run.paths("contaminants"), digests, translation_of(parameters), parameters.known_variants, forms
     )

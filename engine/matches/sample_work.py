@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.arrays import read_only
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, WATER_MASS
 from engine.execution.work import Sample
 from engine.matches import fragment_scoring, spectrum_scoring
@@ -61,9 +62,10 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
     mass = prefix[starts + lengths] - prefix[starts] + WATER_MASS
     present = _present((np.uint32(1) << (letters.astype(np.uint32) - 65))[drawn], starts, lengths)
     order = np.argsort(mass)
+    # Not written to, as those of a mapped file: what a search has compiled is not compiled for them once more.
     peptides = PeptideArrays(
-        mass[order], starts[order].astype(np.uint32), lengths[order].astype(np.uint8), np.zeros(n_peptides, np.uint8),
-        present[order], letters[drawn], residue_mass, 0.0, 0.0,
+        read_only(mass[order]), read_only(starts[order].astype(np.uint32)), read_only(lengths[order].astype(np.uint8)),
+        read_only(np.zeros(n_peptides, np.uint8)), read_only(present[order]), read_only(letters[drawn]), residue_mass, 0.0, 0.0,
     )  # fmt: skip
     shift = np.array([15.994915])
     table = np.array([[0], [1]], np.int64)

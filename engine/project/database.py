@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -129,9 +130,7 @@ class Database:
             raise StorageError(f"{journal}: names a file outside the project, which this program never does. Do not trust the project.")
 
     def _check_schema(self, found: dict[str, str], version: int) -> None:
-        with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-            connection.executescript("".join(schema.MIGRATIONS[: max(0, version)]))
-            expected = _schema(connection)
+        expected = _schema_made_by("".join(schema.MIGRATIONS[: max(0, version)]))
         if lacking := sorted(name for name, sql in expected.items() if found.get(name) != sql):
             raise StorageError(
                 f"{self._path}: the project's database is damaged (not as the program made it: {', '.join(lacking)}). "
@@ -193,6 +192,14 @@ class Database:
         has_log = self._path.with_name(self._path.name + "-wal").exists()
         mode = "mode=ro" if has_log else "immutable=1"
         return sqlite3.connect(f"{address}?{mode}", uri=True, isolation_level=None, timeout=_BUSY_SECONDS)
+
+
+@cache
+def _schema_made_by(script: str) -> dict[str, str]:
+    """What `_schema` says of a database that a script has made; each opening of a project asks for it."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.executescript(script)
+        return _schema(connection)
 
 
 def _schema(connection: sqlite3.Connection) -> dict[str, str]:

@@ -611,6 +611,7 @@ class Project:
         """Remove what killed processes left. The caller holds the lock: no other run is being written, whatever the database says."""
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT * FROM runs WHERE status != 'done' AND id != ?", (but,)).fetchall()
+            gone = deleted_for_good(connection)
         for row in rows:
             ended = row["status"] == "running" or (row["status"] == "queued" and _has_ended(row))
             if ended:
@@ -622,8 +623,6 @@ class Project:
                 leftover = self.inside(RESULTS, row["id"])
                 if leftover.is_dir():
                     remove_all_but_kept(leftover)
-        with self._database.transaction() as connection:
-            gone = deleted_for_good(connection)
         self._remove(gone)
         self._publish_pending()
         own = [entry for entry in entries(self.folder) if entry.name.startswith(f".{DATABASE}.")]

@@ -156,7 +156,7 @@ def _ions(
     """m/z and height of a peptide's ions, the highest 1."""
     n = len(sequence) - 1
     predicted = np.empty((n, IONS), np.float32)
-    residues = np.frombuffer(sequence.encode(), np.uint8)
+    residues = np.frombuffer(sequence.encode(), np.uint8).copy()  # writable, as the kernel is compiled ahead for
     predict_bonds(network, residues, np.array([0, n + 1]), np.array([charge]), np.array([0]), np.array([0, n]), 0, 1, predicted)
     masses = _residue_masses(sequence, shift, is_labelled=is_labelled)
     prefix = np.cumsum(masses)[:-1]

@@ -84,8 +84,12 @@ def serve_workers(
                 await asyncio.gather(*nannies)
                 ended = [asyncio.ensure_future(nanny.finished()) for nanny in nannies]
                 await _first([asyncio.ensure_future(stopped.wait()), asyncio.ensure_future(asyncio.wait(ended))])
-            except (OSError, TimeoutError) as error:
-                raise WorkersError(f"the scheduler at {address} cannot be reached: {error}") from None
+            except (OSError, TimeoutError, RuntimeError) as error:
+                # What keeps a nanny from starting, as certificates of another authority, is the cause of its error.
+                reason = error.__cause__ if isinstance(error, RuntimeError) else error
+                if not isinstance(reason, (OSError, TimeoutError)):
+                    raise
+                raise WorkersError(f"the scheduler at {address} cannot be reached: {reason}") from None
             finally:
                 with contextlib.suppress(Exception):
                     await asyncio.wait_for(asyncio.gather(*(nanny.close(timeout=1) for nanny in nannies)), 5)

@@ -28,6 +28,7 @@ NAMES = (
     "python\\end", "x" * 10_000, "&quot<script>alert(1)</script>",
 )  # fmt: skip
 """No blank stands in them, behind which a FASTA file has the description, and no semicolon, which parts proteins in tables."""
+N_RESIDUES = 300
 HOSTILE = "'); quit; delete all #"
 CHAINS_CALLED = (
     "AAA-long-name", "it's \"quoted\" or not", "<script>alert(1)</script>", "A;quit", "$(touch owned)", "all or chain B", "../../x", "a b",
@@ -46,8 +47,9 @@ SCRIPT_LINE = {
 
 
 def hostile_structure(folder: Path) -> Path:
-    """Albumin as mmCIF, with names of all that has one which are commands of PyMOL, ChimeraX and a shell."""
+    """The first half of albumin as mmCIF, with names of all that has one which are commands of PyMOL, ChimeraX and a shell."""
     structure = gemmi.read_structure(str(write_albumin(folder)))
+    del structure[0][0][N_RESIDUES:]
     structure.name = HOSTILE
     structure.info["_struct.title"] = f"{HOSTILE}\nrun evil.py"
     structure[0][0].name = "A;q"

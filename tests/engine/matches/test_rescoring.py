@@ -55,7 +55,7 @@ def test_features_that_tell_more_than_the_search_score_give_more_targets_and_tru
     assert (result.weights[:, 1:4].min(axis=1) > np.abs(result.weights[:, 4:12]).max(axis=1)).all(), "informative features weigh most"
 
 
-@pytest.mark.parametrize(("n", "n_true", "n_runs"), [(140, 80, 60), (600, 90, 20), (2_000, 300, 10)])
+@pytest.mark.parametrize(("n", "n_true", "n_runs"), [(140, 80, 40), pytest.param(600, 90, 20, marks=pytest.mark.long), (2_000, 300, 6)])
 def test_rescoring_adds_no_false_targets_beyond_those_of_the_search_score(n: int, n_true: int, n_runs: int) -> None:
     """Small sets exceed 1 % without the + 1; the rescored ones do so no more than the search score's, within the standard error."""
     before, after, gain = [], [], []
@@ -76,7 +76,7 @@ def test_rescoring_adds_no_false_targets_beyond_those_of_the_search_score(n: int
 def test_replicates_of_a_sample_add_no_false_targets(noise: float) -> None:
     """Five copies of each match. Folds by match would show every model the answers: then false ones are five times as many."""
     shares = {"by peptide": [], "by match": []}
-    for seed in range(6):
+    for seed in range(3):
         features, is_decoy, peptide, initial, is_true = repeated(simulated_run(400, 200, seed, 40), 5, noise)
         for how, numbers in (("by peptide", peptide), ("by match", np.arange(len(peptide)))):
             rows = accepted(rescore(features, names(features), is_decoy, numbers, initial, settings=TWICE).score, is_decoy)
@@ -101,7 +101,7 @@ def test_matches_that_do_not_compete_change_nothing_and_are_scored_alike() -> No
 def test_pure_noise_stays_noise() -> None:
     """Without any truth the targets before the first decoy are about 1."""
     found = []
-    for seed in range(30):
+    for seed in range(12):
         features, is_decoy, peptide, initial, _ = simulated_run(300, 0, seed, 20)
         result = rescore(features, names(features), is_decoy, peptide, initial, settings=RescoringSettings(minimum_peptides=0, divisions=2))
         found.append(len(accepted(result.score, is_decoy)))
@@ -186,7 +186,7 @@ def test_where_too_few_targets_are_found_the_search_score_stays_and_the_message_
 def test_useless_features_cost_little_and_admit_nothing_false() -> None:
     """It is not looked at which score accepts more: then the luckier one would be kept. So noise may cost some targets."""
     before, after, false = 0, 0, 0
-    for seed in range(10):
+    for seed in range(5):
         _, is_decoy, peptide, initial, is_true = simulated_run(2_000, 900, seed)
         noise = np.random.default_rng(seed).normal(size=(len(initial), 30))
         result = rescore(noise, names(noise), is_decoy, peptide, initial, settings=TWICE)

@@ -184,7 +184,13 @@ def test_a_database_of_relatives_does_not_pass_for_chance(fasta, tmp_path, share
     assert 0.6 * share * 2200 < summary.n_hits <= share * 2200
 
 
-def test_gaps_that_cost_nothing_warn_of_the_e_values(files, tmp_path):
+@pytest.fixture
+def few_random_subjects(monkeypatch):
+    """For schemes without a table, whose E-values are of no matter."""
+    monkeypatch.setattr("engine.sequence_search.hit_search._RANDOM_SUBJECTS", 200)
+
+
+def test_gaps_that_cost_nothing_warn_of_the_e_values(files, tmp_path, few_random_subjects):
     summary = align([files[0]], [files[1]], tmp_path / "a.tsv", SequenceSearchParameters(gap_open=0, gap_extend=0))
     assert any("do not trust the E-values" in message for message in summary.messages)
 
@@ -334,7 +340,7 @@ def test_nothing_that_is_read_or_that_a_project_owns_is_written_over(files, tmp_
     assert (tmp_path / "P" / "hits.tsv").is_file()
 
 
-def test_a_matrix_of_ones_own_is_part_of_the_record(files, tmp_path):
+def test_a_matrix_of_ones_own_is_part_of_the_record(files, tmp_path, few_random_subjects):
     from hashlib import sha256
 
     matrix = tmp_path / "m.txt"
@@ -344,8 +350,7 @@ def test_a_matrix_of_ones_own_is_part_of_the_record(files, tmp_path):
     assert (kept.path, kept.kind, kept.sha256) == (matrix, "matrix", sha256(matrix.read_bytes()).hexdigest())
 
 
-def test_where_no_e_value_can_be_trusted_and_none_is_small_the_way_to_the_scores_is_told(files, monkeypatch):
-    monkeypatch.setattr("engine.sequence_search.hit_search._RANDOM_SUBJECTS", 200)
+def test_where_no_e_value_can_be_trusted_and_none_is_small_the_way_to_the_scores_is_told(files, few_random_subjects):
     cases = [((0, 1), 1e-30, 0, True), ((0, 1), 1e9, 2 * 72, False), ((11, 1), 1e-300, 0, False)]
     for (gap_open, gap_extend), maximum_e_value, n_hits, is_told in cases:
         parameters = SequenceSearchParameters(gap_open=gap_open, gap_extend=gap_extend, maximum_e_value=maximum_e_value)

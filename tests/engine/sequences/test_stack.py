@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from Bio import Align
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.arrays import Texts
@@ -43,6 +43,8 @@ def pairs(draw: st.DrawFn) -> tuple[int, str, str, int, int]:
 
 
 PAIRS = st.lists(pairs(), max_size=6)
+A_FEW = settings(max_examples=35)
+"""To make pairs takes longer than to stack them."""
 
 
 def stacked(found: list[tuple[int, str, str, int, int]]) -> Stack:
@@ -69,6 +71,7 @@ def parsed(stack: Stack, format: str) -> list[Align.Alignment]:
     return list(Align.parse(io.StringIO(file_header(format) + stack_text(stack, format)), format))
 
 
+@A_FEW
 @given(PAIRS)
 def test_each_row_is_its_own_pair_again(found: list[tuple[int, str, str, int, int]]) -> None:
     stack = stacked(found)
@@ -82,6 +85,7 @@ def test_each_row_is_its_own_pair_again(found: list[tuple[int, str, str, int, in
         assert len(shown[0][:first].replace("-", "")) == start
 
 
+@A_FEW
 @given(PAIRS)
 def test_columns_are_opened_for_the_longest_insertion_alone(found: list[tuple[int, str, str, int, int]]) -> None:
     longest = Counter[int]()
@@ -95,6 +99,7 @@ def test_columns_are_opened_for_the_longest_insertion_alone(found: list[tuple[in
     assert stack.query_place[~stack.is_opened].tolist() == list(range(len(QUERY)))
 
 
+@A_FEW
 @given(PAIRS)
 def test_what_follows_an_insertion_is_marked_in_its_row_alone(found: list[tuple[int, str, str, int, int]]) -> None:
     expected = np.zeros((len(found) + 1, len(QUERY)), np.bool_)
@@ -107,6 +112,7 @@ def test_what_follows_an_insertion_is_marked_in_its_row_alone(found: list[tuple[
     assert np.array_equal(stacked(found).follows_insertion, expected)
 
 
+@A_FEW
 @given(PAIRS)
 @pytest.mark.parametrize("format", ["stockholm", "phylip", "clustal"])
 def test_a_stack_is_read_back_as_it_was(format: str, found: list[tuple[int, str, str, int, int]]) -> None:
@@ -121,6 +127,7 @@ def test_a_stack_is_read_back_as_it_was(format: str, found: list[tuple[int, str,
         assert [record.description for record in read.sequences][1:] == list(stack.subjects.descriptions)
 
 
+@A_FEW
 @given(PAIRS)
 def test_a3m_has_the_columns_of_the_query_and_insertions_in_small_letters(found: list[tuple[int, str, str, int, int]]) -> None:
     stack = stacked(found)
@@ -141,6 +148,7 @@ def test_a3m_has_the_columns_of_the_query_and_insertions_in_small_letters(found:
     assert sequences[0] == QUERY
 
 
+@A_FEW
 @given(PAIRS.filter(bool))  # Bio.Align does not read a file of MAF without alignments
 @pytest.mark.parametrize("format", PAIR_FORMATS)
 def test_pairs_are_read_back_in_the_places_of_the_whole_sequences(format: str, found: list[tuple[int, str, str, int, int]]) -> None:

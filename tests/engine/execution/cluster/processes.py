@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.command_line.main import main
+
 REPOSITORY = Path(__file__).resolve().parents[4]
 _SECONDS = 60.0
 
@@ -48,9 +50,7 @@ def program(*arguments: str) -> subprocess.Popen[str]:
 def scheduler_with_workers(folder: Path, *counts: int, threads: int = 1) -> Iterator[Workers]:
     """A scheduler, and for each number a process with so many workers, ended with the block."""
     certificates = folder / "certificates"
-    making = program("workers", "certificates", "--out", str(certificates))
-    assert making.wait(_SECONDS) == 0, making.stderr and making.stderr.read()
-    close(making)
+    assert main(["workers", "certificates", "--out", str(certificates)]) == 0
     scheduler = program("workers", "scheduler", "tls://127.0.0.1:0", "--certificates", str(certificates))
     assert scheduler.stdout is not None
     found = Workers(scheduler.stdout.readline().split()[-1], certificates, [])
