@@ -20,6 +20,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from engine.project import Project
+from tests.fuzz.forks import run_forked
 from tests.fuzz.kills import QUERY, REPOSITORY, SPECTRA
 from tests.searching import few_proteins
 
@@ -48,8 +49,8 @@ def disk(folder: Path, n_bytes: int) -> Iterator[None]:
         subprocess.run(["umount", folder], check=True)
 
 
-def search(kind: str, folder: Path, variant: int) -> subprocess.CompletedProcess[str]:
-    """A search whose places are folders of `folder`; `variant` makes another index."""
+def search(kind: str, folder: Path, variant: int, *, is_started: bool = False) -> subprocess.CompletedProcess[str]:
+    """A search whose places are folders of `folder`; `variant` makes another index; `is_started`: with Python anew, not as a fork."""
     (folder / "query.fasta").write_text(QUERY)
     database = folder / f"database-{variant}.fasta"
     if not database.exists():
@@ -68,12 +69,14 @@ def search(kind: str, folder: Path, variant: int) -> subprocess.CompletedProcess
             "--project",
             folder / "project" / "p",
         ]
-    environment = {
-        **os.environ, "PYTHONPATH": str(REPOSITORY), "PROTEOSCOPE_CACHE": str(folder / "cache"), "TMPDIR": str(folder / "temporary"),
-    }  # fmt: skip
+    environment = {**os.environ, "PROTEOSCOPE_CACHE": str(folder / "cache"), "TMPDIR": str(folder / "temporary")}
+    command = [*map(str, arguments), "--device", "cpu", "--threads", "2"]
+    if not is_started:
+        return run_forked(command, environment)
+    environment["PYTHONPATH"] = str(REPOSITORY)
     if (folder / "numba").is_mount():
         environment["NUMBA_CACHE_DIR"] = str(folder / "numba")
-    command = [sys.executable, "-m", "engine.command_line", *map(str, arguments), "--device", "cpu", "--threads", "2"]
+    command = [sys.executable, "-m", "engine.command_line", *command]
     return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
 
 
@@ -88,7 +91,8 @@ def try_room(place: str, kind: str, room: int, folder: Path, good: Path) -> str:
         for one in place.split("+"):
             disks.enter_context(disk(folder / one, used + room))
         shutil.copytree(good, folder / "project" / "p")
-        done = search(kind, folder, 1)
+        # What a program does while it starts goes to all places but the project.
+        done = search(kind, folder, 1, is_started=place != "project")
         what = f"{kind} with {room} bytes for the {place}"
         assert done.returncode in (0, 2), f"{what}: {done.returncode} {done.stderr[-2000:]}"
         assert done.stdout == "" and done.stderr.count("\n") == (done.returncode == 2), f"{what}: {done.stderr[-2000:]}"

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from engine.project import Project
 from engine.project.cache import VARIABLE
+from tests.fuzz.forks import ForkedCommand, prepare
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLES = REPOSITORY / "resources" / "samples"
@@ -39,7 +39,7 @@ class Place:
         self.temporary.mkdir(parents=True)
         self.query.write_text(QUERY)
 
-    def start(self, kind: str, variant: int) -> subprocess.Popen[str]:
+    def start(self, kind: str, variant: int) -> ForkedCommand:
         """Begin a search; `variant` makes another index of `identify`, another result of `align`."""
         if kind == "identify":
             options = ["--preset", "low-resolution", "--set", f"maximum_mass={5000 + variant}", "--set", f"second_pass={bool(variant % 2)}"]
@@ -47,11 +47,8 @@ class Place:
         else:
             options = ["--gap-open", str(9 + variant % 4), "--project", str(self.project)]
             arguments = ["align", str(self.query), str(self.database), "--out", str(self.hits), *options]
-        environment = {
-            **os.environ, "PYTHONPATH": str(REPOSITORY), "PROTEOSCOPE_CACHE": str(self.cache), "TMPDIR": str(self.temporary),
-        }  # fmt: skip
-        command = [sys.executable, "-m", "engine.command_line", *arguments, "--device", "cpu", "--threads", "2", "--quiet"]
-        return subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        environment = {**os.environ, "PROTEOSCOPE_CACHE": str(self.cache), "TMPDIR": str(self.temporary)}
+        return ForkedCommand([*arguments, "--device", "cpu", "--threads", "2", "--quiet"], environment)
 
     def search(self, kind: str, variant: int) -> dict[str, bytes]:
         """Search to the end; the exports."""
@@ -93,6 +90,7 @@ def run(n: int, seed: int, folder: Path, database: Path = DATABASE) -> tuple[int
     os.environ[VARIABLE] = str(place.cache)  # where the key is by which kept requests are known
     seconds, n_at_work, kept = {}, 0, {}
     for kind in ("identify", "align"):
+        prepare(kind)
         began = time.monotonic()
         alone[kind, 0] = place.search(kind, 0)  # nothing was killed yet
         seconds[kind] = time.monotonic() - began

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,7 +22,8 @@ import numpy as np
 
 from engine.project import Project
 from engine.project.cache import VARIABLE
-from tests.fuzz.kills import DATABASE, REPOSITORY, SAMPLES
+from tests.fuzz.forks import ForkedCommand, prepare
+from tests.fuzz.kills import DATABASE, SAMPLES
 
 SPECTRA = SAMPLES / "BSA1.mzML.gz"
 _SHARE_KILLED_AGAIN = 0.4
@@ -94,6 +94,7 @@ class Place:
         self._arguments = [argument.replace("PROJECT", str(self.project)) for argument in arguments]
         if before:
             self.finish(self._start([argument.replace("PROJECT", str(self.project)) for argument in before], 2))
+        prepare(self._arguments[0])
         began = time.monotonic()
         self.finish(self.begin())
         self.seconds = time.monotonic() - began
@@ -104,22 +105,19 @@ class Place:
             self.seconds = time.monotonic() - began
             assert self.tables(self.last()) == self.undisturbed
 
-    def _start(self, arguments: list[str], threads: int) -> subprocess.Popen[str]:
-        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-        command = [sys.executable, "-m", "tests.fuzz.keeping_command", *arguments, "--device", "cpu", "--threads", str(threads), "--quiet"]
-        return subprocess.Popen(
-            command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )  # fmt: skip
+    def _start(self, arguments: list[str], threads: int) -> ForkedCommand:
+        command = [*arguments, "--device", "cpu", "--threads", str(threads), "--quiet"]
+        return ForkedCommand(command, os.environ, like=self._arguments[0], keeps_at_once=True)
 
-    def begin(self) -> subprocess.Popen[str]:
+    def begin(self) -> ForkedCommand:
         """Begin a run."""
         return self._start(self._arguments, 2)
 
-    def resume(self, run: str, threads: int) -> subprocess.Popen[str]:
+    def resume(self, run: str, threads: int) -> ForkedCommand:
         """Go on with one."""
         return self._start(["resume", str(self.project), "--run", run], threads)
 
-    def finish(self, process: subprocess.Popen[str]) -> None:
+    def finish(self, process: ForkedCommand) -> None:
         """Let a process come to its end."""
         output, errors = process.communicate()
         assert (process.returncode, output, errors) == (0, "", ""), f"{self.kind} ended with {process.returncode}: {output}{errors}"

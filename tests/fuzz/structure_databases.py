@@ -31,6 +31,7 @@ from engine.structures.chains import RESIDUE_COLUMNS
 from engine.structures.database import StructureDatabase, open_database
 from engine.structures.reading import read_structure
 from tests.engine.structures.examples import as_pdb, atoms_of, helix
+from tests.fuzz.forks import ForkedCommand, prepare, run_forked
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HUGE = 2**62
@@ -164,9 +165,9 @@ def change(n: int, seed: int, folder: Path) -> int:
     return n_refused
 
 
-def command(files: Path, database: Path) -> list[str]:
-    """A build as a process."""
-    return [sys.executable, "-m", "engine.command_line", "structure-database", "build", str(files), "--out", str(database)]
+def arguments(files: Path, database: Path) -> list[str]:
+    """A build."""
+    return ["structure-database", "build", str(files), "--out", str(database)]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -178,16 +179,16 @@ def kill(n: int, seed: int, folder: Path, *, n_files: int = 1200) -> int:
     """Kill `n` builds, each of a database that has just lost a file; how many were at work when they were killed."""
     chance, n_at_work = random.Random(seed), 0
     files, database = structures(folder / "files", n_files), folder / "database"
+    prepare("structure-database")
     began = time.monotonic()
-    subprocess.run(command(files, folder / "timed"), cwd=REPOSITORY, env=environment(folder), check=True, capture_output=True)
+    done = run_forked(arguments(files, folder / "timed"), environment(folder))
+    assert done.returncode == 0, done.stderr
     seconds = time.monotonic() - began
     before: tuple[object, ...] | None = None
     for number in range(n):
         if number % 3 == 1:
             next(path for path in files.iterdir() if path.suffix == ".pdb").unlink()
-        process = subprocess.Popen(
-            command(files, database), cwd=REPOSITORY, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        process = ForkedCommand(arguments(files, database), environment(folder))
         time.sleep(chance.uniform(0.2, 1.0) * seconds)
         n_at_work += process.poll() is None
         process.kill()
@@ -198,7 +199,7 @@ def kill(n: int, seed: int, folder: Path, *, n_files: int = 1200) -> int:
             assert isinstance(names, tuple)
             assert now == before or len(names) == len(list(files.glob("*.pdb"))), "a killed build left another database"
         if number % 2 or number + 1 == n:
-            done = subprocess.run(command(files, database), cwd=REPOSITORY, env=environment(folder), capture_output=True, text=True)
+            done = run_forked(arguments(files, database), environment(folder))
             assert done.returncode == 0, done.stderr
             before = told(open_database(database))
             alone = folder / f"alone-{number}"
@@ -212,10 +213,9 @@ def kill(n: int, seed: int, folder: Path, *, n_files: int = 1200) -> int:
 def at_once(folder: Path, *, n_files: int = 300) -> list[str]:
     """Two builds of one database at once: one does it, the other does it after or says who does; what they said on stderr."""
     files, database = structures(folder / "files", n_files), folder / "database"
+    command = [sys.executable, "-m", "engine.command_line", *arguments(files, database)]
     both = [
-        subprocess.Popen(
-            command(files, database), cwd=REPOSITORY, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        subprocess.Popen(command, cwd=REPOSITORY, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
     errors = [process.communicate()[1] for process in both]

@@ -12,6 +12,7 @@ from engine.structures.building import structure_files
 from engine.structures.database import open_database
 from tests.engine.structures.examples import as_pdb, atoms_of, helix
 from tests.fuzz import full_disk, structure_databases
+from tests.fuzz.forks import run_forked
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links as on POSIX")
@@ -35,8 +36,7 @@ def test_a_build_on_a_full_disk_says_so_in_one_line_and_keeps_the_database(tmp_p
     environment = structure_databases.environment(tmp_path)
 
     def build() -> subprocess.CompletedProcess[str]:
-        command = structure_databases.command(files, place / "database")
-        return subprocess.run(command, cwd=structure_databases.REPOSITORY, env=environment, capture_output=True, text=True)
+        return run_forked(structure_databases.arguments(files, place / "database"), environment)
 
     with full_disk.disk(place, 400_000):
         assert build().returncode == 0

@@ -1,0 +1,177 @@
+"""Commands of the program in processes forked from one that has loaded it and done such a command before.
+
+What is killed, or meets a full disk, is the work, and to start Python and to load the program takes longer than a small search. Each
+process ends as the program does, and takes environment, temporary folder and random numbers as if it had begun by itself.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from functools import cache
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def prepare(like: str) -> None:
+    """Have such a command done beforehand, by which nobody measures then what one takes."""
+    _parent().ask({"prepare": like})
+
+
+class ForkedCommand:
+    """A command in a process of its own, as `subprocess.Popen` with text has it.
+
+    `like` names the command that its parent has done, the same where it is not given; `keeps_at_once`: see `tests.fuzz.keeping_command`.
+    """
+
+    def __init__(self, arguments: list[str], environment: Mapping[str, str], *, like: str = "", keeps_at_once: bool = False) -> None:
+        self._parent, self.returncode = _parent(), None
+        self._folder = tempfile.TemporaryDirectory(prefix="fork-")
+        self._output, self._errors = Path(self._folder.name, "output"), Path(self._folder.name, "errors")
+        self.pid = self._parent.ask(
+            {
+                "arguments": arguments, "environment": dict(environment), "output": str(self._output), "errors": str(self._errors),
+                "like": like or arguments[0], "keeps_at_once": keeps_at_once,
+            }
+        )[0]  # fmt: skip
+
+    def poll(self) -> int | None:
+        """Its exit code, negative of the signal that ended it; none while it runs."""
+        return self._wait(os.WNOHANG)
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self.returncode is None:  # a process that nobody waited for keeps its number
+            os.kill(self.pid, signal.SIGKILL)
+
+    def communicate(self) -> tuple[str, str]:
+        """Wait for its end; what it wrote to both streams."""
+        if self._folder is not None:
+            self._wait(0)
+            self._told = self._output.read_text(encoding="utf-8"), self._errors.read_text(encoding="utf-8")
+            self._folder.cleanup()
+            self._folder = None
+        return self._told
+
+    def _wait(self, how: int) -> int | None:
+        if self.returncode is None:
+            pid, status = self._parent.ask({"pid": self.pid, "how": how})
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+
+def run_forked(arguments: list[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """A command from its beginning to its end."""
+    process = ForkedCommand(arguments, environment)
+    output, errors = process.communicate()
+    assert process.returncode is not None
+    return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
+
+
+class _Parent:
+    """The process that has loaded what commands need, and makes others."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="forks-")
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PROTEOSCOPE_CACHE": self._folder.name, "TMPDIR": self._folder.name}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.fuzz.forks", self._folder.name],
+            cwd=REPOSITORY, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        atexit.register(self.close)
+
+    def ask(self, request: dict[str, object]) -> list[int]:
+        """Ask for a process, or how one is."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        print(json.dumps(request), file=self._process.stdin, flush=True)
+        answer: list[int] = json.loads(self._process.stdout.readline())
+        return answer
+
+    def close(self) -> None:
+        """End it."""
+        self._process.communicate()
+        self._folder.cleanup()
+
+
+@cache
+def _parent() -> _Parent:
+    return _Parent()
+
+
+@cache
+def _do_once(command: str, folder: Path) -> None:
+    """Do a command of this kind, if it is one of those that are done often."""
+    from engine.command_line.main import main
+    from tests.engine.structures.examples import as_pdb, atoms_of, helix
+    from tests.fuzz import kills
+    from tests.searching import few_proteins
+
+    spectra, database, project = str(kills.SPECTRA), str(few_proteins(folder)), ["--project", str(folder / "project")]
+    (folder / "query.fasta").write_text(kills.QUERY)
+    (folder / "structure.pdb").write_bytes(as_pdb(atoms_of(helix(12))))
+    search = ["--device", "cpu", "--threads", "2", "--quiet"]
+    arguments = {
+        "identify": ["identify", spectra, "--database", database, "--preset", "low-resolution", *search],
+        "align": ["align", str(folder / "query.fasta"), database, *project, *search],
+        "cluster": ["cluster", spectra, "--method", "k-means", "--clusters", "60", *search],
+        "structure-database": ["structure-database", "build", str(folder / "structure.pdb")],
+    }
+    if command in arguments:
+        with redirect_stdout(io.StringIO()):
+            assert main([*arguments[command], "--out", str(folder / f"{command}-out")]) == 0, command
+    gc.collect()
+    gc.freeze()
+
+
+def _become(request: dict[str, object]) -> None:
+    """Be the program that was asked for, to its end."""
+    from engine.command_line.main import main
+    from tests.fuzz.keeping_command import keep_at_once
+
+    for stream, name in ((1, "output"), (2, "errors")):
+        file = os.open(str(request[name]), os.O_WRONLY | os.O_CREAT)
+        os.dup2(file, stream)
+        os.close(file)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    tempfile.tempdir = None
+    if request["keeps_at_once"]:
+        keep_at_once()
+    sys.argv[1:] = request["arguments"]
+    sys.exit(main())
+
+
+def serve(folder: Path) -> None:
+    """Make processes, and tell how they are, until nobody asks any more."""
+    while line := sys.stdin.readline():
+        request = json.loads(line)
+        if "pid" in request:
+            answer = os.waitpid(request["pid"], request["how"])
+        elif "prepare" in request:
+            _do_once(request["prepare"], folder)
+            answer = (0, 0)
+        else:
+            _do_once(request["like"], folder)
+            child = os.fork()
+            if child == 0:
+                _become(request)
+            answer = (child, 0)
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]))
