@@ -145,9 +145,9 @@ def change(n: int, seed: int, folder: Path) -> int:
     good = folder / "good"
     build_database([files], good, processes=1)
     names = sorted(str(path.relative_to(good)) for path in good.rglob("*") if path.is_file() and path.suffix in (".npy", ".json"))
+    spoilt = folder / "spoilt"
+    shutil.copytree(good, spoilt)
     for number in range(n):
-        spoilt = folder / "spoilt"
-        shutil.copytree(good, spoilt)
         name, way = names[number % len(names)], CHANGES[(number // len(names)) % len(CHANGES)]
         way(spoilt / name, chance)
         try:
@@ -160,7 +160,10 @@ def change(n: int, seed: int, folder: Path) -> int:
             n_refused += 1
             assert "\n" not in str(error) and len(str(error)) < 2000, f"{name}, {way.__name__}: {error}"
             del error
-        shutil.rmtree(spoilt)
+        if way is _folder:
+            (spoilt / name).rmdir()
+        (spoilt / name).unlink(missing_ok=True)
+        shutil.copy2(good / name, spoilt / name)
         (folder / "outside").unlink(missing_ok=True)
     return n_refused
 
@@ -185,6 +188,7 @@ def kill(n: int, seed: int, folder: Path, *, n_files: int = 1200) -> int:
     assert done.returncode == 0, done.stderr
     seconds = time.monotonic() - began
     before: tuple[object, ...] | None = None
+    alone = dict[int, tuple[object, ...]]()  # by how many files there are, of which one after the other is gone
     for number in range(n):
         if number % 3 == 1:
             next(path for path in files.iterdir() if path.suffix == ".pdb").unlink()
@@ -202,9 +206,10 @@ def kill(n: int, seed: int, folder: Path, *, n_files: int = 1200) -> int:
             done = run_forked(arguments(files, database), environment(folder))
             assert done.returncode == 0, done.stderr
             before = told(open_database(database))
-            alone = folder / f"alone-{number}"
-            assert before == told(build_database([files], alone, processes=1)), "built after a kill, it is another"
-            shutil.rmtree(alone)
+            n_here = len(list(files.iterdir()))
+            if n_here not in alone:
+                alone[n_here] = told(build_database([files], folder / f"alone-{n_here}", processes=1))
+            assert before == alone[n_here], "built after a kill, it is another"
             left = [path.name for path in database.iterdir() if path.name.startswith(".") or path.name == "parts"]
             assert not left and len(list(database.glob("columns-*"))) == 1, left
     return n_at_work
