@@ -26,6 +26,7 @@ from engine.jobs.progress import Progress
 from engine.parameters import read_preset
 from engine.project.cache import index_store
 from engine.sequence_search.parameters import SequenceSearchParameters
+from tests.fuzz.places import IN_MEMORY
 from tests.searching import align, few_proteins, identify
 
 SAMPLES = Path(__file__).resolve().parents[2] / "resources" / "samples"
@@ -188,7 +189,7 @@ def main() -> int:
     parser.add_argument("--searches", action="store_true", help="search what is refused too")
     parser.add_argument("--one-of", type=int, default=1, metavar="N", help="of what is not refused, search every Nth")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
+    with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-", dir=IN_MEMORY) as folder:
         n, taken = run(options.searches, options.one_of, Path(folder))
     print(f"{n} spoilt indexes, {len(taken)} of them not refused")
     return 0

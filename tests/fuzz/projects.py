@@ -24,6 +24,7 @@ from engine.command_line.main import main as command_line
 from engine.errors import ProteoscopeError
 from engine.project import Project
 from tests.engine.identification_tables import PARAMETERS, identification
+from tests.fuzz.places import IN_MEMORY
 
 TABLES = {
     "runs": [
@@ -184,7 +185,7 @@ def main() -> int:
     parser.add_argument("n", nargs="?", type=int, default=3200, help="projects (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
+    with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-", dir=IN_MEMORY) as folder:
         refused = run(options.n, options.seed, Path(folder))
     print(f"{options.n} projects, {refused} of them refused something")
     return 0

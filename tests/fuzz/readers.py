@@ -43,6 +43,7 @@ from tests.engine.formats import entry_files
 from tests.engine.imported import small_results
 from tests.engine.structures import examples
 from tests.fuzz import libraries
+from tests.fuzz.places import IN_MEMORY
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MEMORY_BYTES, PROCESSOR_SECONDS = 1 << 30, 10
@@ -562,14 +563,14 @@ _RUNS = (
 
 
 @cache
-def _beginnings(reader: Reader) -> tuple[bytes, ...]:
+def beginnings(reader: Reader) -> tuple[bytes, ...]:
     """The reader's files, made once: some take longer to make than to read."""
     return tuple(reader.files())
 
 
 def mutated(reader: Reader, chance: random.Random) -> bytes:
     """One of the reader's files with one to five changes, now and then packed."""
-    content = chance.choice(_beginnings(reader))
+    content = chance.choice(beginnings(reader))
     for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 5))):
         content = chance.choice(_MUTATIONS)(content, reader, chance)[: reader.largest]
     if chance.random() < 0.02:
@@ -726,7 +727,7 @@ def _odd_numbers(data: bytes, reader: Reader, chance: random.Random) -> bytes:
 def _swallow(content: bytes, reader: Reader, chance: random.Random) -> bytes:
     """The file within itself, or before itself: roots and headers come a second time."""
     at = _place(content, chance)
-    other = chance.choice(_beginnings(reader))
+    other = chance.choice(beginnings(reader))
     return content[:at] + other + content[at:]
 
 
@@ -736,11 +737,25 @@ _MUTATIONS: tuple[Callable[[bytes, Reader, random.Random], bytes], ...] = (
 )  # fmt: skip
 
 
+def _gzipped(content: bytes, letter: bytes, n: int, level: int = 9) -> bytes:
+    """A file of gzip with `n` times a letter at its end, which are packed as one piece again and again: all of them take far longer."""
+    if not n:
+        return gzip.compress(content, level, mtime=0)
+    packer = zlib.compressobj(level, zlib.DEFLATED, 31)
+    body, rest = packer.compress(content) + packer.flush(zlib.Z_FULL_FLUSH), letter * min(n, 1 << 17)
+    again = zlib.compressobj(level, zlib.DEFLATED, -15)
+    pieces = again.compress(rest) + again.flush(zlib.Z_FULL_FLUSH)
+    checksum = zlib.crc32(content)
+    for _ in range(n // len(rest)):
+        checksum = zlib.crc32(rest, checksum)
+    n_bytes = len(content) + n // len(rest) * len(rest)
+    return body + pieces * (n // len(rest)) + b"\x03\0" + struct.pack("<II", checksum, n_bytes & 0xFFFFFFFF)
+
+
 def _packed(content: bytes, chance: random.Random) -> bytes:
     """The file under gzip, sound or not."""
-    if chance.random() < 0.05:
-        content += chance.choice(_RUNS)[:1] * (10 ** chance.choice((6, 7, 8)))
-    packed = gzip.compress(content, chance.choice((1, 6, 9)), mtime=0)
+    letter, n = (chance.choice(_RUNS)[:1], 10 ** chance.choice((6, 7, 8))) if chance.random() < 0.05 else (b"", 0)
+    packed = _gzipped(content, letter, n, chance.choice((1, 6, 9)))
     match chance.randrange(8):
         case 0:
             return packed[: _place(packed, chance)]
@@ -756,7 +771,7 @@ def _packed(content: bytes, chance: random.Random) -> bytes:
             at = _place(content, chance)
             return (
                 gzip.compress(content[:at], mtime=0)
-                + gzip.compress(content[at:], mtime=0)
+                + _gzipped(content[at:], letter, n)
                 + gzip.compress(b"", mtime=0) * chance.randrange(50)
             )
         case 5:
@@ -789,7 +804,7 @@ def examine(name: str, n_cases: int, seed: int, first: int = 0) -> Outcome:
     outcome = Outcome(n_cases)
     _read_what_is_right(name)
     number = first
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=IN_MEMORY) as folder:
         while number < first + n_cases:
             stop = min(number + CASES_OF_A_PROCESS, first + n_cases)
             number = _in_a_process(name, seed, range(number, stop), Path(folder), outcome)
@@ -798,9 +813,9 @@ def examine(name: str, n_cases: int, seed: int, first: int = 0) -> Outcome:
 
 def _read_what_is_right(name: str) -> None:
     """The files that mutations begin with are read; and all that is loaded or compiled for it is there when processes are made."""
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=IN_MEMORY) as folder:
         path = Path(folder, "case")
-        for content in _beginnings(READERS[name]):
+        for content in beginnings(READERS[name]):
             path.write_bytes(content)
             READERS[name].read(path, random.Random(0))
     for thread in threading.enumerate():

@@ -58,6 +58,7 @@ from tests.engine.views.library_projects import project_with_library_search
 from tests.engine.views.read_projects import project_with_reads
 from tests.engine.views.search_projects import project_with_search
 from tests.engine.views.structure_projects import project_with_structures
+from tests.fuzz.places import IN_MEMORY
 from tests.searching import import_results
 
 KINDS = tuple(one.kind for one in SEARCHES)
@@ -509,7 +510,7 @@ def main() -> int:
     how.add_argument("--window", action="store_const", dest="ways", const=(WINDOW,), help="look at them in the window")
     how.add_argument("--both", action="store_const", dest="ways", const=(EXPORTS, WINDOW), help="export them, and look at them")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
+    with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-", dir=IN_MEMORY) as folder:
         refused = run(options.n, options.seed, Path(folder), tuple(options.kinds), ways=options.ways or (EXPORTS,))
     for way, of_kinds in refused.items():
         print(f"{way}: " + "; ".join(f"{kind}: {number} of {options.n} refused something" for kind, number in of_kinds.items()))

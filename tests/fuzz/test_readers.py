@@ -12,9 +12,9 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are made and limited as on Linux")
 if sys.platform.startswith("linux"):
-    from tests.fuzz.readers import READERS, REPOSITORY, case
+    from tests.fuzz.readers import READERS, REPOSITORY, beginnings, case
 else:
-    READERS, REPOSITORY, case = {}, Path(), None
+    READERS, REPOSITORY, beginnings, case = {}, Path(), None, None
 
 
 @pytest.fixture(scope="module", params=[100, pytest.param(200, marks=pytest.mark.long)])
@@ -42,7 +42,7 @@ def test_a_mutated_file_is_read_or_refused_within_bounds(outcomes: dict[str, dic
 
 def test_a_case_is_the_same_whenever_it_is_made() -> None:
     for reader in READERS:
-        assert READERS[reader].files() == READERS[reader].files()
+        assert beginnings(READERS[reader]) == tuple(READERS[reader].files())
         assert case(reader, 5, 17)[0] == case(reader, 5, 17)[0]
     assert len({case("mgf", seed, number)[0] for seed in (1, 2) for number in range(20)}) > 30
 
