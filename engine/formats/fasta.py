@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -50,16 +51,19 @@ def read_fasta(source: ByteSource, progress: Progress, *, every_record: bool, wi
             raise _endless(path, text, n_lines, with_chromosomes=with_chromosomes)
         return end
 
-    for block in blocks(source, cut, most=2 * maximum_bytes):
-        records, lines = parse_fasta(path, block, n_lines, every_record=every_record, with_chromosomes=with_chromosomes)
-        n_lines += lines
-        n_records += records.n_read
+    def count(n: int) -> None:
+        nonlocal n_records
+        n_records += n
         if n_records > _FREE_RECORDS + _MAXIMUM_RECORDS_PER_BYTE * source.consumed:
             raise InputError(
                 path,
                 f"there are more than {n_records:,} records in {source.consumed:,} bytes, which no proteins are packed to",
                 remedy="If you trust the file, unpack it and give it unpacked",
             )
+
+    for block in blocks(source, cut, most=2 * maximum_bytes):
+        records, lines = parse_fasta(path, block, n_lines, every_record=every_record, with_chromosomes=with_chromosomes, count=count)
+        n_lines += lines
         parts.append(records)
         progress.advance(block.consumed)
     return parts
@@ -96,7 +100,8 @@ def too_long(path: Path, letters: NDArray[np.uint8], line: int, *, with_chromoso
     if with_chromosomes and are_of_chromosome(letters):
         reason = f"the sequence has more than {MAXIMUM_NUCLEOTIDES:,} nucleotides"
         return InputError(path, reason, place=f"line {line}", remedy="Split it")
-    counts = np.bincount(letters[(letters >= ord("A")) & (letters <= ord("Z"))], minlength=256)
+    counts = letter_counts(letters)
+    counts[: ord("A")] = counts[ord("Z") + 1 :] = 0
     if counts.sum() > MAXIMUM_RESIDUES and are_nucleotides(counts):
         reason, remedy = "the sequence is a chromosome of nucleotides, not a protein", TRANSLATE
     elif counts.sum() > MAXIMUM_RESIDUES:
@@ -106,8 +111,13 @@ def too_long(path: Path, letters: NDArray[np.uint8], line: int, *, with_chromoso
     return InputError(path, reason, place=f"line {line}", remedy=remedy)
 
 
-def parse_fasta(path: Path, block: Block, n_lines: int, *, every_record: bool, with_chromosomes: bool) -> tuple[ProteinRecords, int]:
-    """The records of a block (those that have residues, or every one), and the number of its lines."""
+def parse_fasta(
+    path: Path, block: Block, n_lines: int, *, every_record: bool, with_chromosomes: bool, count: Callable[[int], None] | None = None
+) -> tuple[ProteinRecords, int]:
+    """The records of a block (those that have residues, or every one), and the number of its lines.
+
+    `count` is told how many records there are before anything is made of them, and may raise.
+    """
     from kernels.cpu import text as kernels
 
     data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
@@ -127,6 +137,8 @@ def parse_fasta(path: Path, block: Block, n_lines: int, *, every_record: bool, w
         raise InputError(
             path, reason, place=f"line {n_lines + refused_line}", remedy="Residues are letters; is it a FASTA file of proteins?"
         )
+    if count is not None:
+        count(n)
     long_headers = np.flatnonzero(headers[:n, 1] - headers[:n, 0] > MAXIMUM_HEADER_BYTES)
     if len(long_headers):
         raise _too_long_header(path, n_lines + int(headers[long_headers[0], 2]))

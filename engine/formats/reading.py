@@ -231,13 +231,14 @@ def mapped_blocks(
     n_threads: int, progress: Progress,
 ) -> Iterator[tuple[T, int]]:  # fmt: skip
     """What becomes of the blocks of a file (`engine.formats.sources.blocks`), in its order, with the file bytes that each took: `begin`
-    looks at the first, `parse` at each, in the threads of the pool; a few more than there are threads are under way."""
+    looks at the first, `parse` at each, in the threads of the pool; a few more than there are threads are under way, but only one as long
+    as nobody has seen what the first of a packed file becomes: it may be far more than is measured."""
     waiting: deque[tuple[Future[T], int]] = deque()
     for block in blocks(source, cut):
         if block.is_first:
             begin(block)
         waiting.append((pool.submit(parse, block), block.consumed))
-        while len(waiting) > n_threads + 1:
+        while len(waiting) > (0 if block.is_first and source.is_gzip else n_threads + 1):
             yield _next_result(waiting, progress)
         progress.check()
     while waiting:

@@ -55,12 +55,15 @@ def gzipped(piece: bytes, n_bytes: int, before: bytes = b"", behind: bytes = b""
     Where `size` is given, a comment in its head makes the file that long, so that it does not unpack to many times its size.
     """
     large = piece * max(1, (1 << 20) // len(piece))
+    times = -(-(n_bytes - len(before)) // len(large))
     packer = zlib.compressobj(1 if size else 9, zlib.DEFLATED, -15)
-    parts, checksum, total = [packer.compress(before)], zlib.crc32(before), len(before)
-    while total < n_bytes:
-        parts.append(packer.compress(large))
-        checksum, total = zlib.crc32(large, checksum), total + len(large)
-    body = b"".join([*parts, packer.compress(behind), packer.flush()])
+    start = packer.compress(before) + packer.flush(zlib.Z_FULL_FLUSH)
+    # One packed piece again and again is sooner made than all of it is packed.
+    again = packer.compress(large) + packer.flush(zlib.Z_FULL_FLUSH)
+    checksum, total = zlib.crc32(before), len(before) + times * len(large)
+    for _ in range(times):
+        checksum = zlib.crc32(large, checksum)
+    body = start + again * times + packer.compress(behind) + packer.flush()
     end = struct.pack("<II", zlib.crc32(behind, checksum), (total + len(behind)) & 0xFFFFFFFF)
     return b"\x1f\x8b\x08\x10" + bytes(6) + b"c" * (size - len(body) - 20) + b"\0" + body + end
 
