@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
 
@@ -128,8 +128,9 @@ def _do_once(command: str, folder: Path) -> None:
         "structure-database": ["structure-database", "build", str(folder / "structure.pdb")],
     }
     if command in arguments:
-        with redirect_stdout(io.StringIO()):
-            assert main([*arguments[command], "--out", str(folder / f"{command}-out")]) == 0, command
+        with redirect_stdout(io.StringIO()) as told, redirect_stderr(told):
+            status = main([*arguments[command], "--out", str(folder / f"{command}-out")])
+        assert status == 0, told.getvalue()
     gc.collect()
     gc.freeze()
 

@@ -17,7 +17,7 @@ else:
     READERS, REPOSITORY, beginnings, case = {}, Path(), None, None
 
 
-@pytest.fixture(scope="module", params=[100, pytest.param(200, marks=pytest.mark.long)])
+@pytest.fixture(scope="module", params=[70, pytest.param(200, marks=pytest.mark.long)])
 def n_cases(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 
@@ -36,7 +36,7 @@ def test_a_mutated_file_is_read_or_refused_within_bounds(outcomes: dict[str, dic
     assert outcome["failures"] == []
     assert outcome["n_read"] + outcome["n_refused"] == n_cases
     # Mutations that all break a file, or none, would try nothing. Parquet and SQLite check themselves: few are read that were changed.
-    assert outcome["n_read"] >= (1 if reader in ("results-parquet", "libraries-blib") else n_cases // 50)
+    assert outcome["n_read"] >= (1 if reader in ("results-parquet", "libraries-blib") else -(-n_cases // 50))
     assert outcome["n_refused"] >= n_cases // 5
 
 
