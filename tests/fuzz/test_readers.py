@@ -1,4 +1,4 @@
-"""A hundred mutated files for each reader (two hundred with --all) are read or refused in words; and what is neither is noticed."""
+"""Seventy mutated files for each reader (two hundred with --all) are read or refused in words; and what is neither is noticed."""
 
 from __future__ import annotations
 
