@@ -186,20 +186,13 @@ class SequenceHitSearch:
         hits = Hits.of(
             align_pairs(
                 Pairs(
-                    _constant(self.queries.residues), self.queries.places(numbers[own]),
-                    _constant(self.database.residues), self.database.places(subjects), best,
+                    self.queries.residues, self.queries.places(numbers[own]),
+                    self.database.residues, self.database.places(subjects), best,
                 ), self.scheme, self._threads, self.progress,
             ),
             _places(self.queries, numbers[own]), _places(self.database, subjects), best, ranks, self.statistics.bit_scores(best), e_values,
         )  # fmt: skip
         return QueryHits(queries.index, queries.names, queries.descriptions, self.queries.letters(numbers), offsets, hits)
-
-
-def _constant(residues: NDArray[np.int8]) -> NDArray[np.int8]:
-    """The same, not to be written to, as those of a mapped file: kernels are compiled for one kind of array."""
-    view = residues.view()
-    view.flags.writeable = False
-    return view
 
 
 def _places(database: SequenceDatabase, numbers: NDArray[np.int64]) -> SequenceEntries:

@@ -16,6 +16,7 @@ PARTS = ("start", "read", "index", "plan", "score", "report", "rest")
 SHARES = ("transfer", "kernel", "synchronisation", "host", "cards")
 """What seconds go into; ``cards``: transfers, kernels and waiting on cards, which a run does not tell apart."""
 _PREDICTED = SHARES[:4]
+_LEAST_REST = 1e-6  # seconds: less is what sums of floats leave
 _FONT = 8.0
 _BOUNDS = ("transfer", "memory", "compute", "host")
 _PROCESSOR = "cpu"
@@ -103,7 +104,7 @@ def stacked_bars(record: Mapping[str, Any]) -> tuple[StackedBar, ...]:
     ):
         if steps:
             rest = _seconds(whole) - sum(steps.values())
-            parts = steps | ({"rest": rest} if rest > 0 else {})
+            parts = steps | ({"rest": rest} if rest > _LEAST_REST else {})
             bars.append(StackedBar(title, {name: parts[name] for name in PARTS if name in parts}))
     return tuple(bars)
 

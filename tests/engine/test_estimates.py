@@ -154,6 +154,14 @@ def test_a_run_records_what_was_predicted_and_later_ones_are_corrected(tmp_path,
     assert estimate(search, request).n_runs >= 2
 
 
+def test_what_sums_of_floats_leave_is_no_step():
+    steps = dict.fromkeys(("start", "read", "index"), 0.1)
+    whole, more = 0.1 + 0.1 + 0.1 + 1e-15, 0.5
+    for seconds, names in ((whole, ["start", "read", "index"]), (more, ["start", "read", "index", "rest"])):
+        (bar,) = stacked_bars({"prediction": {"steps": steps, "seconds": seconds}})
+        assert list(bar.parts) == names
+
+
 @pytest.mark.parametrize("record", [
     {}, {"prediction": 1}, {"prediction": {"steps": [1], "seconds": "x"}, "steps": 5},
     {"prediction": {"steps": {"read": -1, "score": 1e99}}},
