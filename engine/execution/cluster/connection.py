@@ -1,19 +1,21 @@
-"""The connection of a run with its workers: who is there, tasks for one of them, and what is known when one is lost.
+"""The connection of a run with its workers: who is there, calls of one of them, and what is known when one is lost.
 
 `distributed` carries messages, tells who comes and who goes, and starts workers again that were killed. Which partition goes where is
-decided by the scheduler that all devices share (`engine.execution.scheduler`): each task here is for one worker.
+decided by the scheduler that all devices share (`engine.execution.scheduler`), so that its tasks, each of which takes 8 ms of this process,
+are not needed: calls go to a worker by the connections over which workers answer each other, in 1 ms.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 import logging
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
 from typing import Any
 
 from engine.errors import WorkersError
@@ -26,6 +28,7 @@ from kernels.device import DeviceError
 __all__ = ["CONFIGURATION", "SILENT", "Connection", "RemoteDevice", "configured", "nothing_to_stop"]
 
 _LOOK_SECONDS = 0.05  # between two looks at a cancel while a worker is asked
+_DIRECT_SECONDS = 4.0  # for a worker to be reached without the scheduler, which else passes calls on
 _MAXIMUM_LETTERS = 300
 SILENT = logging.CRITICAL + 1
 """Of the log of `distributed`."""
@@ -33,6 +36,7 @@ SILENT = logging.CRITICAL + 1
 CONFIGURATION: dict[str, Any] = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
+    "distributed.worker.preload": [remote.__name__],
     "distributed.scheduler.work-stealing": False,
     "distributed.scheduler.worker-ttl": "60s",
     "distributed.worker.profile.enabled": False,
@@ -102,6 +106,7 @@ class Connection:
         self._changed = threading.Condition()
         self._present: set[str] = set()
         self._devices: dict[str, RemoteDevice] = {}
+        self._direct: dict[str, bool] = {}
         self._numbers = itertools.count(1)
         self._refusals: list[str] = []
         self._is_closed = False
@@ -138,8 +143,7 @@ class Connection:
         return device.address in self._present
 
     def call(
-        self, device: RemoteDevice, function: Callable[..., bytes], *arguments: Any, check: Callable[[], None] = nothing_to_stop,
-        priority: int = 0,
+        self, device: RemoteDevice, function: Callable[..., bytes], *arguments: Any, check: Callable[[], None] = nothing_to_stop
     ) -> bytes:  # fmt: skip
         """Call a function of `engine.execution.cluster.remote` in a worker.
 
@@ -150,24 +154,22 @@ class Connection:
         """
         if not self.is_there(device) and not self._is_closed:
             raise DeviceError(f"{device.name} ({device.description}) is gone")
-        future = self._submit(device.address, function, *arguments, priority=priority)
+        future = self._begin(device, function, arguments)
         done = threading.Event()
         future.add_done_callback(lambda _: done.set())
         try:
             while not done.wait(_LOOK_SECONDS):
                 check()
                 self._look_at(device)
-            return self._result(device, future, function, check)
+            return self._result(device, future, function)
         finally:
-            future.release()
+            future.cancel()
 
     def tell(self, device: RemoteDevice, function: Callable[..., bytes], *arguments: Any) -> None:
         """Call a function and do not wait for it."""
-        from distributed import fire_and_forget
-
         if self.is_there(device) and not self._is_closed:
-            with contextlib.suppress(Exception):  # who cannot be told is gone, or we are
-                fire_and_forget(self._submit(device.address, function, *arguments, priority=100))
+            with contextlib.suppress(RuntimeError):  # who cannot be told is gone, or we are
+                self._begin(device, function, arguments)
 
     def close(self) -> None:
         """No more workers are heard of."""
@@ -177,12 +179,25 @@ class Connection:
             self._devices.clear()
             self._changed.notify_all()
 
-    def _submit(self, address: str, function: Callable[..., bytes], *arguments: Any, priority: int = 0) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            return self._client.submit(
-                function, *arguments, workers=[address], allow_other_workers=False, pure=False, retries=0, priority=priority
-            )
+    def _begin(self, device: RemoteDevice, function: Callable[..., bytes], arguments: tuple[Any, ...]) -> Future[Any]:
+        return asyncio.run_coroutine_threadsafe(self._answer(device.address, function.__name__, arguments), self._client.loop.asyncio_loop)
+
+    async def _answer(self, address: str, name: str, arguments: tuple[Any, ...]) -> Any:
+        """Of a worker, on the loop of the client: by the scheduler where it was not reached itself when it was greeted."""
+        message = {"name": name, "arguments": list(arguments)}
+        if address not in self._direct:
+            try:
+                found = await asyncio.wait_for(self._directly(address, message), _DIRECT_SECONDS)
+                self._direct[address] = True
+                return found
+            except OSError:  # which a lack of time is, too
+                self._direct[address] = False
+        if self._direct[address]:
+            return await self._directly(address, message)
+        return await self._client.scheduler.proxy(worker=address, msg={"op": remote.SERVICE, **message})
+
+    async def _directly(self, address: str, message: dict[str, Any]) -> Any:
+        return await getattr(self._client.rpc(address), remote.SERVICE)(**message)
 
     def _look_at(self, device: RemoteDevice) -> None:
         if self._is_closed or self._client.status not in ("running", "connecting"):
@@ -190,26 +205,22 @@ class Connection:
         if not self.is_there(device):
             raise WorkerLostError(f"{device.name} ({device.description}) is lost")
 
-    def _result(self, device: RemoteDevice, future: Any, function: Callable[..., bytes], check: Callable[[], None]) -> bytes:
-        from distributed.client import TimeoutError as DaskTimeoutError
-
-        while True:
-            try:
-                found: bytes = future.result(timeout=1.0)
-                return found
-            except (TimeoutError, DaskTimeoutError):
-                check()
-                self._look_at(device)
-            except Exception as error:
-                # Whether the function failed or the worker: who is gone is heard of a moment later.
-                time.sleep(_LOOK_SECONDS)
-                self._look_at(device)
-                text = " ".join(str(error).split())[:_MAXIMUM_LETTERS]
-                if future.status in ("lost", "cancelled") or type(error).__module__.startswith("distributed"):
-                    raise WorkerLostError(f"{device.name} ({device.description}) does not answer: {text}") from None
-                raise WorkersError(
-                    f"{device.name} ({device.description}) could not {function.__name__.replace('_', ' ')}: {type(error).__name__}: {text}"
-                ) from None
+    def _result(self, device: RemoteDevice, future: Future[Any], function: Callable[..., bytes]) -> bytes:
+        asked = f"{device.name} ({device.description}) could not {function.__name__.replace('_', ' ')}"
+        try:
+            found = future.result()
+        except (Exception, CancelledError) as error:
+            # Of `distributed` or the system: who is gone is heard of a moment later.
+            time.sleep(_LOOK_SECONDS)
+            self._look_at(device)
+            text = " ".join(str(error).split())[:_MAXIMUM_LETTERS]
+            raise WorkerLostError(f"{device.name} ({device.description}) does not answer: {text}") from None
+        if found is None:
+            raise WorkersError(f"{asked}: it is no worker of this Proteoscope; install the same on both")
+        if found["failure"]:
+            raise WorkersError(f"{asked}: {' '.join(found['failure'].split())[:_MAXIMUM_LETTERS]}")
+        answer: bytes = found["answer"]
+        return answer
 
     def _hear(self, event: tuple[float, Any]) -> None:
         """An event of the scheduler, on the thread of the client."""
@@ -259,5 +270,6 @@ class Connection:
     def _leave(self, address: str) -> None:
         with self._changed:
             self._present.discard(address)
+            self._direct.pop(address, None)
             self._devices.pop(address, None)
             self._changed.notify_all()

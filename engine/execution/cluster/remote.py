@@ -1,12 +1,13 @@
 """What a worker does in its own process: opens works, and computes partitions of them on its device.
 
-The functions are called by name through `distributed`, take texts, numbers and bytes of `engine.execution.cluster.payload`, and return such
-bytes. A partition is computed by a thread of its own, which goes on while its rows are fetched; it stops between two pieces when it is told
-to, or when nobody has asked for a minute.
+The functions are called by name through `distributed`, of which a worker answers calls of `SERVICE` besides its own. They take texts,
+numbers and bytes of `engine.execution.cluster.payload`, and return such bytes. A partition is computed by a thread of its own, which goes
+on while its rows are fetched; it stops between two pieces when it is told to, or when nobody has asked for a minute.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import os
@@ -17,7 +18,8 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from functools import cache
 from importlib import import_module
@@ -36,9 +38,11 @@ from kernels.device import Device, DeviceError
 
 __all__ = [
     "DEVICE",
+    "SERVICE",
     "THREADS",
     "begin",
     "close",
+    "dask_setup",
     "described",
     "fetch",
     "greet",
@@ -53,9 +57,12 @@ __all__ = [
 
 DEVICE, THREADS = "PROTEOSCOPE_WORKER_DEVICE", "PROTEOSCOPE_WORKER_THREADS"
 """Of the environment of a worker: what it computes with, ``cpu`` or ``cuda:0``, and with how many threads."""
+SERVICE = "proteoscope"
+"""The name under which a worker answers calls of the functions here."""
+_CALLS = 6  # at a time, which wait for most of the time: what computes has its own thread
 _SEARCHES = "engine.searches"  # above this package: named, not imported
-# Of pieces that go together, since each answer costs who asked as long as some pieces take: a share of the seconds that the round goes on,
-# for at its end others wait for what is still on its way.
+# Of pieces that go together, since an answer costs who asked more than a piece does: a share of the seconds that the round goes on, for at
+# its end others wait for what is still on its way.
 _GATHER_SHARE, _LEAST_GATHER_SECONDS, _MOST_GATHER_SECONDS = 0.08, 0.12, 0.5
 _WAIT_SECONDS = 0.5  # for a first piece, before the asker is told that there is none
 _END_SECONDS = 0.05  # between the last piece of a partition and its end
@@ -392,3 +399,21 @@ def described(found: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         if found.get(name) != other.get(name):
             return f"{text.format(found.get(name))} there, {text.format(other.get(name))} here"
     return ""
+
+
+_FUNCTIONS: dict[str, Callable[..., bytes]] = {
+    one.__name__: one for one in (greet, open_work, begin, look_for, receive, start, fetch, stop, close)
+}
+
+
+def dask_setup(worker: Any) -> None:
+    """Called by `distributed` in a worker that begins, before the scheduler knows of it: it answers our calls from now on."""
+    pool = ThreadPoolExecutor(_CALLS, thread_name_prefix="proteoscope-call")
+
+    async def answered(name: str, arguments: Sequence[Any]) -> dict[str, Any]:
+        try:
+            return {"failure": "", "answer": await asyncio.get_running_loop().run_in_executor(pool, _FUNCTIONS[name], *arguments)}
+        except Exception as error:  # it goes to whoever called
+            return {"failure": f"{type(error).__name__}: {error}"}
+
+    worker.handlers[SERVICE] = answered

@@ -18,10 +18,8 @@ from engine.execution.cluster.remote import DEVICE, THREADS
 from engine.execution.devices import chosen_device
 from engine.execution.threads import available_threads
 
-__all__ = ["TASKS", "devices_of_workers", "serve_scheduler", "serve_workers"]
+__all__ = ["devices_of_workers", "serve_scheduler", "serve_workers"]
 
-TASKS = 6
-"""Threads of a worker for tasks, which wait for most of the time: what computes has its own."""
 _NO_PAGES = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # nothing is served there, `CONFIGURATION` says
 
 
@@ -74,7 +72,7 @@ def serve_workers(
         with tempfile.TemporaryDirectory(prefix="proteoscope-workers-", ignore_cleanup_errors=True) as folder:
             nannies = [
                 Nanny(
-                    checked_address(address), nthreads=TASKS, security=security, memory_limit=0, local_directory=folder,
+                    checked_address(address), nthreads=1, security=security, memory_limit=0, local_directory=folder,
                     resources={"GPU": 1} if name != "cpu" else {}, silence_logs=SILENT, config=CONFIGURATION,
                     env={**environment, DEVICE: name, THREADS: str(each)}, death_timeout=60, **_NO_PAGES,
                 )

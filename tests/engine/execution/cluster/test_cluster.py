@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,13 +18,13 @@ from engine.errors import WorkersError
 from engine.execution.cluster.certificates import make_certificates, write_certificates
 from engine.execution.cluster.cluster import Cluster
 from engine.execution.cluster.columns import ColumnFile, file_digest
-from engine.execution.cluster.connection import RemoteDevice
+from engine.execution.cluster.connection import Connection, RemoteDevice
 from engine.execution.cluster.starting import open_cluster
 from engine.execution.executor import Executor
 from engine.execution.kinds import KINDS
 from engine.execution.resources import Resources
 from engine.jobs.progress import Cancelled, Progress, RecordingProgress
-from tests.engine.execution.cluster.processes import Workers, end, program, scheduler_with_workers, when
+from tests.engine.execution.cluster.processes import REPOSITORY, Workers, end, program, scheduler_with_workers, when
 from tests.engine.execution.cluster.slow_kinds import NAME, PLACE, squares
 
 X = np.arange(60)
@@ -156,6 +158,52 @@ def test_a_cancel_is_heard_here_at_once_and_there_soon(cluster: Cluster, tmp_pat
 
     when(is_still)
     assert len(lines(trace)) < 1000
+
+
+def test_calls_are_passed_on_by_the_scheduler_where_a_worker_cannot_be_reached_itself(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = list[str]()
+
+    async def refused(connection: Connection, address: str, message: dict[str, object]) -> object:
+        tried.append(address)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(Connection, "_directly", refused)
+    with open_cluster(workers.address, Progress(), certificates=workers.certificates) as cluster:
+        when(lambda: len(cluster.devices()) == 2)
+        with on(cluster).session(squares(X)) as session:
+            assert session.run(3)["found"].tolist() == (X**2 + 3).tolist()
+        addresses = [device.address for device in cluster.devices() if isinstance(device, RemoteDevice)]
+    assert sorted(tried) == sorted(addresses), "each is tried once, when it comes"
+
+
+_STRANGER = """
+import asyncio, sys
+from pathlib import Path
+from distributed import Worker
+from engine.execution.cluster.certificates import read_certificates
+async def serve():
+    async with Worker(sys.argv[1], security=read_certificates(Path(sys.argv[2]), "worker").security(), dashboard=False) as worker:
+        await worker.finished()
+asyncio.run(serve())
+"""
+
+
+def test_a_worker_that_is_none_of_this_program_gets_no_work(workers: Workers, tmp_path: Path) -> None:
+    progress = RecordingProgress(Progress())
+    command = [sys.executable, "-c", _STRANGER, workers.address, str(workers.certificates)]
+    process = subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        with open_cluster(workers.address, progress, certificates=workers.certificates) as cluster:
+            when(lambda: any("cannot be used" in text for text in progress.messages))
+            with on(cluster).session(squares(X)) as session:
+                assert session.run()["found"].tolist() == (X**2).tolist()
+            assert len(cluster.devices()) == 2
+    finally:
+        process.kill()
+        process.wait()
+    assert any("it is no worker of this Proteoscope" in text for text in progress.messages)
 
 
 def test_strangers_are_not_let_in(workers: Workers, tmp_path: Path) -> None:
