@@ -19,7 +19,7 @@ __all__ = ["sample_groups", "sample_points", "sample_vectors"]
 _POINTS, _DIMENSIONS, _CLUSTERS, _ROUNDS = 2_000_000, 8, 100, 5
 _VECTORS, _CLUSTERS_OF_VECTORS, _BINS = 60_000, 500, 40_000
 _GROUPED, _ELEMENTS, _OF_KIND, _WINDOW = 200_000, 30, 5, 40
-_DRAWN = 50_000  # vectors at random, whole islands of a thousand
+_DRAWN = 20_000  # vectors at random, whole islands of a thousand
 
 
 def _vectors(n: int, rng: np.random.Generator) -> VectorArrays:

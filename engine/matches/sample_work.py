@@ -20,7 +20,7 @@ __all__ = ["MadeSearch", "made_search", "sample_fragments", "sample_spectra"]
 _QUERIES, _PEPTIDES = 20_000, 400_000
 _QUERIES_OF_INDEX, _PEPTIDES_OF_INDEX, _WINDOW = 4000, 60_000, 100.0
 _IONS, _NOISE = 24, 60  # peaks of a spectrum
-_TEXT, _MEAN_LENGTH = 1 << 20, 18  # residues
+_TEXT, _RESIDUES_OF_PEPTIDE = 1 << 20, 4
 _KEPT, _SLOTS, _MORE = 5, 1, 3
 _BINS = 96
 _RESIDUES = (
@@ -54,8 +54,8 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
     letters = np.frombuffer(_RESIDUES[0].encode(), np.uint8)
     residue_mass = np.full(26, np.nan)
     residue_mass[letters - 65] = _RESIDUES[1]
-    # Peptides of one text, as those of proteins are; they overlap where they are many.
-    drawn = rng.integers(0, len(letters), min(_TEXT, _MEAN_LENGTH * n_peptides), np.uint8)
+    # Peptides of one text, as those of proteins are, in which they overlap.
+    drawn = rng.integers(0, len(letters), min(_TEXT, _RESIDUES_OF_PEPTIDE * n_peptides), np.uint8)
     prefix = np.concatenate(([0.0], np.cumsum(np.array(_RESIDUES[1])[drawn])))
     lengths = rng.integers(7, 30, n_peptides)
     starts = rng.integers(0, len(drawn) - 30, n_peptides)
@@ -104,7 +104,7 @@ def _present(bits: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.nd
 def sample_spectra(size: float, seed: int) -> Sample:
     """Queries with windows of 0.1 dalton: counted, then scored."""
     n = max(20, round(_QUERIES * size**0.75))
-    made = made_search(n, max(2000, round(_PEPTIDES * size**0.25)), (0.1, 0.0), seed)
+    made = made_search(n, max(2000, round(_PEPTIDES * size**0.5)), (0.1, 0.0), seed)
     work = spectrum_scoring.work_of(
         made.index, made.peptides, made.modifications, made.settings, kept=_KEPT, slots=_SLOTS, histogram_width=0.5
     )

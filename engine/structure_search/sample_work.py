@@ -13,7 +13,7 @@ from kernels.structure_layouts import ANGLE_STEPS, ChainPairs, StructureArrays
 
 __all__ = ["sample_pairs", "sample_structures"]
 
-_CHAINS, _QUERY, _PAIRS = 60_000, 300, 4000
+_CHAINS, _QUERY, _PAIRS = 40_000, 300, 2000
 _CODES = 20
 _RESIDUES_OF_ELEMENT = 8
 _STEP = 3.8  # Å between two Cα

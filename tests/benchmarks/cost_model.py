@@ -8,8 +8,9 @@ kernels
     The card is measured (`calibration_s` is the time of that, `compiled_s` of compiling before it). Then samples of every kind of work,
     five sizes each over three decades, none of them one that it was measured on: predicted and measured seconds of a whole work, with all
     transfers and what the host does, the least of twelve turns (`turns_s` tells of all). Each goes through all samples of all kinds, so
-    that caches hold no more of a work than where it is done once. Predicted is a host at the pace that it had in those turns (`paces_us`:
-    a loop that is always the same, before and after each run), since one that others share is slower by a third for seconds at a time;
+    that caches hold no more of a work than where it is done once. Each run is begun by a core that nobody else slows at the moment, as in
+    the calibration. Predicted is a host at the pace that it had in those turns (`paces_us`: a loop that is always the same, before and
+    after each run), since one that others share may be slower by a third for seconds at a time;
     `own_error` is that of the prediction which knows nothing of it, `card_error` that of kernels
     and transfers alone. The predicted share of transfers and the measured one, by the card's clock. And the problems of the thesis.
 plans
@@ -65,19 +66,10 @@ def table(title: str, rows: list[tuple[str, list[float]]]) -> None:
     sys.stdout.flush()
 
 
-def _runs(sample: Any, card: Any, is_first: bool) -> list[Any]:
-    """A run of a sample with notes and one without, of which the first of all may compile."""
-    from engine.execution.cost.kind_samples import run_sample, timed_run
-
-    if is_first:
-        run_sample(sample, card)
-    return [timed_run(sample, card, is_noted=is_noted) for is_noted in (True, False)]
-
-
 def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     """Calibrate, predict, measure."""
     from engine.execution.cost.calibration import calibrate_card
-    from engine.execution.cost.kind_samples import awaken, least_run, size_of
+    from engine.execution.cost.kind_samples import awaken, least_run, run_sample, runs_in_turn, size_of
     from engine.execution.cost.prediction import predicted_work
     from engine.execution.work import PredictableKind, Work, kind_of, sample_of
     from kernels.cuda.modules import card
@@ -109,10 +101,13 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
         samples[name] = [sample_of(kind, size, _SEED) for size in SIZES]
     # Turn about, and the least: what is predicted is a machine that does nothing else, and what disturbs one lasts for some runs.
     turns: dict[str, list[list[Any]]] = {name: [] for name in samples}
-    for turn in range(_TURNS):
+    for every in samples.values():
+        for sample in every:
+            run_sample(sample, timed)  # which may compile
+    for _ in range(_TURNS):
         for name, every in samples.items():
             awaken(every[0], timed)
-            turns[name].append([_runs(sample, timed, turn == 0) for sample in every])
+            turns[name].append([runs_in_turn(sample, timed) for sample in every])
     for name, every in samples.items():
         errors = list[float]()
         for size, sample, *of_turns in zip(SIZES, every, *turns[name], strict=True):
@@ -136,7 +131,7 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
                 predicted_host_s=round(predicted.host, 6), host_s=round(chosen.host, 6), share_points=round(apart, 2),
                 predicting_ms=round(1e3 * predicting, 2), card_error=round(on_card[-1], 3),
                 own_error=round(error(predicted_work(parameters, name, counted).seconds, chosen.seconds), 3),
-                turns_s=[round(min(run.seconds for run in turn if not run.is_noted), 6) for turn in of_turns],
+                turns_s=[round(min(run.seconds for run in turn), 6) for turn in of_turns],
                 paces_us=[round(1e6 * min(run.pace for run in turn), 1) for turn in of_turns],
             )  # fmt: skip
         rows.append((name, errors))
@@ -149,7 +144,7 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
 def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any, shares: list[float]) -> list[tuple[str, list[float]]]:
     """Those of the thesis: seconds, and the shares of transfers."""
     from engine.execution.cost.analyses import measured_problem, predicted_problem
-    from engine.execution.cost.pace import host_pace
+    from engine.execution.cost.pace import calm_pace, host_pace
     from kernels.analyses_layouts import PROBLEMS
     from kernels.cuda.modules import card
 
@@ -159,7 +154,7 @@ def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any
         errors, runs, paces = [], [[] for _ in sizes], [[] for _ in sizes]
         for _ in range(_PROBLEM_TURNS):
             for number, n in enumerate(sizes):
-                paces[number].append(host_pace())
+                paces[number].append(calm_pace())
                 runs[number].append(measured_problem(card(options.device), name, n, 5))
                 paces[number].append(host_pace())
         for n, of_size, of_host in zip(sizes, runs, paces, strict=True):

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import cycle
-from math import sqrt
 from statistics import median
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.execution.cost.kind_samples import SECONDS_OF_KIND, KindSamples
-from engine.execution.cost.pace import host_pace, times_slower
+from engine.execution.cost.pace import calm_pace, host_pace, times_slower
 from engine.execution.cost.parameters import DeviceParameters, TransferCosts
 from engine.execution.devices import processor
 from engine.execution.work import CardShape
@@ -36,7 +35,7 @@ _STEPS = 1 << 12  # of the loops whose rate is measured
 _WORDS = {True: 1 << 22, False: 1 << 24}  # of vectors beyond the caches of the processor and a card
 _ADDITIONS = 16  # of them
 _FEWEST_TURNS, _MOST_TURNS = 2, 5  # of the samples
-_SECONDS = 4.6  # after which no other turn is begun that would end later
+_SECONDS = 4.4  # after which no other turn is begun that would end later
 _CORES = 128
 _LARGEST_PINNED = 24 << 20
 _PIECES = 4  # that are sent in turn
@@ -73,12 +72,12 @@ def calibrate_card(number: int, key: str, description: str, kinds: Sequence[str]
 
 def _usual_pace() -> float:
     """That of the host as calibration begins: all of it is told as if it were so from the beginning to the end."""
-    return median(host_pace() for _ in range(_PACES))
+    return median(calm_pace() for _ in range(_PACES))
 
 
 def _at_pace(pace: float, seconds: Callable[[], float]) -> float:
     """Seconds that are measured, as a host at this pace would have taken."""
-    before = host_pace()
+    before = calm_pace()
     found = seconds()
     return found * times_slower(pace, min(before, host_pace()))
 
@@ -197,11 +196,11 @@ def _transfers(card: Any, every: NDArray[np.uint8], pace: float, *, is_pinned: b
 
 
 def _of_both(one: TransferCosts, other: TransferCosts) -> TransferCosts:
-    """Of two measurements with the same sizes the least. Into new pages what is between: that the system has large ones at hand is luck."""
+    """Of two measurements with the same sizes the least; into new pages the most, as a system at work has no large ones at hand."""
     out = zip(one.sizes, one.seconds_out, other.seconds_out, strict=True)
     return TransferCosts(
         sizes=one.sizes, seconds_in=tuple(map(min, one.seconds_in, other.seconds_in)),
-        seconds_out=tuple(sqrt(first * second) if size > _NEW_PAGES else min(first, second) for size, first, second in out),
+        seconds_out=tuple(max(first, second) if size > _NEW_PAGES else min(first, second) for size, first, second in out),
     )  # fmt: skip
 
 

@@ -15,23 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from engine.execution.cost.pace import LAUNCH_BOUND, host_pace, times_slower
+from engine.execution.cost.pace import LAUNCH_BOUND, calm_pace, host_pace, times_slower
 from engine.execution.cost.parameters import KindCosts, WorkSize, fitted
 from engine.execution.work import CardShape, PredictableKind, Sample, Work, kind_of, sample_of
 from kernels.device import Device
 
-__all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "awaken", "least_run", "run_sample", "size_of", "timed_run"]
+__all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "awaken", "least_run", "run_sample", "runs_in_turn", "size_of"]
 
-_FIRST_SIZE, _LARGEST_SIZE, _GROWTH = 2.0**-11, 0.5, 4.0
-SECONDS_OF_KIND = 0.1
-"""Of the first runs of a kind, on a card or the processor, besides the samples that it takes at the least."""
-_LONGEST_RUN = {True: 0.04, False: 0.012}  # on the processor and on a card: the samples that follow would only be as fast
+_SIZES = tuple(0.75 * 4.0**power for power in range(-5, 1))
+SECONDS_OF_KIND = 0.15
+"""Of runs of a kind, on a card or the processor, after which no larger sample is made; but so many as are needed at the least."""
 _LONG = 0.045  # seconds: no larger sample is asked for
 _AWAKE = 0.008  # seconds
-_AS_LONG = 1.3  # times
-_GROWN = 2.5  # times the seconds of a sample a quarter as large: it is full
-_PATIENCE = 4.0  # times the seconds of a kind, where samples do not yet fill the device
-_FEWEST_SIZES, _MOST_SIZES = 3, 8
+_FEWEST_SIZES = 3
 _UNDISTURBED = 0.005  # seconds: what notes kernels and transfers takes nothing beside these
 _MOST_OVER = 2.0  # times, of what the host took over the line through all samples
 _COMPILED = 16.0  # times the seconds of a smaller sample: something was compiled
@@ -115,11 +111,19 @@ def awaken(sample: Sample, device: Device, seconds: float = 0.0) -> None:
         seconds += run_sample(sample, device, is_noted=False).seconds
 
 
-def timed_run(sample: Sample, device: Device, *, is_noted: bool) -> Run:
-    """A run of a sample that was run before, and how fast the host was beside it."""
-    before = host_pace()
+def _timed_run(sample: Sample, device: Device, *, is_noted: bool) -> Run:
+    """A run of a sample that was run before, and how fast the host was beside it. Beside a card a core begins it that is left alone."""
+    before = host_pace() if device.is_processor else calm_pace()
     run = run_sample(sample, device, is_noted=is_noted)
     return replace(run, pace=min(before, host_pace()))
+
+
+def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
+    """A run with notes, and one without where they would tell: a long one is not done again, when its memory would be at hand."""
+    runs = [_timed_run(sample, device, is_noted=True)]
+    if not device.is_processor and runs[0].seconds <= _UNDISTURBED:
+        runs.append(_timed_run(sample, device, is_noted=False))
+    return runs
 
 
 def least_run(runs: Sequence[Run], pace: float, *, is_processor: bool) -> Run:
@@ -137,7 +141,8 @@ def least_run(runs: Sequence[Run], pace: float, *, is_processor: bool) -> Run:
     steady = kernel if kernel >= LAUNCH_BOUND else 0.0
     seconds = min(steady + max(0.0, run.seconds - steady) * times_slower(pace, run.pace) for run in plain)
     kernel = min(kernel, seconds)
-    transfer = min(run.transfer * times_slower(pace, run.pace) for run in noted)
+    # Not the least of what each would have taken: that picks the one beside which the host was faster than the loop that told its pace.
+    transfer = min(run.transfer for run in noted) * times_slower(pace, min(run.pace for run in noted))
     return Run(seconds, kernel, min(transfer, seconds - kernel), pace=pace)
 
 
@@ -168,41 +173,26 @@ class KindSamples:
         ------
         DeviceError : the device failed, or cannot do this. Cancelled : `check`, which is called before each sample, raised it.
         """
-        spent, size, step, last = 0.0, _FIRST_SIZE, _GROWTH, 0.0
-        while len(self._runs) < _MOST_SIZES:
+        spent = last = 0.0
+        for size in _SIZES:
             check()
-            took = self._run_new(size, last)
-            spent += 2 * took
-            grown = took / last if last else 1.0
-            if step > _GROWTH and grown > _GROWN and len(self._runs) < _MOST_SIZES:
-                self._run_new(size / _GROWTH, last)  # that was left out, and was not as fast as the one before
-            is_full = grown > _GROWN and took > _LONGEST_RUN[self._device.is_processor]
-            is_enough = is_full or spent > seconds * (1.0 if grown > _GROWN else _PATIENCE) or took > _LONG
-            if (len(self._runs) >= _FEWEST_SIZES and is_enough) or size >= _LARGEST_SIZE:
+            last = self._run_new(size, last)
+            spent += last
+            if len(self._runs) >= _FEWEST_SIZES and (last > _LONG or spent > seconds):
                 break
-            # Where a sample takes no longer than one of a fourth, what is fixed decides: the next may be larger still.
-            step = _GROWTH if grown > _AS_LONG or not last else _GROWTH**2
-            size, last = min(_LARGEST_SIZE, size * step), took
 
     def _run_new(self, size: float, last: float) -> float:
         """A sample of another size; its seconds. `last`: those of a smaller one."""
         sample, runs = sample_of(self._kind, size, _SEED + len(self._runs)), list[Run]()
         self._samples.append(sample)
         self._runs.append(runs)
-        first = timed_run(sample, self._device, is_noted=True)
+        first = _timed_run(sample, self._device, is_noted=True)
         awaken(sample, self._device, first.seconds)
         if last and first.seconds < _COMPILED * last:
             runs.append(first)
         if not runs or first.seconds <= _UNDISTURBED:  # it may have compiled what this size wants, or notes took time of their own
-            self._run_again(-1)
+            runs += runs_in_turn(sample, self._device)
         return min(run.seconds for run in runs)
-
-    def _run_again(self, number: int) -> None:
-        """A run with notes, and one without where they would tell."""
-        sample, runs = self._samples[number], self._runs[number]
-        runs.append(timed_run(sample, self._device, is_noted=True))
-        if not self._device.is_processor and runs[-1].seconds <= _UNDISTURBED:
-            runs.append(timed_run(sample, self._device, is_noted=False))
 
     def again(self) -> None:
         """Run each once more.
@@ -214,7 +204,7 @@ class KindSamples:
         for number, sample in enumerate(self._samples):
             if number == 0:
                 awaken(sample, self._device)
-            self._run_again(number)
+            self._runs[number] += runs_in_turn(sample, self._device)
 
     def costs(self, pace: float) -> KindCosts:
         """What the samples tell of a device whose host is at this pace."""

@@ -9,7 +9,7 @@ from engine.execution.cost import calibration
 from engine.execution.cost.calibration import calibrate_processor
 from engine.execution.cost.first_guess import predicted_speed
 from engine.execution.cost.kept import device_key, keep_parameters
-from engine.execution.cost.kind_samples import KindSamples, Run, least_run, run_sample, size_of, timed_run
+from engine.execution.cost.kind_samples import KindSamples, Run, least_run, run_sample, runs_in_turn, size_of
 from engine.execution.cost.pace import host_pace, times_slower
 from engine.execution.cost.parameters import KindCosts
 from engine.execution.devices import processor
@@ -86,7 +86,9 @@ def test_what_disturbs_the_host_is_taken_out_and_kernels_keep_their_seconds():
         return found.seconds, found.kernel, found.transfer
 
     assert parts(quick, slow) == pytest.approx((0.008, 0.002, 0.002))
-    assert parts(quick, Run(0.008, 0.002, 0.002, True, 1.5e-4)) == pytest.approx((0.002 + 0.006 / times, 0.002, 0.002 / times))
+    assert parts(quick, Run(0.008, 0.002, 0.002, True, 1.5e-4)) == pytest.approx((0.002 + 0.006 / times, 0.002, 0.002)), (
+        "the quickest tells of transfers"
+    )
     assert parts(slow) == pytest.approx((0.002 + 0.009 / times, 0.002, 0.003 / times))
     assert parts(Run(0.006, 0.0006, 0.0, True, 1.5e-4))[1] == pytest.approx(0.0006 / times), "kernels that wait for the host"
     assert least_run([slow], 1e-4, is_processor=True).kernel == pytest.approx(0.011 / times)
@@ -103,7 +105,7 @@ def test_a_host_at_half_the_pace_takes_longer_but_not_without_bounds():
 
 def test_a_run_tells_the_pace_of_the_host():
     sample = sample_of(kind_of(Work("structures", {}, {})), 2.0**-9, 5)
-    run = timed_run(sample, Processor(1), is_noted=True)
+    (run,) = runs_in_turn(sample, Processor(1))
     assert run.is_noted
     assert run.kernel == run.seconds > 0
     assert 0 < run.pace < 10 * host_pace() + 1.0
