@@ -17,7 +17,7 @@ from kernels.score_kinds import HYPERSCORE
 
 __all__ = ["MadeSearch", "made_search", "sample_fragments", "sample_spectra"]
 
-_QUERIES, _PEPTIDES = 20_000, 400_000
+_QUERIES, _PEPTIDES = 20_000, 250_000
 _QUERIES_OF_INDEX, _PEPTIDES_OF_INDEX, _WINDOW = 4000, 60_000, 100.0
 _IONS, _NOISE = 24, 60  # peaks of a spectrum
 _TEXT, _RESIDUES_OF_PEPTIDE = 1 << 20, 4

@@ -9,7 +9,7 @@ from engine.modified_search.candidate_search import KIND, ListSettings, peptide_
 
 __all__ = ["sample_lists"]
 
-_QUERIES, _PEPTIDES, _KEPT = 2500, 400_000, 60
+_QUERIES, _PEPTIDES, _KEPT = 2500, 250_000, 60
 _LISTS = ListSettings(50.0, 0.02, 5e-6, -200.0, 300.0)
 
 

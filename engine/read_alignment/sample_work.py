@@ -10,7 +10,7 @@ from kernels.gapsmis_layouts import GapRules, Sequences
 
 __all__ = ["sample_reads"]
 
-_PAIRS, _TEXT, _PATTERN = 200_000, 250, 200
+_PAIRS, _TEXT, _PATTERN = 100_000, 250, 200
 _DRAWN = 20_000  # pairs at random, which then come again
 _CODES = np.array([0, 2, 6, 19], np.int8)  # A, C, G, T
 _MATCH, _MISMATCH, _GAPS = 2, -3, 2

@@ -26,7 +26,7 @@ _SIZES = tuple(0.75 * 4.0**power for power in range(-5, 1))
 SECONDS_OF_KIND = 0.15
 """Of runs of a kind, on a card or the processor, after which no larger sample is made; but so many as are needed at the least."""
 _LONG = 0.045  # seconds: no larger sample is asked for
-_AWAKE = 0.008  # seconds
+_AWAKE = 0.005  # seconds
 _FEWEST_SIZES = 3
 _UNDISTURBED = 0.005  # seconds: what notes kernels and transfers takes nothing beside these
 _MOST_OVER = 2.0  # times, of what the host took over the line through all samples

@@ -32,7 +32,7 @@ def test_every_kind_of_work_is_counted_and_grows(name):
     kind = kind_of(Work(name, {}, {}))
     assert isinstance(kind, PredictableKind)
     sizes = []
-    for scale in (2.0**-8, 2.0**-6):
+    for scale in (2.0**-8, 2.0**-5):
         sample = sample_of(kind, scale, 1)
         for shape in (None, SHAPE):
             sizes.append(size_of(sample.work, sample.states, shape))
