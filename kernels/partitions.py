@@ -6,6 +6,7 @@ partitions than workers, the largest first, even out what the estimate missed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,8 +15,7 @@ from numpy.typing import NDArray
 
 __all__ = ["Partition", "equal_partitions", "falling_partitions"]
 
-_ROUNDS = 3
-_SHARE_OF_ROUND = 0.75
+_ROUNDS = 0.75, 0.1875, 0.046875  # three quarters of what is left
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,20 @@ def equal_partitions(cost: NDArray[np.number], workers: int, *, maximum_cost: fl
     return sorted(partitions, key=lambda partition: -partition.cost)
 
 
-def falling_partitions(cost: NDArray[np.number], workers: int) -> list[Partition]:
+def falling_partitions(cost: NDArray[np.number], workers: int, rounds: Sequence[float] = _ROUNDS) -> list[Partition]:
     """Cut n items into ever smaller runs, largest first: few, so that little is lost between them, and small ones to even out the end.
 
     In each round every worker gets an equal share of the larger part of what is left (factoring: Hummel, Schonberg & Flynn 1992). One
     worker gets all in one. Parameters and answer are those of `equal_partitions`.
+
+    Parameters
+    ----------
+    rounds : the share of each, none larger than the one before; of any sum.
     """
     n = len(cost)
     if n == 0:
         return []
-    rounds = _SHARE_OF_ROUND * (1.0 - _SHARE_OF_ROUND) ** np.arange(_ROUNDS) if workers > 1 else np.ones(1)
-    marks = np.cumsum(np.repeat(rounds, workers))
+    marks = np.cumsum(np.repeat(rounds if workers > 1 else (1.0,), workers))
     total = np.cumsum(np.maximum(np.asarray(cost, np.float64), 1e-9))
     cuts = np.unique(np.concatenate(([0], np.searchsorted(total, marks[:-1] / marks[-1] * total[-1], side="right"), [n])))
     before = np.concatenate(([0.0], total))

@@ -193,8 +193,9 @@ class Session:
             return workers(self._arrived())
 
         parts_of_worker = self._kind.parts_of_worker or (0 if self._elsewhere is None else _PARTS_ELSEWHERE)
-        # A round of another number of items has nothing to stick to.
-        progress, homes = self._resources.progress, self._homes if items is None and len(costs) == self._n_items else {}
+        # A round of another number of items has nothing to stick to, nor have processors elsewhere, where nothing stays but files.
+        sticks = items is None and len(costs) == self._n_items and (self._elsewhere is None or self._elsewhere.has_cards)
+        progress, homes = self._resources.progress, self._homes if sticks else {}
         if self._pool is None and self._elsewhere is None and len(chosen) > 1:
             # Kept between rounds, of which there may be hundreds in a second.
             self._pool = self._stack.enter_context(ThreadPoolExecutor(len(chosen), thread_name_prefix="proteoscope-worker"))

@@ -39,6 +39,7 @@ _FIRST_PARTS = 512  # the processor takes so small a part of a partition while n
 _FIRST_SECONDS = 0.3  # and what it does in so short a time while nothing is known of the cards'
 _MINIMUM_SHARE = 0.05  # of the cards' speed: a slower processor takes more from the threads that feed them than it brings
 _PARTS_OF_CARD = 4  # of a planned share, so that a wrong plan can be corrected
+_LAST_PARTS = 0.5, 0.25, 0.25  # of the last of many equal ones: who is first at the end waits for half of one
 _MAXIMUM_LETTERS = 300  # of an error that is told
 _MAXIMUM_LOSSES = 3  # of workers over the same items, which are then tried no more,
 _MAXIMUM_LOSSES_AMONG_OTHERS = 6  # and where workers end over other items too, so that it may be chance
@@ -415,7 +416,7 @@ def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -
     """The items cut for workers, largest partition first.
 
     In proportion to the speeds where all are known, the last items for the cards, the first for the processor; else into ever smaller
-    parts, or into `parts_of_worker` equal ones for each where that is given.
+    parts, or into `parts_of_worker` equal ones for each where that is given, of which the last are cut small where they are many.
     """
     if len(costs) == 0:
         return []
@@ -424,6 +425,8 @@ def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -
     if len(workers) < 2:
         return [whole]
     if any(speed is None for speed in speeds):
+        if parts_of_worker > len(_LAST_PARTS):
+            return falling_partitions(costs.each, len(workers), (*(parts_of_worker - 1) * (1.0,), *_LAST_PARTS))
         if parts_of_worker:
             return equal_partitions(costs.each, len(workers), per_worker=parts_of_worker)
         return falling_partitions(costs.each, len(workers))

@@ -142,6 +142,13 @@ def test_with_known_speeds_the_items_are_cut_in_their_proportion() -> None:
     assert len(parts) == 9
 
 
+def test_of_many_equal_parts_the_last_are_cut_small_and_few_stay_equal() -> None:
+    workers = [Recorder().worker(name) for name in "ab"]
+    assert [part.cost for part in planned(workers, Costs(np.ones(960)), 6)] == [80] * 10 + [40] * 2 + [20] * 4
+    assert [part.cost for part in planned(workers, Costs(np.ones(960)), 2)] == [240] * 4
+    assert [part.cost for part in planned(workers[:1], Costs(np.ones(960)), 6)] == [960]
+
+
 @given(costs=st.lists(st.floats(0, 1e6), min_size=1, max_size=60), speeds=st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=5))
 def test_a_plan_holds_every_item_once(costs: list[float], speeds: list[float]) -> None:
     record = Recorder()

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from engine.execution.cluster.starting import open_cluster
 from engine.execution.executor import Executor
 from engine.execution.kinds import KINDS
 from engine.execution.resources import Resources
+from engine.execution.scheduler import Scheduler
 from engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from tests.engine.execution.cluster.processes import REPOSITORY, Workers, end, program, scheduler_with_workers, when
 from tests.engine.execution.cluster.slow_kinds import NAME, PLACE, squares
@@ -70,6 +72,23 @@ def test_rounds_and_chosen_items(cluster: Cluster) -> None:
             assert session.run(state)["found"].tolist() == (X**2 + state).tolist()
         assert session.run(1, items=X[7::9])["found"].tolist() == (X[7::9] ** 2 + 1).tolist()
         assert sum(share.share for share in session.shares()) == pytest.approx(1.0)
+
+
+def test_processors_elsewhere_are_given_parts_anew_in_each_round(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they had in the last may have been too much for one of them, and nothing of it stays there."""
+    homes = list[object]()
+
+    class Recorded(Scheduler):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            homes.append(options["homes"])
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr("engine.execution.executor.Scheduler", Recorded)
+    when(lambda: len(cluster.devices()) == 2)
+    with on(cluster).session(squares(X)) as session:
+        for state in (1, 2):
+            assert session.run(state)["found"].tolist() == (X**2 + state).tolist()
+    assert homes == [{}, {}]
 
 
 def test_large_columns_are_opened_from_files_and_not_sent(cluster: Cluster, tmp_path: Path) -> None:
