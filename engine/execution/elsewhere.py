@@ -9,11 +9,15 @@ from engine.execution.work import Computation, Work
 from engine.jobs.progress import Progress
 from kernels.device import Device, DeviceError
 
-__all__ = ["Elsewhere", "Foreseeing", "WorkerLostError"]
+__all__ = ["Elsewhere", "Foreseeing", "WorkerLostBeforeError", "WorkerLostError"]
 
 
 class WorkerLostError(DeviceError):
     """The process that computed is gone; perhaps by what it computed."""
+
+
+class WorkerLostBeforeError(WorkerLostError):
+    """It was gone before it had begun with what it was asked for: that the items ended it is out of the question."""
 
 
 @runtime_checkable

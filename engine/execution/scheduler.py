@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from threading import Condition
 
@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import WorkersError
-from engine.execution.elsewhere import WorkerLostError
+from engine.execution.elsewhere import WorkerLostBeforeError, WorkerLostError
 from engine.execution.work import Piece, Rows
 from engine.jobs.progress import Progress
 from kernels.device import DeviceError
 from kernels.partitions import Partition, equal_partitions, falling_partitions
 
-__all__ = ["Account", "Costs", "Scheduler", "Worker", "one_line", "planned", "unfinished"]
+__all__ = ["Account", "Costs", "Losses", "Scheduler", "Worker", "one_line", "planned", "unfinished"]
 
 _LOOK_SECONDS = 0.1  # between two looks at a cancel by a worker that waits
 _KEPT_OF_MEASURED = 0.8  # of what was measured before, at each new piece
@@ -43,6 +43,7 @@ _LAST_PARTS = 0.5, 0.25, 0.25  # of the last of many equal ones: who is first at
 _MAXIMUM_LETTERS = 300  # of an error that is told
 _MAXIMUM_LOSSES = 3  # of workers over the same items, which are then tried no more,
 _MAXIMUM_LOSSES_AMONG_OTHERS = 6  # and where workers end over other items too, so that it may be chance
+_MAXIMUM_LOSSES_BEFORE = 6  # of workers that come and go before they have begun, with no row between
 _PARTS_AFTER_LOSS = 8  # of what a lost worker was at, so that what it was lost over is found
 _MAXIMUM_WORKERS = 4096
 
@@ -121,6 +122,21 @@ class Worker:
     expect: Callable[[Partition], None] | None = None
 
 
+@dataclass
+class Losses:
+    """Workers that were lost in a round.
+
+    Attributes
+    ----------
+    items : that they were at, ``(first, last)`` of each. before : how many were lost before they had begun, since rows came last.
+    n_workers : the most that it had at a time when it, or a part of it, began.
+    """
+
+    items: list[tuple[int, int]] = field(default_factory=list)
+    before: int = 0
+    n_workers: int = 0
+
+
 class _Pace:
     """What one worker is at, and how fast it is."""
 
@@ -168,7 +184,7 @@ class Scheduler:
 
     Attributes
     ----------
-    homes : what each worker did in this round, when it is over. losses : the items that lost workers were at, ``(first, last)`` of each.
+    homes : what each worker did in this round, when it is over. losses : the workers that it lost.
     """
 
     def __init__(
@@ -183,12 +199,13 @@ class Scheduler:
         homes: dict[str, list[tuple[int, int]]] | None = None,
         parts: Sequence[Partition] | None = None,
         arrivals: Callable[[], Sequence[Worker]] | None = None,
-        losses: list[tuple[int, int]] | None = None,
+        losses: Losses | None = None,
         pool: ThreadPoolExecutor | None = None,
     ) -> None:
         self._pool = pool
         self._arrivals = arrivals
-        self.losses: list[tuple[int, int]] = [] if losses is None else losses
+        self.losses = Losses() if losses is None else losses
+        self.losses.n_workers = max(self.losses.n_workers, len(workers))
         self._certain_losses: list[tuple[int, int]] = []
         self._deadly: list[tuple[Partition, int]] = []
         self._losses_in_a_row = 0
@@ -259,12 +276,26 @@ class Scheduler:
                 pace.has_failed = True
                 rest = [] if pace.part is None else [self._rest(pace)]
                 if isinstance(error, WorkerLostError):
-                    rest = [part for one in rest for part in self._after_loss(one, is_certain=not pace.own)]
+                    has_begun = not isinstance(error, WorkerLostBeforeError)
+                    if any(one.last > one.first for one in rest):
+                        self._count_loss(has_begun=has_begun)
+                    if has_begun:
+                        rest = [part for one in rest for part in self._after_loss(one, is_certain=not pace.own)]
                 self._leave(pace, rest, gives_own=True)
             self._progress.message(f"{one_line(error)}; what it had not finished is repeated elsewhere")
         except BaseException:
             self._is_broken = True
             raise
+
+    def _count_loss(self, *, has_begun: bool) -> None:
+        """End a work over which one worker after the other is lost, wherever in it they are, or before they have begun."""
+        self._losses_in_a_row += 1
+        self.losses.before += not has_begun
+        many = self.losses.before > self.losses.n_workers + _MAXIMUM_LOSSES_BEFORE
+        if many or self._losses_in_a_row > len(self._paces) + _MAXIMUM_LOSSES:
+            self._is_broken = True
+            n = max(self._losses_in_a_row, self.losses.before)
+            raise WorkersError(f"{n} workers ended one after the other, and none computed anything; look at their memory")
 
     def _after_loss(self, rest: Partition, *, is_certain: bool) -> list[Partition]:
         """What is tried again of that which a lost worker was at, in smaller parts; what three were lost over is put aside.
@@ -274,16 +305,10 @@ class Scheduler:
         """
         if rest.last <= rest.first:
             return []
-        self.losses.append((rest.first, rest.last))
+        self.losses.items.append((rest.first, rest.last))
         if is_certain:
             self._certain_losses.append((rest.first, rest.last))
-        self._losses_in_a_row += 1
-        if self._losses_in_a_row > len(self._paces) + _MAXIMUM_LOSSES:
-            self._is_broken = True
-            raise WorkersError(
-                f"{self._losses_in_a_row} workers ended one after the other, and none computed anything; look at their memory"
-            )
-        n_here = sum(first <= rest.first and rest.last <= last for first, last in self.losses)
+        n_here = sum(first <= rest.first and rest.last <= last for first, last in self.losses.items)
         n_elsewhere = sum(first > rest.first or rest.last > last for first, last in self._certain_losses)
         if n_here >= min(_MAXIMUM_LOSSES + n_elsewhere, _MAXIMUM_LOSSES_AMONG_OTHERS):
             self._deadly.append((rest, n_here))
@@ -315,7 +340,7 @@ class Scheduler:
 
     def _looks_ahead(self, pace: _Pace) -> bool:
         """Whether a worker is told what comes next: none after one was lost, when it must be known over which items the next one is."""
-        return pace.worker.expect is not None and not self.losses
+        return pace.worker.expect is not None and not self.losses.items
 
     def _taken(self, pace: _Pace) -> Partition:
         """The largest partition for a card. For the processor, which is slow, half of its fair share, cut from the smallest."""
@@ -345,7 +370,7 @@ class Scheduler:
                     cost = self._costs.before(piece.end) - self._costs.before(first)
                     if piece.rows is not None and piece.end > first:
                         self._take(first, piece.end, piece.rows)
-                        self._losses_in_a_row = 0
+                        self._losses_in_a_row = self.losses.before = 0
                         pace.did.append((first, piece.end))
                     if piece.end > first:
                         pace.advanced(piece.end, cost, now - began)

@@ -17,6 +17,7 @@ from engine.execution.cluster import remote
 from engine.execution.cluster.columns import NamedColumns, Spool, blocks, file_digest
 from engine.execution.cluster.connection import Connection, RemoteDevice
 from engine.execution.cluster.payload import pack, unpack
+from engine.execution.elsewhere import WorkerLostBeforeError, WorkerLostError
 from engine.execution.kinds import KINDS
 from engine.execution.work import Computation, Piece, Work
 from engine.jobs.progress import Progress
@@ -184,7 +185,10 @@ class _RemoteComputation:
         self._promised: tuple[int, int, int] | None = None  # number, first and last item of what the worker begins by itself
 
     def ask(self, function: Callable[..., bytes], packed: bytes, named: dict[str, Any], *more: Any) -> None:
-        self._cluster.ask(self._device, self._sent, function, packed, named, self._check, *more)
+        try:
+            self._cluster.ask(self._device, self._sent, function, packed, named, self._check, *more)
+        except WorkerLostError as error:
+            raise WorkerLostBeforeError(str(error)) from None
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
         """A round begins there."""

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import WorkersError
-from engine.execution.elsewhere import WorkerLostError
-from engine.execution.scheduler import Account, Costs, Scheduler, Worker, planned
+from engine.execution.elsewhere import WorkerLostBeforeError, WorkerLostError
+from engine.execution.scheduler import Account, Costs, Losses, Scheduler, Worker, planned
 from engine.execution.work import Piece, Rows
 from engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from kernels.device import DeviceError
@@ -327,7 +328,7 @@ def test_a_worker_far_away_is_told_what_comes_next_until_one_is_lost(is_lost: bo
     assert left == [] and record.times == {1}
     told = sum(map(len, expected.values()))
     if is_lost:
-        assert len(scheduler.losses) == 1 and told <= 2  # one for each at the most, before it was lost
+        assert len(scheduler.losses.items) == 1 and told <= 2  # one for each at the most, before it was lost
     else:
         assert told >= 6 and len(kept) >= told // 2  # what was told came, but for what others took at the end
 
@@ -372,6 +373,35 @@ def test_who_also_ends_elsewhere_may_be_ended_by_somebody_else():
     done, scheduler = ended_by({300: 2, 41: 3}, after=300)
     assert scheduler.run() == []
     assert done == [1] * N
+
+
+def with_lost_before(n_losses: int) -> tuple[Recorder, Losses, int]:
+    """Items for which one worker after the other comes, of whom the first so many are lost before they have begun; how many came."""
+    record, losses, parts = Recorder(), Losses(), None
+    for number in range(99):
+
+        def search(part: Partition, near: Worker, number: int) -> Generator[Piece, None, None]:
+            if number < n_losses:
+                raise WorkerLostBeforeError(f"{near.name} ended")
+            yield from near.search(part)
+
+        near = record.worker(f"worker {number}", piece=100)
+        worker = Worker(near.name, partial(search, near=near, number=number), Account())
+        parts, _ = record.run([worker], parts=parts, losses=losses)
+        if not parts:
+            return record, losses, number + 1
+    raise AssertionError("it never ends")
+
+
+def test_workers_that_are_lost_before_they_begin_say_nothing_about_the_items() -> None:
+    record, losses, n_came = with_lost_before(5)
+    assert record.times == {1} and n_came == 6
+    assert losses.items == [] and losses.before == 0
+
+
+def test_but_a_work_that_no_worker_lives_to_begin_ends() -> None:
+    with pytest.raises(WorkersError, match="8 workers ended one after the other, and none computed anything"):
+        with_lost_before(99)
 
 
 def test_where_workers_end_everywhere_an_item_is_given_up_all_the_same():
