@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import date
 from pathlib import Path
 from statistics import median
 
@@ -26,7 +27,7 @@ import numpy as np
 
 from engine.execution.cards import open_cards
 from engine.execution.cluster.starting import open_cluster
-from engine.execution.devices import chosen_device
+from engine.execution.devices import chosen_device, processor
 from engine.execution.executor import Executor, Session
 from engine.execution.kinds import KINDS
 from engine.execution.resources import Resources
@@ -170,11 +171,15 @@ def beside_workers(data: Path, n: int, pairs: int, only: list[str], size: float)
                 busy = [share.share / share.speed for share in sessions[1].shares()]
             ratio = median(workers / threads for threads, workers in zip(*taken, strict=True))
             emit({
-                "figure": "local workers", "workload": prepare.__name__, "size": size, "workers": n, "pairs": pairs,
+                **_about(), "figure": "local workers", "workload": prepare.__name__, "size": size, "workers": n, "pairs": pairs,
                 "opening_s": round(opening, 2),
                 "threads_s": round(median(taken[0]), 4), "workers_s": round(median(taken[1]), 4), "ratio": round(ratio, 3),
                 "imbalance": round(max(busy) / (sum(busy) / len(busy)), 3),
             })  # fmt: skip
+
+
+def _about() -> dict[str, str]:
+    return {"date": str(date.today()), "processor": f"{processor().description}, {available_threads()} cores"}
 
 
 def main() -> int:
@@ -204,7 +209,7 @@ def main() -> int:
                     taken[one].append(time.perf_counter() - began)
         ratio = median(executed / plain for plain, executed in zip(*taken, strict=True))
         emit({
-            "figure": "executor", "workload": prepare.__name__, "device": device.description, "pairs": options.pairs,
+            **_about(), "figure": "executor", "workload": prepare.__name__, "device": device.description, "pairs": options.pairs,
             "plain_s": round(median(taken[0]), 4), "executor_s": round(median(taken[1]), 4), "ratio": round(ratio, 3),
         })  # fmt: skip
     return 0
