@@ -179,7 +179,7 @@ def beside_workers(data: Path, n: int, pairs: int, only: list[str], size: float)
 
 
 def _about() -> dict[str, str]:
-    return {"date": str(date.today()), "processor": f"{processor().description}, {available_threads()} cores"}
+    return {"date": str(date.today()), "processor": processor().description}
 
 
 def main() -> int:

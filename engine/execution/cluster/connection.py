@@ -30,6 +30,7 @@ __all__ = ["CONFIGURATION", "SILENT", "Connection", "RemoteDevice", "configured"
 _LOOK_SECONDS = 0.05  # between two looks at a cancel while a worker is asked
 _DIRECT_SECONDS = 4.0  # for a worker to be reached without the scheduler, which else passes calls on
 _MAXIMUM_LETTERS = 300
+_DISCONNECTED = "the connection with the scheduler of the workers is lost; start it again, and run this again"
 SILENT = logging.CRITICAL + 1
 """Of the log of `distributed`."""
 
@@ -168,7 +169,7 @@ class Connection:
     def tell(self, device: RemoteDevice, function: Callable[..., bytes], *arguments: Any) -> None:
         """Call a function and do not wait for it."""
         if self.is_there(device) and not self._is_closed:
-            with contextlib.suppress(RuntimeError):  # who cannot be told is gone, or we are
+            with contextlib.suppress(WorkersError):  # who cannot be told is gone, or we are
                 self._begin(device, function, arguments)
 
     def close(self) -> None:
@@ -180,28 +181,35 @@ class Connection:
             self._changed.notify_all()
 
     def _begin(self, device: RemoteDevice, function: Callable[..., bytes], arguments: tuple[Any, ...]) -> Future[Any]:
-        return asyncio.run_coroutine_threadsafe(self._answer(device.address, function.__name__, arguments), self._client.loop.asyncio_loop)
+        message = {"name": function.__name__, "arguments": list(arguments)}
+        answer = self._answer(device.address, message)
+        try:
+            return asyncio.run_coroutine_threadsafe(answer, self._client.loop.asyncio_loop)
+        except RuntimeError:  # the loop is closed
+            answer.close()
+            raise WorkersError(_DISCONNECTED) from None
 
-    async def _answer(self, address: str, name: str, arguments: tuple[Any, ...]) -> Any:
-        """Of a worker, on the loop of the client: by the scheduler where it was not reached itself when it was greeted."""
-        message = {"name": name, "arguments": list(arguments)}
+    async def _answer(self, address: str, message: dict[str, Any]) -> Any:
+        """Of a worker, on the loop of the client; by the scheduler where it was not reached itself when it was asked for the first time."""
         if address not in self._direct:
-            try:
-                found = await asyncio.wait_for(self._directly(address, message), _DIRECT_SECONDS)
-                self._direct[address] = True
-                return found
-            except OSError:  # which a lack of time is, too
-                self._direct[address] = False
+            self._direct[address] = await self._is_reached(address)
         if self._direct[address]:
             return await self._directly(address, message)
         return await self._client.scheduler.proxy(worker=address, msg={"op": remote.SERVICE, **message})
+
+    async def _is_reached(self, address: str) -> bool:
+        try:
+            await asyncio.wait_for(self._client.rpc(address).echo(data=0), _DIRECT_SECONDS)
+        except OSError:  # which a lack of time is, too
+            return False
+        return True
 
     async def _directly(self, address: str, message: dict[str, Any]) -> Any:
         return await getattr(self._client.rpc(address), remote.SERVICE)(**message)
 
     def _look_at(self, device: RemoteDevice) -> None:
         if self._is_closed or self._client.status not in ("running", "connecting"):
-            raise WorkersError("the connection with the scheduler of the workers is lost; start it again, and run this again")
+            raise WorkersError(_DISCONNECTED)
         if not self.is_there(device):
             raise WorkerLostError(f"{device.name} ({device.description}) is lost")
 
@@ -209,12 +217,14 @@ class Connection:
         asked = f"{device.name} ({device.description}) could not {function.__name__.replace('_', ' ')}"
         try:
             found = future.result()
-        except (Exception, CancelledError) as error:
-            # Of `distributed` or the system: who is gone is heard of a moment later.
+        except Exception as error:
+            # Who is gone is heard of a moment later.
             time.sleep(_LOOK_SECONDS)
             self._look_at(device)
             text = " ".join(str(error).split())[:_MAXIMUM_LETTERS]
-            raise WorkerLostError(f"{device.name} ({device.description}) does not answer: {text}") from None
+            if isinstance(error, OSError | CancelledError):
+                raise WorkerLostError(f"{device.name} ({device.description}) does not answer: {text}") from None
+            raise WorkersError(f"{asked}: {type(error).__name__}: {text}") from None
         if found is None:
             raise WorkersError(f"{asked}: it is no worker of this Proteoscope; install the same on both")
         if found["failure"]:

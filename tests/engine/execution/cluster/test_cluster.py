@@ -182,19 +182,23 @@ def test_a_cancel_is_heard_here_at_once_and_there_soon(cluster: Cluster, tmp_pat
 def test_calls_are_passed_on_by_the_scheduler_where_a_worker_cannot_be_reached_itself(
     workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tried = list[str]()
+    asked = list[str]()
+
+    async def is_not(connection: Connection, address: str) -> bool:
+        asked.append(address)
+        return False
 
     async def refused(connection: Connection, address: str, message: dict[str, object]) -> object:
-        tried.append(address)
-        raise ConnectionRefusedError
+        raise AssertionError("it was not reached before")
 
+    monkeypatch.setattr(Connection, "_is_reached", is_not)
     monkeypatch.setattr(Connection, "_directly", refused)
     with open_cluster(workers.address, Progress(), certificates=workers.certificates) as cluster:
         when(lambda: len(cluster.devices()) == 2)
         with on(cluster).session(squares(X)) as session:
             assert session.run(3)["found"].tolist() == (X**2 + 3).tolist()
         addresses = [device.address for device in cluster.devices() if isinstance(device, RemoteDevice)]
-    assert sorted(tried) == sorted(addresses), "each is tried once, when it comes"
+    assert sorted(asked) == sorted(addresses), "each is tried once, when it comes"
 
 
 _STRANGER = """
