@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
@@ -45,12 +46,12 @@ class Elsewhere(Protocol):
     def devices(self) -> list[Device]:
         """Those that are there now, each with a name that no other had."""
 
-    def wait(self, progress: Progress) -> bool:
-        """Wait until there is one, as long as that can be hoped; whether there is.
+    def wait(self, progress: Progress, but: Collection[str] = ()) -> bool:
+        """Wait until there is one besides those with these names, as long as that can be hoped; whether there is.
 
         Raises
         ------
-        Cancelled : the user asked to stop.
+        Cancelled : the user asked to stop. WorkersError : nobody can come any more.
         """
 
     def open(self, work: Work, device: Device, progress: Progress, *, with_card: bool) -> AbstractContextManager[Computation]:

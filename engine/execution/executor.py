@@ -223,9 +223,9 @@ class Session:
         """Whether there are devices for what failed ones left: workers elsewhere, for which it waits, or the next of the cards."""
         if self._elsewhere is None:
             return bool(self._devices)
-        is_there = self._elsewhere.wait(self._resources.progress)
-        self._arrived()
-        return is_there
+        # A worker that was struck may still be thought to be there.
+        self._elsewhere.wait(self._resources.progress, self._struck)
+        return bool(self._arrived())
 
     def _can_go_in_step(self) -> bool:
         """Whether several cards, and nothing else, did the last round."""

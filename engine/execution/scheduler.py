@@ -43,7 +43,7 @@ _LAST_PARTS = 0.5, 0.25, 0.25  # of the last of many equal ones: who is first at
 _MAXIMUM_LETTERS = 300  # of an error that is told
 _MAXIMUM_LOSSES = 3  # of workers over the same items, which are then tried no more,
 _MAXIMUM_LOSSES_AMONG_OTHERS = 6  # and where workers end over other items too, so that it may be chance
-_MAXIMUM_LOSSES_BEFORE = 6  # of workers that come and go before they have begun, with no row between
+_MAXIMUM_LOSSES_IN_A_ROW = 2 * _MAXIMUM_LOSSES_AMONG_OTHERS  # with no row between, besides one of each worker
 _PARTS_AFTER_LOSS = 8  # of what a lost worker was at, so that what it was lost over is found
 _MAXIMUM_WORKERS = 4096
 
@@ -128,12 +128,12 @@ class Losses:
 
     Attributes
     ----------
-    items : that they were at, ``(first, last)`` of each. before : how many were lost before they had begun, since rows came last.
+    items : that they were at, ``(first, last)`` of each. in_a_row : how many since rows came last.
     n_workers : the most that it had at a time when it, or a part of it, began.
     """
 
     items: list[tuple[int, int]] = field(default_factory=list)
-    before: int = 0
+    in_a_row: int = 0
     n_workers: int = 0
 
 
@@ -208,7 +208,6 @@ class Scheduler:
         self.losses.n_workers = max(self.losses.n_workers, len(workers))
         self._certain_losses: list[tuple[int, int]] = []
         self._deadly: list[tuple[Partition, int]] = []
-        self._losses_in_a_row = 0
         self._paces = [_Pace(worker) for worker in workers]
         self._costs, self._take, self._progress, self._advance = costs, take, progress, advance
         self._changed = Condition()
@@ -247,10 +246,10 @@ class Scheduler:
                 wait(serving)
                 for finished in serving:
                     finished.result()
-        if self._deadly:
-            raise WorkersError(self._complaint())
-        self.homes = {pace.worker.name: _joined(pace.did) for pace in self._paces}
         left = [*self._waiting, *(part for pace in self._paces for part in pace.own)]
+        if self._deadly:
+            raise WorkersError(self._complaint(are_others_done=not left))
+        self.homes = {pace.worker.name: _joined(pace.did) for pace in self._paces}
         return sorted(left, key=lambda part: -part.cost)
 
     def _welcome(self, pool: ThreadPoolExecutor, serving: list[Future[None]]) -> None:
@@ -276,10 +275,9 @@ class Scheduler:
                 pace.has_failed = True
                 rest = [] if pace.part is None else [self._rest(pace)]
                 if isinstance(error, WorkerLostError):
-                    has_begun = not isinstance(error, WorkerLostBeforeError)
                     if any(one.last > one.first for one in rest):
-                        self._count_loss(has_begun=has_begun)
-                    if has_begun:
+                        self._count_loss()
+                    if not isinstance(error, WorkerLostBeforeError):
                         rest = [part for one in rest for part in self._after_loss(one, is_certain=not pace.own)]
                 self._leave(pace, rest, gives_own=True)
             self._progress.message(f"{one_line(error)}; what it had not finished is repeated elsewhere")
@@ -287,15 +285,14 @@ class Scheduler:
             self._is_broken = True
             raise
 
-    def _count_loss(self, *, has_begun: bool) -> None:
+    def _count_loss(self) -> None:
         """End a work over which one worker after the other is lost, wherever in it they are, or before they have begun."""
-        self._losses_in_a_row += 1
-        self.losses.before += not has_begun
-        many = self.losses.before > self.losses.n_workers + _MAXIMUM_LOSSES_BEFORE
-        if many or self._losses_in_a_row > len(self._paces) + _MAXIMUM_LOSSES:
+        self.losses.in_a_row += 1
+        if self.losses.in_a_row > self.losses.n_workers + _MAXIMUM_LOSSES_IN_A_ROW:
             self._is_broken = True
-            n = max(self._losses_in_a_row, self.losses.before)
-            raise WorkersError(f"{n} workers ended one after the other, and none computed anything; look at their memory")
+            raise WorkersError(
+                f"{self.losses.in_a_row} workers ended one after the other, and none computed anything; look at their memory"
+            )
 
     def _after_loss(self, rest: Partition, *, is_certain: bool) -> list[Partition]:
         """What is tried again of that which a lost worker was at, in smaller parts; what three were lost over is put aside.
@@ -315,10 +312,11 @@ class Scheduler:
             return []
         return _shares(self._costs, rest, [1.0] * _PARTS_AFTER_LOSS)
 
-    def _complaint(self) -> str:
+    def _complaint(self, *, are_others_done: bool) -> str:
         items = ", ".join(f"{part.first} to {part.last - 1}" for part, _ in sorted(self._deadly, key=lambda one: one[0].first))
         n = min(n_losses for _, n_losses in self._deadly)
-        return f"{n} workers ended over the items {items} of the work; all others are done. Look at the memory of the workers."
+        others = "all others are done" if are_others_done else "others are not done, since no worker is left"
+        return f"{n} workers ended over the items {items} of the work; {others}. Look at the memory of the workers."
 
     def _next(self, pace: _Pace) -> Partition | None:
         """A partition for a worker, now its own; waits while others work, who may fail or give a share away. None: all is done."""
@@ -370,7 +368,7 @@ class Scheduler:
                     cost = self._costs.before(piece.end) - self._costs.before(first)
                     if piece.rows is not None and piece.end > first:
                         self._take(first, piece.end, piece.rows)
-                        self._losses_in_a_row = self.losses.before = 0
+                        self.losses.in_a_row = 0
                         pace.did.append((first, piece.end))
                     if piece.end > first:
                         pace.advanced(piece.end, cost, now - began)

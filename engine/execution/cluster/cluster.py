@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import secrets
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -55,9 +55,9 @@ class Cluster:
         """See `Elsewhere`."""
         return [*self._connection.devices()]
 
-    def wait(self, progress: Progress) -> bool:
+    def wait(self, progress: Progress, but: Collection[str] = ()) -> bool:
         """See `Elsewhere`."""
-        return self._connection.wait(1, _WAIT_SECONDS, progress)
+        return self._connection.wait(1, _WAIT_SECONDS, progress, but=but)
 
     def close(self) -> None:
         """Remove what was written for the works."""

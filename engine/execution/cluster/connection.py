@@ -14,8 +14,8 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
+from collections.abc import Callable, Collection
+from concurrent.futures import CancelledError, Future, wait
 from typing import Any
 
 from engine.errors import WorkersError
@@ -29,6 +29,7 @@ __all__ = ["CONFIGURATION", "SILENT", "Connection", "RemoteDevice", "configured"
 
 _LOOK_SECONDS = 0.05  # between two looks at a cancel while a worker is asked
 _DIRECT_SECONDS = 4.0  # for a worker to be reached without the scheduler, which else passes calls on
+_TOLD_SECONDS = 0.3
 _MAXIMUM_LETTERS = 300
 _DISCONNECTED = "the connection with the scheduler of the workers is lost; start it again, and run this again"
 SILENT = logging.CRITICAL + 1
@@ -108,6 +109,7 @@ class Connection:
         self._present: set[str] = set()
         self._devices: dict[str, RemoteDevice] = {}
         self._direct: dict[str, bool] = {}
+        self._told: set[Future[Any]] = set()
         self._numbers = itertools.count(1)
         self._refusals: list[str] = []
         self._is_closed = False
@@ -120,24 +122,34 @@ class Connection:
         with self._changed:
             return list(self._devices.values())
 
-    def wait(self, n: int, seconds: float, progress: Progress, check: Callable[[], None] = nothing_to_stop) -> bool:
+    def wait(
+        self, n: int, seconds: float, progress: Progress, check: Callable[[], None] = nothing_to_stop, *, but: Collection[str] = ()
+    ) -> bool:  # fmt: skip
         """Wait for so many workers, and for all that the scheduler knows by then, so long at the most; whether there are some.
+
+        `but` : names of workers that do not count.
 
         Raises
         ------
-        Cancelled : the user asked to stop. WorkersError : those that came cannot be used. And what `check` raises.
+        Cancelled : the user asked to stop. WorkersError : those that came cannot be used, or nobody can come. And what `check` raises.
         """
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             progress.check()
             check()
+            self._look_at_client()
             with self._changed:
-                if self._devices and len(self._devices) + len(self._refusals) >= max(n, len(self._present)):
+                if self._others(but) and len(self._devices) + len(self._refusals) >= max(n, len(self._present)):
                     return True
                 if self._refusals and not self._devices:
                     raise WorkersError(self._refusals[0])
                 self._changed.wait(_LOOK_SECONDS)
-        return bool(self.devices())
+        if self._client.status != "running":
+            raise WorkersError(_DISCONNECTED)
+        return bool(self._others(but))
+
+    def _others(self, but: Collection[str]) -> list[RemoteDevice]:
+        return [device for device in self.devices() if device.name not in but]
 
     def is_there(self, device: RemoteDevice) -> bool:
         """Whether nobody has heard that it is gone."""
@@ -170,10 +182,13 @@ class Connection:
         """Call a function and do not wait for it."""
         if self.is_there(device) and not self._is_closed:
             with contextlib.suppress(WorkersError):  # who cannot be told is gone, or we are
-                self._begin(device, function, arguments)
+                future = self._begin(device, function, arguments)
+                self._told.add(future)
+                future.add_done_callback(self._told.discard)
 
     def close(self) -> None:
-        """No more workers are heard of."""
+        """No more workers are heard of. What they were told last is on its way: with the client it would go."""
+        wait([*self._told], _TOLD_SECONDS)
         with self._changed:
             self._is_closed = True
             self._present.clear()
@@ -207,9 +222,12 @@ class Connection:
     async def _directly(self, address: str, message: dict[str, Any]) -> Any:
         return await getattr(self._client.rpc(address), remote.SERVICE)(**message)
 
-    def _look_at(self, device: RemoteDevice) -> None:
+    def _look_at_client(self) -> None:
         if self._is_closed or self._client.status not in ("running", "connecting"):
             raise WorkersError(_DISCONNECTED)
+
+    def _look_at(self, device: RemoteDevice) -> None:
+        self._look_at_client()
         if not self.is_there(device):
             raise WorkerLostError(f"{device.name} ({device.description}) is lost")
 

@@ -18,6 +18,7 @@ import socket
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -59,7 +60,9 @@ DEVICE, THREADS = "PROTEOSCOPE_WORKER_DEVICE", "PROTEOSCOPE_WORKER_THREADS"
 """Of the environment of a worker: what it computes with, ``cpu`` or ``cuda:0``, and with how many threads."""
 SERVICE = "proteoscope"
 """The name under which a worker answers calls of the functions here."""
-_CALLS = 6  # at a time, which wait for most of the time: what computes has its own thread
+_CALLS, _QUICK_CALLS = 6, 2  # at a time, which wait for most of the time: what computes has its own thread
+_REMEMBERED = 1000  # sessions that were closed
+_CLOSED = {"missing": [], "failure": "it was closed"}
 _SEARCHES = "engine.searches"  # above this package: named, not imported
 # Of pieces that go together, since an answer costs who asked more than a piece does: a share of the seconds that the round goes on, for at
 # its end others wait for what is still on its way.
@@ -105,6 +108,8 @@ class _Worker:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.sessions: dict[str, _Session] = {}
+        self.closed = deque[str](maxlen=_REMEMBERED)  # sessions
+        self.folder: str | None = None  # for files that go with this process
         self._device: Device | None = None
         self.threads = int(os.environ.get(THREADS) or available_threads())
 
@@ -139,7 +144,7 @@ class _Session:
         self.following: tuple[int, int, int] | None = None  # number, first and last item of what begins when a partition is done
         self.lock = threading.Lock()
         self.began = time.monotonic()  # the round
-        self.folder = Path(tempfile.mkdtemp(prefix="proteoscope-worker-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="proteoscope-worker-", dir=_worker().folder))
 
     def opened(self, packed: bytes) -> Any:
         """Plain data, with the columns that it names; of those of a round that were copied here, too."""
@@ -267,7 +272,9 @@ def open_work(session: str, packed: bytes, files: bytes, is_shared: bool, with_c
     """
     worker = _worker()
     with worker.lock:
-        one = worker.sessions.setdefault(session, _Session())
+        if session in worker.closed:
+            return pack(_CLOSED)
+        one = worker.sessions[session] = worker.sessions.get(session) or _Session()
     if missing := _missing(one, files):
         return pack({"missing": missing, "failure": ""})
     if one.computation is None:
@@ -278,6 +285,11 @@ def open_work(session: str, packed: bytes, files: bytes, is_shared: bool, with_c
             one.computation = one.stack.enter_context(kind_of(work).open(work, worker.device(with_card=with_card), is_shared=is_shared))
         except DeviceError as error:
             return pack({"missing": [], "failure": str(error)})
+        with worker.lock:
+            is_wanted = session not in worker.closed
+        if not is_wanted:  # who asked has closed it meanwhile, when there was nothing to close
+            one.close()
+            return pack(_CLOSED)
     return pack({"missing": [], "failure": ""})
 
 
@@ -383,6 +395,7 @@ def close(session: str) -> bytes:
     """Close a work."""
     worker = _worker()
     with worker.lock:
+        worker.closed.append(session)
         one = worker.sessions.pop(session, None)
     if one is not None:
         one.close()
@@ -406,13 +419,18 @@ _FUNCTIONS: dict[str, Callable[..., bytes]] = {
 }
 
 
+_QUICK = frozenset({greet.__name__, stop.__name__, close.__name__})  # which must not wait until others have opened their works
+
+
 def dask_setup(worker: Any) -> None:
     """Called by `distributed` in a worker that begins, before the scheduler knows of it: it answers our calls from now on."""
-    pool = ThreadPoolExecutor(_CALLS, thread_name_prefix="proteoscope-call")
+    _worker().folder = worker.local_directory
+    pool, quick = (ThreadPoolExecutor(n, thread_name_prefix="proteoscope-call") for n in (_CALLS, _QUICK_CALLS))
 
     async def answered(name: str, arguments: Sequence[Any]) -> dict[str, Any]:
         try:
-            return {"failure": "", "answer": await asyncio.get_running_loop().run_in_executor(pool, _FUNCTIONS[name], *arguments)}
+            call = asyncio.get_running_loop().run_in_executor(quick if name in _QUICK else pool, _FUNCTIONS[name], *arguments)
+            return {"failure": "", "answer": await call}
         except Exception as error:  # it goes to whoever called
             return {"failure": f"{type(error).__name__}: {error}"}
 

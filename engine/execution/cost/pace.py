@@ -58,8 +58,16 @@ def calm_pace() -> float:
                     return found[core]
             os.sched_setaffinity(0, {min(found, key=lambda one: found[one])})
         finally:
-            os.sched_setaffinity(0, allowed)
+            _free(allowed)
     return min(found.values(), default=pace)
+
+
+def _free(allowed: set[int]) -> None:
+    """Let this thread go to these cores, or to any where they are not all its own any more."""
+    try:
+        os.sched_setaffinity(0, allowed)
+    except OSError:
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
 
 
 def times_slower(pace: float, other: float) -> float:

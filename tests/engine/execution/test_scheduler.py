@@ -396,11 +396,11 @@ def with_lost_before(n_losses: int) -> tuple[Recorder, Losses, int]:
 def test_workers_that_are_lost_before_they_begin_say_nothing_about_the_items() -> None:
     record, losses, n_came = with_lost_before(5)
     assert record.times == {1} and n_came == 6
-    assert losses.items == [] and losses.before == 0
+    assert losses.items == [] and losses.in_a_row == 0
 
 
 def test_but_a_work_that_no_worker_lives_to_begin_ends() -> None:
-    with pytest.raises(WorkersError, match="8 workers ended one after the other, and none computed anything"):
+    with pytest.raises(WorkersError, match="14 workers ended one after the other, and none computed anything"):
         with_lost_before(99)
 
 

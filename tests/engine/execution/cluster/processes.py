@@ -19,9 +19,10 @@ _SECONDS = 60.0
 
 
 class Workers(NamedTuple):
-    """Where the scheduler listens, the folder of its certificates, and the processes that run workers."""
+    """Where the scheduler listens, its process, the folder of its certificates, and the processes that run workers."""
 
     address: str
+    scheduler: subprocess.Popen[str]
     certificates: Path
     started: list[subprocess.Popen[str]]
 
@@ -53,7 +54,7 @@ def scheduler_with_workers(folder: Path, *counts: int, threads: int = 1) -> Iter
     assert main(["workers", "certificates", "--out", str(certificates)]) == 0
     scheduler = program("workers", "scheduler", "tls://127.0.0.1:0", "--certificates", str(certificates))
     assert scheduler.stdout is not None
-    found = Workers(scheduler.stdout.readline().split()[-1], certificates, [])
+    found = Workers(scheduler.stdout.readline().split()[-1], scheduler, certificates, [])
     try:
         for count in counts:
             found.start("--count", str(count), "--threads", str(threads))

@@ -19,7 +19,8 @@ NAME, PLACE = "slow squares", "tests.engine.execution.cluster.slow_kinds:SlowSqu
 
 
 def squares(x: NDArray[np.int64], *, seconds: float = 0.0, deadly: int = -1, trace: Path | None = None) -> Work:
-    """Squares of numbers, each of which takes so long; one of them ends the process. `trace`: a file that grows with each that is done."""
+    """Squares of numbers, each of which takes so long; one of them ends the process. `trace`: a file that grows
+    with each that is done; others, with more behind their names, with each time that the work is opened and closed."""
     return Work(NAME, {"numbers": {"x": x}}, {"seconds": seconds, "deadly": deadly, "trace": "" if trace is None else str(trace)})
 
 
@@ -33,7 +34,14 @@ class SlowSquares:
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        yield _Computation(work)
+        trace = work.settings["trace"]
+        if trace:
+            _note(f"{trace}.opened", "1")
+        try:
+            yield _Computation(work)
+        finally:
+            if trace:
+                _note(f"{trace}.closed", "1")
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
         return {"found": np.full(n, -1, np.int64)}
@@ -41,6 +49,11 @@ class SlowSquares:
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
         assert (into["found"][first:end] == -1).all(), "each item comes once"
         by_item(into, first, end, rows)
+
+
+def _note(path: str, line: str) -> None:
+    with Path(path).open("a", encoding="ascii") as file:
+        file.write(f"{line}\n")
 
 
 class _Computation:
@@ -59,6 +72,5 @@ class _Computation:
                 os._exit(9)
             time.sleep(self._settings["seconds"])
             if self._settings["trace"]:
-                with Path(self._settings["trace"]).open("a", encoding="ascii") as file:
-                    file.write(f"{item}\n")
+                _note(self._settings["trace"], str(item))
             yield Piece(place + 1, {"found": self._x[item : item + 1] ** 2 + self._state})

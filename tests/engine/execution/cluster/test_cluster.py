@@ -229,6 +229,42 @@ def test_a_worker_that_is_none_of_this_program_gets_no_work(workers: Workers, tm
     assert any("it is no worker of this Proteoscope" in text for text in progress.messages)
 
 
+def test_a_cancel_leaves_no_work_open_on_workers_that_go_on(workers: Workers, tmp_path: Path) -> None:
+    opened, closed = Path(f"{tmp_path / 'trace'}.opened"), Path(f"{tmp_path / 'trace'}.closed")
+    for number in range(4):
+        progress = Progress()
+        with open_cluster(workers.address, Progress(), certificates=workers.certificates) as cluster:
+            when(lambda: len(cluster.devices()) == 2)
+            cancelling = threading.Thread(target=lambda n=number, p=progress: (when(lambda: len(lines(opened)) == 2 * n + 2), p.cancel()))
+            cancelling.start()
+            with pytest.raises(Cancelled), on(cluster, progress).session(squares(X, seconds=0.2, trace=tmp_path / "trace")) as session:
+                session.run()
+            cancelling.join()
+    when(lambda: len(lines(closed)) == 8, 10.0)
+
+
+def test_a_search_ends_when_the_scheduler_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.execution.cluster.cluster._WAIT_SECONDS", 1.0)
+    monkeypatch.setattr("engine.execution.cluster.starting._END_SECONDS", 0.5)
+    trace = tmp_path / "trace"
+
+    def kills(workers: Workers, cluster: Cluster) -> None:
+        when(lambda: len(lines(trace)) >= 3)
+        workers.scheduler.kill()
+        kill(cluster.devices()[0])
+
+    with (
+        scheduler_with_workers(tmp_path, 1) as workers,
+        open_cluster(workers.address, Progress(), certificates=workers.certificates) as cluster,
+    ):
+        killing = threading.Thread(target=kills, args=(workers, cluster))
+        killing.start()
+        with on(cluster).session(squares(X, seconds=0.1, trace=trace)) as session, pytest.raises(WorkersError) as caught:
+            session.run()
+        killing.join()
+    assert "the connection with the scheduler of the workers is lost" in str(caught.value)
+
+
 def test_strangers_are_not_let_in(workers: Workers, tmp_path: Path) -> None:
     others = tmp_path / "others"
     write_certificates(make_certificates(), others)
