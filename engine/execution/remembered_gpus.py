@@ -15,9 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from engine.errors import StorageError
-from engine.files import atomic_file
-from engine.project.cache import cache_folder
+from engine.project.cache import cache_folder, remember
 from engine.version import VERSION
 
 __all__ = ["forget_gpus", "remember_gpus", "remembered_gpus"]
@@ -49,11 +47,7 @@ def remember_gpus(found: dict[str, Any]) -> None:
     state = _state()
     if state is None or not _is_sound(found):
         return
-    path = _file()
-    with contextlib.suppress(StorageError, OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(path) as file:
-            file.write(json.dumps({"state": state, "found": found}, indent=1).encode())
+    remember(_file(), json.dumps({"state": state, "found": found}, indent=1).encode())
 
 
 def forget_gpus() -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.errors import StorageError
 from engine.execution.devices import gpus, processor
-from engine.files import atomic_file
-from engine.project.cache import cache_folder
+from engine.project.cache import cache_folder, remember
 
 __all__ = ["Speeds"]
 
@@ -52,12 +49,8 @@ class Speeds:
     def remember(self, speeds: Mapping[str, float]) -> None:
         """Keep speeds for later searches, beside those of other devices. A disk that refuses is no reason to complain."""
         if speeds:
-            path = _file()
-            with contextlib.suppress(StorageError, OSError):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                found = _remembered(path) | {self._key(name): speed for name, speed in speeds.items()}
-                with atomic_file(path) as file:
-                    file.write(json.dumps(found, indent=1).encode())
+            found = _remembered(_file()) | {self._key(name): speed for name, speed in speeds.items()}
+            remember(_file(), json.dumps(found, indent=1).encode())
 
     def _key(self, name: str) -> str:
         """What a device is remembered by: the card with its driver; the processor with its threads."""

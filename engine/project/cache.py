@@ -1,4 +1,4 @@
-"""The user's cache: indexes that every project shares, bounded, and safe to delete at any time.
+"""The user's cache: indexes that every project shares, and small files; bounded, and safe to delete at any time.
 
 ::
 
@@ -9,14 +9,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
+from engine.errors import StorageError
+from engine.files import atomic_file, is_temporary
 from engine.project.index_store import IndexStore
 
-__all__ = ["VARIABLE", "cache_folder", "index_store"]
+__all__ = ["VARIABLE", "cache_folder", "index_store", "remember"]
 
 VARIABLE = "PROTEOSCOPE_CACHE"
+_SECONDS_OF_WRITING = 1.0  # of a small file, at the most
 
 
 def cache_folder() -> Path:
@@ -26,6 +30,21 @@ def cache_folder() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_cache_path("proteoscope", appauthor=False))
+
+
+def remember(path: Path, content: bytes) -> None:
+    """Write a small file of the cache. A disk that refuses is no reason to complain.
+
+    What programs that were killed while they wrote it have left beside it goes.
+    """
+    with contextlib.suppress(StorageError, OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(path) as file:
+            file.write(content)
+        written = path.stat().st_mtime
+        for left in path.parent.glob(f".{path.name}.*"):
+            if is_temporary(left) and left.stat().st_mtime < written - _SECONDS_OF_WRITING:
+                left.unlink()
 
 
 def index_store(kind: str) -> IndexStore:

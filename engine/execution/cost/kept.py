@@ -5,18 +5,15 @@ A file that is damaged, of another version, or of another device is as good as n
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from engine.errors import StorageError
 from engine.execution.cost.parameters import DeviceParameters
 from engine.execution.devices import Device, processor
-from engine.files import atomic_file
-from engine.project.cache import cache_folder
+from engine.project.cache import cache_folder, remember
 
 __all__ = ["device_key", "keep_parameters", "kept_parameters", "known_parameters", "measured_when"]
 
@@ -61,11 +58,7 @@ def measured_when(parameters: DeviceParameters) -> datetime | None:
 
 def keep_parameters(parameters: DeviceParameters) -> None:
     """Keep them for later. A disk that refuses is no reason to complain."""
-    path = _file(parameters.key)
-    with contextlib.suppress(StorageError, OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(path) as file:
-            file.write(parameters.model_dump_json(indent=1).encode())
+    remember(_file(parameters.key), parameters.model_dump_json(indent=1).encode())
 
 
 def _file(key: str) -> Path:

@@ -6,17 +6,14 @@ steps took is fitted to it as a constant and a factor, neither negative, by the 
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from engine.errors import StorageError
 from engine.execution.cost.parameters import fitted
-from engine.files import atomic_file
-from engine.project.cache import cache_folder
+from engine.project.cache import cache_folder, remember
 
 __all__ = ["StepMemory"]
 
@@ -81,18 +78,14 @@ class StepMemory:
 
     def remember(self, predicted: Mapping[str, float], measured: Mapping[str, float]) -> None:
         """Keep a run. A disk that refuses is no reason to complain."""
-        path = _file()
-        with contextlib.suppress(StorageError, OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            every = _all()
-            record = {
-                "predicted": dict(predicted),
-                "measured": dict(measured),
-                "size": {"seconds": predicted.get("all", sum(predicted.values()))},
-            }
-            every[self._key] = [*every.get(self._key, []), record][-_KEPT:]
-            with atomic_file(path) as file:
-                file.write(json.dumps(every).encode())
+        every = _all()
+        record = {
+            "predicted": dict(predicted),
+            "measured": dict(measured),
+            "size": {"seconds": predicted.get("all", sum(predicted.values()))},
+        }
+        every[self._key] = [*every.get(self._key, []), record][-_KEPT:]
+        remember(_file(), json.dumps(every).encode())
 
 
 def _corrected(known: Sequence[_Known], predicted: float) -> float:
